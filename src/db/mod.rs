@@ -401,8 +401,8 @@ impl Transaction {
     }
 
     /// Uses a short lock timeout for this transaction: a statement that waits for a lock for half a second fails with
-    /// [`DatabaseError::LockTimeout`]. Call it before the first statement. SQLite runs transactions one after another, so
-    /// no statement waits for a lock.
+    /// [`DatabaseError::LockTimeout`]. Call it before the first statement. SQLite runs transactions one after another,
+    /// so no statement waits for a lock.
     pub fn wait_briefly(&mut self) {
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
             engine.wait_briefly();

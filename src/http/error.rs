@@ -101,7 +101,8 @@ pub(super) enum Error {
     Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// The cause of a 500, or of a 503 because of the database. It is stored in the response's extensions until it is logged, and is never sent.
+/// The cause of a 500, or of a 503 because of the database. It is stored in the response's extensions until it is
+/// logged, and is never sent.
 #[derive(Clone)]
 pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
 

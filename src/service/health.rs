@@ -1,4 +1,4 @@
-//! The health of this node: whether its database takes mail, and whether its clock is right.
+//! The health of this node: whether mail can be stored, and whether its clock is right.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub enum Unhealthy {
 }
 
 impl Service {
-    /// Checks that the database answers and takes mail, and that the clock is right. Returns within two seconds.
+    /// Checks that the database answers and stores mail, and that the clock is right. Returns within two seconds.
     ///
     /// # Errors
     /// The first reason why the node is not healthy.
@@ -68,7 +68,7 @@ impl From<StoreError> for Unhealthy {
     }
 }
 
-/// Tests the database after deliveries have failed, until it takes mail again.
+/// Tests the database after deliveries have failed, until mail can be stored again.
 pub(super) async fn probe(store: Store, progress: Progress, clock: Clock) {
     loop {
         tokio::time::sleep(PROBE_PAUSE).await;
@@ -78,7 +78,7 @@ pub(super) async fn probe(store: Store, progress: Progress, clock: Clock) {
     }
 }
 
-/// Compares the clock with that of a shared database, again and again.
+/// Compares the clock with that of a shared database, every few seconds.
 pub(super) async fn watch_clock(store: Store, clock: Clock) {
     let mut was_wrong = false;
     loop {

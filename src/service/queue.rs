@@ -45,7 +45,8 @@ impl Outbox {
         self.store.next_outgoing(now).await
     }
 
-    /// Leases items for one attempt each; none while the clock of this node is wrong. When this returns, the attempts are on stable storage.
+    /// Leases items for one attempt each; none while the clock of this node is wrong. When this returns, the attempts
+    /// are on stable storage.
     ///
     /// # Errors
     /// If the store fails.

@@ -1,4 +1,4 @@
-//! Tests whether the database takes mail.
+//! Tests whether mail can be stored.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A URL with several hosts: a node finds the one that accepts writes, whatever the others do.
+//! A URL with several hosts: a node finds the one that accepts writes, even if the others are dead or silent.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Health says 500 while no mail gets in, for whatever reason, and 200 soon afterwards.
+//! Health says 500 while no mail can be stored, for any reason, and 200 soon afterwards.
 
 use std::time::Duration;
 
@@ -85,9 +85,9 @@ async fn a_read_only_database_makes_a_node_unhealthy_without_any_mail() {
     assert!(node.deliver(mail("a", "refused")).await.is_err());
     let name = &database.run("SELECT current_database()")[0];
     let administrator = client(&database).await;
-    let off =
-        format!("SET default_transaction_read_only = off; ALTER DATABASE {name} RESET default_transaction_read_only");
-    administrator.batch_execute(&off).await.unwrap();
+    administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
+    let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
+    administrator.batch_execute(&reset).await.unwrap();
     node.deliver(mail("a", "refused")).await.unwrap_err();
     database.end_connections();
     timeout(LONG, async { while node.deliver(mail("a", "stored")).await.is_err() {} }).await.unwrap();

@@ -19,6 +19,7 @@ mod keys;
 mod moving;
 mod node;
 mod order;
+mod pooler;
 mod proxy;
 mod racing;
 mod relay;

@@ -61,7 +61,7 @@ struct Inner {
     places: Vec<Place>,
     /// The place that is tried first.
     next: AtomicUsize,
-    /// How often the control connection has moved to another host.
+    /// The place to which the control connection has moved.
     moves: watch::Sender<usize>,
 }
 
@@ -123,12 +123,12 @@ impl Hosts {
         read_only.ok_or(failure)
     }
 
-    /// Ends all requests of connections that were opened before: another host is the primary now.
-    pub(super) fn move_on(&self) {
-        self.0.moves.send_modify(|moves| *moves += 1);
+    /// Ends all requests of connections to other hosts that were opened before: this one is the primary now.
+    pub(super) fn move_to(&self, place: usize) {
+        self.0.moves.send_replace(place);
     }
 
-    /// Receives each move to another host.
+    /// Receives the place of each move to another host.
     pub(super) fn moves(&self) -> watch::Receiver<usize> {
         self.0.moves.subscribe()
     }

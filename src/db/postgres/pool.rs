@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Client, Statement};
 
 use super::failure::failed;
-use super::hosts::Hosts;
+use super::hosts::{Connected, Hosts};
 use super::requests::spell;
 use crate::db::DatabaseError;
 
@@ -43,6 +43,8 @@ struct Inner {
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
+    /// The place of its host in the list.
+    place: usize,
     moves: watch::Receiver<usize>,
 }
 
@@ -57,9 +59,22 @@ impl Connection {
         Ok(statement)
     }
 
-    /// Whether the node has not moved to another host since this connection was opened.
+    /// Whether it is open, and the node has not moved to another host since.
     fn is_current(&self) -> bool {
-        !self.client.is_closed() && !self.moves.has_changed().unwrap_or(true)
+        let has_moved = self.moves.has_changed().unwrap_or(true) && *self.moves.borrow() != self.place;
+        !self.client.is_closed() && !has_moved
+    }
+
+    /// Returns when the node has moved to another host.
+    fn until_moved(&self) -> impl Future<Output = ()> + use<> {
+        let (mut moves, place) = (self.moves.clone(), self.place);
+        async move {
+            while moves.changed().await.is_ok() {
+                if *moves.borrow_and_update() != place {
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -85,8 +100,8 @@ impl Pool {
             Some(connection) => connection,
             None => {
                 let moves = self.0.hosts.moves();
-                let client = self.0.hosts.connect(|_| {}).await?.client;
-                Connection { client, statements: Mutex::default(), moves }
+                let Connected { client, place, .. } = self.0.hosts.connect(|_| {}).await?;
+                Connection { client, statements: Mutex::default(), place, moves }
             }
         };
         let pool = self.clone();
@@ -155,12 +170,12 @@ impl PooledConnection {
         request: impl AsyncFnOnce(&Connection) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let connection = self.connection.as_ref().ok_or(DatabaseError::Silent)?;
-        let mut moves = connection.moves.clone();
+        let moved = connection.until_moved();
         self.is_waiting = true;
         let answer = tokio::select! {
             biased;
             answer = timeout(time, request(connection)) => answer.ok(),
-            _ = moves.changed() => None,
+            () = moved => None,
         };
         self.is_waiting = false;
         let Some(answer) = answer else {

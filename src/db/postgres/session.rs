@@ -130,7 +130,7 @@ impl Keeper {
                 ControlFlow::Break(()) => return,
             };
             if link.place != place {
-                self.hosts.move_on();
+                self.hosts.move_to(link.place);
             }
             tracing::info!("the control connection to the database is restored");
             self.announcer.announce(&[Change::Unknown]);

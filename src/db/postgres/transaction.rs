@@ -130,7 +130,7 @@ impl PostgresTransaction {
         self.exchange(bytes, async |connection| send(connection, "", &requests, "").await).await
     }
 
-    /// Begins the transaction, if it has not begun.
+    /// Starts the transaction, if it has not started.
     async fn start(&mut self) -> Result<(), DatabaseError> {
         if self.connection.is_none() {
             self.start_with(&[]).await?;
@@ -138,11 +138,11 @@ impl PostgresTransaction {
         Ok(())
     }
 
-    /// Begins with statements that change nothing. If a connection was lost while it was idle, another one is taken.
+    /// Starts with statements that change nothing. If a connection was lost while it was idle, another one is taken.
     async fn start_with(&mut self, requests: &[Request]) -> Result<Vec<Answer>, DatabaseError> {
         match self.begin_once(requests).await {
             Err(DatabaseError::Unreachable(_)) => self.begin_once(requests).await,
-            begun => begun,
+            started => started,
         }
     }
 
@@ -151,12 +151,12 @@ impl PostgresTransaction {
         connection.start_transaction();
         self.connection = Some(connection);
         let begin = self.begin;
-        let begun = self.exchange(0, async |connection| send(connection, begin, requests, "").await).await;
-        if begun.is_err() {
+        let started = self.exchange(0, async |connection| send(connection, begin, requests, "").await).await;
+        if started.is_err() {
             // Whether a transaction has started is unknown, so its connection is not used again.
             self.connection.take().into_iter().for_each(|mut connection| connection.close());
         }
-        begun
+        started
     }
 
     /// Sends a request with `bytes` of parameters, and waits for its answer.

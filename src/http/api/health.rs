@@ -1,4 +1,4 @@
-//! Health: whether the service takes mail.
+//! Health: whether the service can store mail.
 
 use std::sync::Arc;
 
