@@ -19,7 +19,7 @@ use tokio::time::timeout;
 /// Up to this many bytes are not counted. The limit on connections limits the number of such requests.
 pub const UNCOUNTED: usize = 64 * 1024;
 /// How long a request waits for memory.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The hash of an API key, or of another credential.
 pub type Holder = [u8; 32];
@@ -103,7 +103,7 @@ impl Budget {
             const MIB: usize = 1024 * 1024;
             return Err(NoMemory::Ever { needed: bytes.div_ceil(MIB), share: self.share() / MIB });
         }
-        timeout(PATIENCE, self.take(holder, bytes)).await.map_err(|_| NoMemory::InTime)
+        timeout(MEMORY_TIMEOUT, self.take(holder, bytes)).await.map_err(|_| NoMemory::InTime)
     }
 
     async fn take(&self, holder: Holder, bytes: usize) -> Room {
@@ -239,7 +239,7 @@ mod tests {
         let room = budget.reserve(A, budget.share()).await.unwrap();
         let start = tokio::time::Instant::now();
         assert_eq!(budget.reserve(A, MIB).await.unwrap_err(), NoMemory::InTime);
-        assert_eq!(start.elapsed(), PATIENCE);
+        assert_eq!(start.elapsed(), MEMORY_TIMEOUT);
         let waiting = tokio::spawn({
             let budget = budget.clone();
             async move { budget.reserve(A, MIB).await.is_ok() }

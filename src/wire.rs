@@ -2,7 +2,9 @@
 
 use restante_api::{Arrived, ArrivedMessages, EndReason, Ended, MissedBy, Refused, SendApisUse, Similar, SmtpUse};
 
-use crate::model::{Attempt, Domain, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail};
+use crate::model::{
+    Attempt, Domain, Evidence, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail,
+};
 use crate::service::Explanation;
 
 /// An inbox.
@@ -58,8 +60,8 @@ fn fault(state: &FaultState) -> restante_api::FaultState {
 
 /// The explanation of a missing message.
 pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> restante_api::Explanation {
-    let smtp = explanation.smtp;
-    let similar = explanation.similar.iter().map(|similar| Similar {
+    let Evidence { messages, latest, refused: rejected, similar, smtp, send_apis: used } = explanation.evidence;
+    let similar = similar.iter().map(|similar| Similar {
         address: similar.address(mail_domain),
         messages: similar.messages,
         last_received_at: similar.last_received_at.to_string(),
@@ -67,19 +69,17 @@ pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> res
     restante_api::Explanation {
         inbox: explanation.ended.is_none().then(|| inbox(&explanation.inbox, mail_domain)),
         ended: explanation.ended.map(ended),
-        messages: ArrivedMessages {
-            count: explanation.messages,
-            latest: explanation.latest.into_iter().map(arrived).collect(),
-        },
-        refused: explanation.refused.into_iter().map(refused).collect(),
+        messages: ArrivedMessages { count: messages, latest: latest.into_iter().map(arrived).collect() },
+        refused: rejected.into_iter().map(refused).collect(),
         similar: similar.collect(),
         smtp: SmtpUse {
             connections_open: smtp.connections_open,
             last_connection_at: smtp.last_connection_at.map(|at| at.to_string()),
             last_message_at: smtp.last_message_at.map(|at| at.to_string()),
         },
-        send_apis: send_apis(explanation.send_apis),
+        send_apis: send_apis(used),
         summary: explanation.summary.to_string(),
+        cause: explanation.cause,
     }
 }
 

@@ -15,7 +15,7 @@ use ureq::{Agent, Body, RequestBuilder};
 use super::error::CliError;
 use crate::config::{api_key, http_url, secret};
 use crate::http::path_segment;
-use crate::model::{ApiKey, MessageId};
+use crate::model::{ApiKey, HeaderFilter, MessageId};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -76,6 +76,15 @@ pub(super) struct FilterFlags {
     /// Only messages whose sender's address contains this (case-insensitive)
     #[arg(long, value_name = "TEXT")]
     pub(super) from: Option<String>,
+    /// Only messages whose To or Cc field contains this (case-insensitive)
+    #[arg(long, value_name = "TEXT")]
+    pub(super) to: Option<String>,
+    /// Only messages whose text contains this (case-insensitive)
+    #[arg(long, value_name = "TEXT")]
+    pub(super) text: Option<String>,
+    /// Only messages with a header field that contains this, as in X-Campaign:welcome (case-insensitive)
+    #[arg(long, value_name = "NAME:TEXT", value_parser = header_filter)]
+    pub(super) header: Option<String>,
     /// Only messages with a labelled code (code), a link (link), a one-time code (otp), or several, as in code,link
     #[arg(long, value_name = "WHAT", value_parser = features)]
     pub(super) has: Option<String>,
@@ -110,7 +119,7 @@ pub(super) enum ClientError {
     #[error("{url} does not support this: the server has another version than this program")]
     Unsupported { url: String },
     #[error("{url} answered {status}: {text}")]
-    Refused { url: String, status: u16, text: String },
+    Refused { url: String, status: u16, text: String, help: Option<String> },
     #[error("{url} does not look like a Restante server: check the address")]
     Malformed { url: String, source: serde_json::Error },
 }
@@ -139,6 +148,14 @@ pub(super) struct Summary {
     pub(super) from: String,
     pub(super) subject: String,
     pub(super) received_at: String,
+}
+
+/// The result of a wait.
+pub(super) enum Waited {
+    /// A message arrived.
+    Message(Message),
+    /// None arrived. The URL of the page that explains it, if the server has one.
+    Timeout(Option<String>),
 }
 
 /// One project's access to one service.
@@ -200,21 +217,19 @@ impl ApiClient {
         Ok(list?.messages)
     }
 
-    /// The oldest message that matches, or `None` if none arrived within `timeout`, which is at most 120 seconds.
-    pub(super) fn wait(
-        &self,
-        id: &str,
-        filter: &FilterFlags,
-        timeout: Duration,
-    ) -> Result<Option<Message>, ClientError> {
+    /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120 seconds, the page that
+    /// explains why.
+    pub(super) fn wait(&self, id: &str, filter: &FilterFlags, timeout: Duration) -> Result<Waited, ClientError> {
         let milliseconds = timeout.as_millis().to_string();
         let request = self.agent.get(self.path(&["inboxes", id, "messages", "wait"])).query("timeout", &milliseconds);
         match self.call(filtered(request, filter), timeout) {
-            Ok(answer) => self.read(answer).map(Some),
-            Err(ClientError::Refused { status: 408, .. }) => Ok(None),
+            Ok(answer) => self.read(answer).map(Waited::Message),
+            Err(ClientError::Refused { status: 408, help, .. }) => Ok(Waited::Timeout(help)),
             // With a timeout of 0, the service returns 404 both for "no match" and for "no such inbox".
-            Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => self.inbox(id).map(|_| None),
-            refused => filtered_answer(refused, id, filter).map(|_| None),
+            Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => {
+                self.inbox(id).map(|_| Waited::Timeout(None))
+            }
+            refused => filtered_answer(refused, id, filter).map(|_| Waited::Timeout(None)),
         }
     }
 
@@ -253,10 +268,11 @@ impl ApiClient {
             200..300 => Ok(answer),
             401 => Err(ClientError::Unauthorized { url: self.url.clone() }),
             status => {
+                let help = answer.headers().get("link").and_then(|link| help_of(link.to_str().ok()?));
                 let body = answer.body_mut().read_to_vec().unwrap_or_default();
                 let error = serde_json::from_slice(&body).map(|ErrorBody { error }| error);
                 let text = error.unwrap_or_else(|_| "not a response of Restante".to_owned());
-                Err(ClientError::Refused { url: self.url.clone(), status, text })
+                Err(ClientError::Refused { url: self.url.clone(), status, text, help })
             }
         }
     }
@@ -277,6 +293,12 @@ impl ApiClient {
     }
 }
 
+/// The URL in a `Link` header with the relation `help`.
+fn help_of(link: &str) -> Option<String> {
+    let (url, rest) = link.strip_prefix('<')?.split_once('>')?;
+    rest.contains("rel=\"help\"").then(|| url.to_owned())
+}
+
 /// The words that the server knows, with commas between them.
 fn features(text: &str) -> Result<String, &'static str> {
     let is_known = |word: &str| matches!(word, "otp" | "link" | "code");
@@ -285,6 +307,11 @@ fn features(text: &str) -> Result<String, &'static str> {
     } else {
         Err("write otp, link, code, or several: code,link")
     }
+}
+
+/// A field of the header and a part of its value.
+fn header_filter(text: &str) -> Result<String, &'static str> {
+    HeaderFilter::parse(text).map(|_| text.to_owned()).map_err(|_| "write Name:text, for example X-Campaign:welcome")
 }
 
 /// The id of a message.
@@ -311,7 +338,8 @@ fn filtered_answer<T>(answer: Result<T, ClientError>, name: &str, filter: &Filte
 }
 
 fn filtered(request: RequestBuilder<WithoutBody>, filter: &FilterFlags) -> RequestBuilder<WithoutBody> {
-    let FilterFlags { subject, from, has, after } = filter;
-    let pairs = [("subject", subject), ("from", from), ("has", has), ("after", after)];
-    request.query_pairs(pairs.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))))
+    let FilterFlags { subject, from, to, text, header, has, after } = filter;
+    let texts = [("subject", subject), ("from", from), ("to", to), ("text", text), ("header", header)];
+    let pairs = texts.into_iter().chain([("has", has), ("after", after)]);
+    request.query_pairs(pairs.filter_map(|(name, value)| Some((name, value.as_deref()?))))
 }

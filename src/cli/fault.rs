@@ -19,6 +19,7 @@ Examples:
   restante fault INBOX defer --times 2     the next two attempts get 451, then mail is accepted
   restante fault INBOX delay --seconds 30  the next RCPT reply is delayed by 30 seconds
   restante fault INBOX bounce              the next message is accepted, and its sender gets a bounce
+  restante fault INBOX drop                the next message is accepted and lost
   restante fault INBOX                     list the faults and when they were used";
 
 /// Which inbox, and which fault.
@@ -30,7 +31,7 @@ pub(super) struct FaultFlags {
     /// The fault to set; replaces all faults of the inbox. If omitted, the faults are listed
     #[arg(value_name = "FAULT")]
     action: Option<Action>,
-    /// SMTP stage: rcpt (RCPT TO) or data (end of DATA) [default: rcpt; data for bounce, duplicate and --store]
+    /// SMTP stage: rcpt (RCPT TO) or data (end of DATA) [default: rcpt; data for bounce, drop, duplicate and --store]
     #[arg(long, value_name = "WHEN", requires = "action")]
     at: Option<Point>,
     /// How often it applies
@@ -48,7 +49,7 @@ pub(super) struct FaultFlags {
         value_parser = value_parser!(u16).range(1..=i64::from(MAX_FAULT_SECONDS))
     )]
     seconds: Option<u16>,
-    /// Store the message before `disconnect` closes the connection
+    /// Store the message before `disconnect` or `reset` ends the connection
     #[arg(long, value_parser = boolean, requires = "action")]
     store: bool,
     /// Remove the faults of the inbox
@@ -69,10 +70,14 @@ enum Action {
     Reject,
     /// Close the connection without a reply
     Disconnect,
+    /// Reset the connection without a reply
+    Reset,
     /// Delay the reply
     Delay,
     /// Accept the message, and send a bounce to its sender
     Bounce,
+    /// Accept the message and lose it
+    Drop,
     /// Store the message twice
     Duplicate,
 }
@@ -107,7 +112,7 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
 /// A flag does not fit the fault.
 #[derive(Debug, thiserror::Error)]
 enum FaultError {
-    #[error("--at: bounce, duplicate and --store need --at data")]
+    #[error("--at: bounce, drop, duplicate and --store need --at data")]
     At,
     #[error("--reply: write one line such as `451 4.7.1 Come back later`; 4xx with defer, 5xx with reject")]
     Reply,
@@ -130,7 +135,7 @@ impl FaultFlags {
     }
 
     fn fault(&self, action: Action) -> Fault {
-        let concerns_message = self.store || matches!(action, Action::Bounce | Action::Duplicate);
+        let concerns_message = self.store || matches!(action, Action::Bounce | Action::Drop | Action::Duplicate);
         let at = self.at.unwrap_or(if concerns_message { Point::Data } else { Point::Rcpt });
         Fault {
             at: word(&at),

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::output;
 
 /// Some openers return only when the browser ends. One that still runs after this time has found a browser.
-const PATIENCE: Duration = Duration::from_secs(2);
+const START_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Which server.
@@ -39,7 +39,7 @@ fn opens(url: &str) -> bool {
     let quiet = opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = quiet.spawn() else { return false };
     let started = Instant::now();
-    while started.elapsed() < PATIENCE {
+    while started.elapsed() < START_TIMEOUT {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),
             Ok(None) => thread::sleep(PAUSE),

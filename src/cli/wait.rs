@@ -9,7 +9,7 @@ use clap::Args;
 use regex_lite::Regex;
 use restante_api::{Explanation, Inbox, Message};
 
-use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags};
+use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Waited};
 use super::error::CliError;
 use super::explain::Readable;
 use super::output::{self, printable, printable_line};
@@ -48,6 +48,15 @@ pub(super) struct NoMatch {
     timeout: Option<humantime::Duration>,
     explanation: Explanation,
     flag_of_has: &'static str,
+    /// The page of the dashboard that explains it.
+    help: Option<String>,
+}
+
+/// What the command prints.
+enum Answer {
+    Found(String),
+    /// No message matched in time: the page that explains it.
+    Timeout(Option<String>),
 }
 
 impl NoMatch {
@@ -55,7 +64,7 @@ impl NoMatch {
     pub(super) fn now(client: &ApiClient, inbox: &Inbox, filter: &FilterFlags) -> Result<Self, ClientError> {
         let explanation = client.explain(&inbox.id, filter)?;
         let (wanted, address) = (wanted(filter, None), inbox.address.clone());
-        Ok(Self { wanted, address, timeout: None, explanation, flag_of_has: "--has" })
+        Ok(Self { wanted, address, timeout: None, explanation, flag_of_has: "--has", help: None })
     }
 }
 
@@ -63,12 +72,13 @@ impl std::error::Error for NoMatch {}
 
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wanted, address, timeout, explanation, flag_of_has } = self;
+        let Self { wanted, address, timeout, explanation, flag_of_has, help } = self;
         let explanation = Readable { explanation, flag_of_has };
         match timeout {
             Some(timeout) => write!(formatter, "no {wanted} arrived at {address} within {timeout}. {explanation}"),
             None => write!(formatter, "there is no {wanted} in {address}. {explanation}"),
-        }
+        }?;
+        help.iter().try_for_each(|url| write!(formatter, "\nDetails: {}", printable_line(url)))
     }
 }
 
@@ -88,12 +98,13 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         Err(ClientError::NoInbox { name }) if name.contains('@') => new_inbox(&client, name)?,
         found => found?,
     };
-    let Some(answer) = wait(&client, &inbox.id, flags)? else {
-        let explanation = client.explain(&inbox.id, &filter(flags))?;
-        let (wanted, address, timeout) = (wanted(&flags.filter, Some(flags)), inbox.address, Some(flags.timeout));
-        return Err(NoMatch { wanted, address, timeout, explanation, flag_of_has: flag_of_has(flags) }.into());
+    let help = match wait(&client, &inbox.id, flags)? {
+        Answer::Found(answer) => return Ok(output::line(&answer)?),
+        Answer::Timeout(help) => help,
     };
-    Ok(output::line(&answer)?)
+    let explanation = client.explain(&inbox.id, &filter(flags))?;
+    let (wanted, address, timeout) = (wanted(&flags.filter, Some(flags)), inbox.address, Some(flags.timeout));
+    Err(NoMatch { wanted, address, timeout, explanation, flag_of_has: flag_of_has(flags), help }.into())
 }
 
 /// Creates the inbox with an address that has not been used yet. One that has ended is an error: its mail is gone.
@@ -109,19 +120,19 @@ fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> 
 }
 
 /// Waits again after each message that matches the filter but does not have the code or link, until the time is up.
-fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Option<String>, ClientError> {
+fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, ClientError> {
     let started = Instant::now();
     let mut filter = filter(flags);
     loop {
         let waited = started.elapsed();
         let left = flags.timeout.saturating_sub(waited);
         match client.wait(inbox, &filter, left.min(MAX_WAIT)) {
-            Ok(Some(message)) => match answer(&message, flags) {
-                Some(answer) => return Ok(Some(answer)),
+            Ok(Waited::Message(message)) => match answer(&message, flags) {
+                Some(answer) => return Ok(Answer::Found(answer)),
                 None => filter.after = Some(message.id),
             },
-            Ok(None) if left <= MAX_WAIT => return Ok(None),
-            Ok(None) => {}
+            Ok(Waited::Timeout(help)) if left <= MAX_WAIT => return Ok(Answer::Timeout(help)),
+            Ok(Waited::Timeout(_)) => {}
             Err(error) if error.is_temporary() && !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));
             }
@@ -184,7 +195,10 @@ fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
     let link = flags.and_then(|flags| flags.link.as_ref()).map(|pattern| format!("a link that matches {pattern}"));
     let subject = filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
     let from = filter.from.as_ref().map(|from| format!("{from:?} in its sender"));
-    let features: Vec<_> = [code, link, subject, from].into_iter().flatten().collect();
+    let to = filter.to.as_ref().map(|to| format!("{to:?} in its recipients"));
+    let text = filter.text.as_ref().map(|text| format!("{text:?} in its text"));
+    let header = filter.header.as_ref().map(|header| format!("the header {header:?}"));
+    let features: Vec<_> = [code, link, subject, from, to, text, header].into_iter().flatten().collect();
     let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
     let later = filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
     format!("message{with}{later}")

@@ -51,6 +51,17 @@ pub enum DatabaseError {
         /// The engine's error.
         source: rusqlite::Error,
     },
+    /// The file is a SQLite database of another program.
+    #[error("{0} is not a database of Restante: it belongs to another program, so it was not changed")]
+    Foreign(String),
+    /// The copy that is made before a migration failed, so the migration was not started.
+    #[error("cannot copy the database to {path} before its migration: {source}")]
+    CopyBeforeMigration {
+        /// The file of the copy.
+        path: String,
+        /// What failed.
+        source: BackupError,
+    },
     /// An environment variable has a value that cannot be used.
     #[error("the value of the environment variable {0} is invalid: psql would reject it")]
     Environment(&'static str),
@@ -397,6 +408,18 @@ impl Transaction {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.query(sql, &parameters),
             OpenTransaction::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
+        }
+    }
+
+    /// Copies the committed state of a SQLite database to a file beside it, before a migration from `version` changes
+    /// it. A PostgreSQL database is left to its own tools.
+    ///
+    /// # Errors
+    /// [`DatabaseError::CopyBeforeMigration`].
+    async fn copy_before_migration(&mut self, version: i64) -> Result<(), DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.copy_before_migration(version),
+            OpenTransaction::Postgres(_) => Ok(()),
         }
     }
 

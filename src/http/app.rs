@@ -6,6 +6,8 @@ use axum::http::{HeaderMap, Uri};
 
 use std::path::PathBuf;
 
+use uuid::Uuid;
+
 use crate::config::{HostAndPort, Limits, SmtpAuth};
 use crate::service::Service;
 
@@ -55,6 +57,11 @@ impl App {
         let host = asked.as_ref().map(Authority::host).or_else(|| base.as_ref().and_then(Uri::host));
         let host = host.filter(|host| !host.is_empty()).unwrap_or(self.service.mail_domain().as_str());
         HostAndPort { host: host.to_owned(), port: self.smtp_port }
+    }
+
+    /// The page that explains why a wait timed out.
+    pub(super) fn failure_url(&self, id: Uuid) -> String {
+        format!("{}/failures/{id}", self.base_url)
     }
 
     /// A published document with this installation's limits.

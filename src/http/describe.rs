@@ -41,12 +41,12 @@ pub(super) const UNAUTHORIZED: Shared =
     Shared { name: "Unauthorized", description: "The key is missing or wrong.", errors: || vec![Error::Unauthorized] };
 pub(super) const INBOX_NOT_FOUND: Shared = Shared {
     name: "InboxNotFound",
-    description: "The inbox is unknown, has expired, or belongs to another key.",
+    description: "The inbox is unknown, has expired, or belongs to another project.",
     errors: || vec![Error::InboxNotFound],
 };
 pub(super) const MESSAGE_NOT_FOUND: Shared = Shared {
     name: "MessageNotFound",
-    description: "The message is unknown, has expired with its inbox, or belongs to another key.",
+    description: "The message is unknown, has expired with its inbox, or belongs to another project.",
     errors: || vec![Error::MessageNotFound],
 };
 const BODY_TOO_LARGE: Shared = Shared {
@@ -103,7 +103,7 @@ pub(super) trait Describe: Sized {
     fn extension(self) -> Self;
     /// It needs no key.
     fn public(self) -> Self;
-    /// It takes a JSON body, and refuses one that is too large, too slow, or not of this type.
+    /// It takes a JSON body, and rejects one that is too large, too slow, or not of this type.
     fn body<T: JsonSchema + Example + Serialize>(self, required: bool, refused: &str) -> Self;
     /// It returns JSON.
     fn returns<T: JsonSchema + Example + Serialize>(self, status: StatusCode, description: &str) -> Self;
@@ -331,6 +331,12 @@ fn documented(name: &HeaderName) -> Option<(&'static str, Header)> {
         "retry-after" => {
             let schema = json_schema!({"type": "integer", "minimum": 0});
             Some(("Retry-After", header("Seconds after which to retry.", schema)))
+        }
+        "link" => {
+            let description = "Extension. The page of the dashboard that explains why no message arrived, with the \
+                               relation `help`. Missing if too many waits time out at the same time.";
+            let schema = json_schema!({"type": "string", "pattern": "^<.*/failures/.*>; rel=\"help\"$"});
+            Some(("Link", Header { required: false, ..header(description, schema) }))
         }
         "www-authenticate" => Some(("WWW-Authenticate", header("Always Bearer.", json_schema!({"type": "string"})))),
         _ => None,

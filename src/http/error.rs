@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aide::OperationOutput;
-use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use restante_api::ErrorBody;
@@ -59,8 +59,9 @@ pub(super) enum Error {
     NoMatchingMessage,
     #[error("method not allowed")]
     MethodNotAllowed,
+    /// The URL of the page that explains it.
     #[error("timeout")]
-    Timeout,
+    Timeout(Option<String>),
     #[error("timeout")]
     SlowBody,
     #[error("body too large")]
@@ -146,7 +147,7 @@ impl Error {
             | Self::NoMatchingMessage => StatusCode::NOT_FOUND,
             Self::AddressTaken => StatusCode::CONFLICT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Timeout | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::Timeout(_) | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge | Self::BodyOverMemory(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::OverMemory(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyWaits
@@ -166,6 +167,9 @@ impl Error {
             Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => {
                 Some((RETRY_AFTER, HeaderValue::from_static("1")))
             }
+            Self::Timeout(Some(url)) => {
+                HeaderValue::try_from(format!("<{url}>; rel=\"help\"")).ok().map(|link| (LINK, link))
+            }
             Self::TooManyAttempts(seconds) => Some((RETRY_AFTER, (*seconds).into())),
             // The rest of the body would be read as the next request.
             Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
@@ -182,7 +186,7 @@ impl From<ServiceError> for Error {
             ServiceError::RecipientNotFound => Self::RecipientNotFound,
             ServiceError::RecipientFull => Self::RecipientFull,
             ServiceError::NoMatchingMessage => Self::NoMatchingMessage,
-            ServiceError::Timeout => Self::Timeout,
+            ServiceError::Timeout { .. } => Self::Timeout(None),
             ServiceError::InvalidAfter => Self::InvalidParameter("after"),
             ServiceError::InvalidBefore => Self::InvalidParameter("before"),
             ServiceError::PermanentInbox => Self::PermanentInbox,

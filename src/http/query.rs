@@ -17,8 +17,8 @@ use serde::de::value::MapDeserializer;
 
 use super::describe::add_parameters;
 use super::error::Error;
-use crate::model::{Features, FieldError};
-use crate::service::{MAX_WAIT, MessageFilter};
+use crate::model::{Features, FieldError, HeaderFilter, MessageFilter};
+use crate::service::MAX_WAIT;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -49,11 +49,19 @@ pub(super) struct Parameters<T>(pub(super) T);
 /// The filters that a list, a wait and an explanation share.
 ///
 /// # Errors
-/// [`Error::InvalidParameter`] for a subject or a sender that is too long, or for an unknown word in `has`.
+/// [`Error::InvalidParameter`] for a text that is too long, a header without a colon, or an unknown word in `has`.
 pub(super) fn message_filter(query: MessageQuery) -> Result<MessageFilter, Error> {
-    let filter = MessageFilter::new(given(query.subject), given(query.from), given(query.after));
     let refused = |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
-    Ok(MessageFilter { has: features(&query.has)?, ..filter.map_err(refused)? })
+    let filter = MessageFilter {
+        subject: given(query.subject),
+        from: given(query.from),
+        to: given(query.to),
+        text: given(query.text),
+        header: given(query.header).map(|text| HeaderFilter::parse(&text)).transpose().map_err(refused)?,
+        has: features(&query.has)?,
+        after: given(query.after),
+    };
+    filter.checked().map_err(refused)
 }
 
 /// What a message must have: `otp`, `code`, `link`, or several with commas between.

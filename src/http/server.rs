@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::places::{Place, Places};
 use crate::admission::{Admission, Full};
+use crate::model::Closing;
 use crate::service::Service;
 
 /// The pause after a failed accept, which is usually caused by a lack of file descriptors.
@@ -28,10 +29,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// An extension of a response that is not sent: the connection is closed instead, because a fault asks for it.
+/// An extension of a response that is not sent: the connection ends instead, because a fault asks for it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("closed on request, without a response")]
-pub struct Disconnect;
+pub struct Disconnect(pub Closing);
 
 /// How many connections a listener has at most.
 #[derive(Clone, Debug)]

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::error::ToolError;
 use super::schema;
-use crate::model::Features;
-use crate::service::MessageFilter;
+use crate::model::{Features, HeaderFilter, MessageFilter};
 
 /// Parses the arguments of a call; the schema contains the allowed names.
 ///
@@ -68,6 +67,15 @@ pub(super) struct Filter {
     /// Only messages whose sender's address contains this (case-insensitive).
     #[serde(default)]
     from: String,
+    /// Only messages whose To or Cc field contains this (case-insensitive).
+    #[serde(default)]
+    to: String,
+    /// Only messages whose text contains this (case-insensitive).
+    #[serde(default)]
+    text: String,
+    /// Only messages with a header field that contains this, as in X-Campaign:welcome (case-insensitive).
+    #[serde(default)]
+    header: String,
     /// Only messages that have all of these: a labelled code (code), a link (link), a one-time code by the rules of the
     /// otp field (otp).
     #[serde(default)]
@@ -197,9 +205,10 @@ pub(super) struct Fault {
     /// When: `rcpt`, at the RCPT TO of this inbox, or `data`, once the message has been received.
     #[schemars(with = "FaultPoint")]
     at: String,
-    /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply; `delay`
-    /// delays the reply by `seconds`. Only at `data`: `bounce` accepts the message, does not store it and sends a
-    /// delivery status notification to the sender; `duplicate` stores the message twice.
+    /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply, and
+    /// `reset` resets it; `delay` delays the reply by `seconds`. Only at `data`: `bounce` accepts the message, does not
+    /// store it and sends a delivery status notification to the sender; `drop` accepts and loses it; `duplicate`
+    /// stores it twice.
     #[serde(rename = "do")]
     #[schemars(with = "FaultAction")]
     action: String,
@@ -214,7 +223,7 @@ pub(super) struct Fault {
     #[serde(default)]
     #[schemars(with = "u16", range(min = 1, max = MAX_FAULT_SECONDS))]
     seconds: Option<u16>,
-    /// Whether `disconnect` at `data` stores the message first.
+    /// Whether `disconnect` or `reset` at `data` stores the message first.
     #[serde(default)]
     #[schemars(with = "bool")]
     store: Option<bool>,
@@ -261,7 +270,15 @@ impl Filter {
     pub(super) fn resolve(self) -> Result<MessageFilter, ToolError> {
         let has = |feature| self.has.contains(&feature);
         let has = Features { otp: has(Feature::Otp), code: has(Feature::Code), link: has(Feature::Link) };
-        let filter = MessageFilter::new(given(self.subject), given(self.from), given(self.after))?;
-        Ok(MessageFilter { has, ..filter })
+        let filter = MessageFilter {
+            subject: given(self.subject),
+            from: given(self.from),
+            to: given(self.to),
+            text: given(self.text),
+            header: given(self.header).map(|text| HeaderFilter::parse(&text)).transpose()?,
+            has,
+            after: given(self.after),
+        };
+        Ok(filter.checked()?)
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct Waited {
     pub(super) message: Option<Message>,
     /// If none arrived: the explanation.
     pub(super) explanation: Option<Explanation>,
+    /// If none arrived: the page of the dashboard that explains it to people.
+    pub(super) page: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -27,6 +27,8 @@ pub enum Change {
     Projects,
     /// The recorded waits.
     Waits,
+    /// The stories of waits that timed out.
+    Failures,
     /// Anything may have changed, because announcements were lost.
     Unknown,
 }

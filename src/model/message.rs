@@ -33,7 +33,7 @@ impl fmt::Display for MessageId {
 }
 
 /// What a message has, or what a filter requires it to have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Features {
     /// A one-time code as the contract defines it: `otp`.
     pub otp: bool,
@@ -44,6 +44,13 @@ pub struct Features {
 }
 
 impl Features {
+    /// The words of the features.
+    #[must_use]
+    pub fn words(self) -> Vec<&'static str> {
+        let words = [("otp", self.otp), ("code", self.code), ("link", self.link)];
+        words.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect()
+    }
+
     /// Whether it has all that `wanted` has.
     #[must_use]
     pub fn has_all(self, wanted: Self) -> bool {

@@ -7,11 +7,13 @@ mod fault;
 mod inbox;
 mod list;
 mod message;
+mod message_filter;
 mod original;
 mod outgoing;
 mod project;
 mod reception;
 mod refused;
+mod story;
 mod summary;
 mod timestamp;
 mod wait_record;
@@ -23,12 +25,14 @@ pub use fault::FaultState;
 pub use inbox::{Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id, search_text};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, MailFilter, OutgoingFilter, RefusalFilter, Watched};
 pub use message::{Features, MessageId, MessageStart};
+pub use message_filter::{HeaderFilter, MessageFilter};
 pub use original::Everything;
 pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
-pub use refused::{RefusalReason, RefusedMail, accepting_flag};
-pub use summary::{Summary, quoted};
+pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
+pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
+pub use summary::{Reading, Summary, ago, quoted, smtp_server, spoken};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
@@ -37,4 +41,4 @@ pub use restante_delivery::{
     SharedAddress, parse_id,
 };
 pub use restante_mail::{AcceptedDomains, Domain, EmailAddress, InvalidAddress};
-pub use restante_smtp::{Refusal, RequestedReply, SessionFailure};
+pub use restante_smtp::{Closing, Refusal, RequestedReply, SessionFailure};

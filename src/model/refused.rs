@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use restante_smtp::{Refusal, SessionFailure};
+use restante_smtp::{Closing, Refusal, SessionFailure};
 
 use super::{EmailAddress, InboxId, Timestamp};
 
@@ -19,6 +19,8 @@ pub enum RefusalReason {
     DisconnectedOnRequest,
     /// A fault accepted the message and bounced it.
     BouncedOnRequest,
+    /// A fault accepted the message and dropped it.
+    DroppedOnRequest,
     /// A reason that this version does not know: another version of the program stored it.
     Unknown(String),
 }
@@ -33,6 +35,7 @@ impl RefusalReason {
             Self::Session(failure) => failure.label(),
             Self::DisconnectedOnRequest => "disconnected_on_request",
             Self::BouncedOnRequest => "bounced_on_request",
+            Self::DroppedOnRequest => "dropped_on_request",
             Self::Unknown(label) => label,
         }
     }
@@ -56,7 +59,8 @@ impl RefusalReason {
                     | Refusal::TooManyFailedAuthentications
                     | Refusal::HttpRequest
             ),
-            Self::InvalidRequest | Self::DisconnectedOnRequest | Self::BouncedOnRequest | Self::Unknown(_) => false,
+            Self::InvalidRequest | Self::Unknown(_) => false,
+            Self::DisconnectedOnRequest | Self::BouncedOnRequest | Self::DroppedOnRequest => false,
         }
     }
 
@@ -69,8 +73,18 @@ impl RefusalReason {
             None if label == Self::InvalidRequest.label() => Self::InvalidRequest,
             None if label == Self::DisconnectedOnRequest.label() => Self::DisconnectedOnRequest,
             None if label == Self::BouncedOnRequest.label() => Self::BouncedOnRequest,
+            None if label == Self::DroppedOnRequest.label() => Self::DroppedOnRequest,
             None => Self::Unknown(label),
         }
+    }
+}
+
+/// What is recorded in place of the reply if a fault ends the connection.
+#[must_use]
+pub fn closed_on_request(closing: Closing) -> &'static str {
+    match closing {
+        Closing::Close => "the connection was closed on request, without a reply",
+        Closing::Reset => "the connection was reset on request, without a reply",
     }
 }
 
@@ -121,6 +135,15 @@ impl RefusedMail {
     #[must_use]
     pub fn sender_address(&self) -> &str {
         self.sender.trim_matches(['<', '>'])
+    }
+
+    /// What is recorded in place of the reply if a fault ends the connection.
+    #[must_use]
+    pub fn closed_on_request(closing: Closing) -> &'static str {
+        match closing {
+            Closing::Close => "the connection was closed on request, without a reply",
+            Closing::Reset => "the connection was reset on request, without a reply",
+        }
     }
 
     /// The flag with which the server would accept the mail, if it was refused because of the domain of its recipient.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Features, InboxId, MessageId, ProjectId, SharedAddress, Timestamp};
+use super::{InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, Timestamp};
 
 /// A wait, open or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +19,8 @@ pub struct WaitRecord {
     pub shared: Option<SharedAddress>,
     /// When that inbox was created, because another inbox may get the address later.
     pub inbox_created_at: Timestamp,
-    /// The filter for the subject, as the caller gave it.
-    pub subject: Option<String>,
-    /// The filter for the sender.
-    pub from: Option<String>,
-    /// What the message must have.
-    pub has: Features,
-    /// The cursor: the caller waits for messages after this one.
-    pub after: Option<String>,
+    /// Which messages match.
+    pub filter: MessageFilter,
     /// When it started.
     pub started_at: Timestamp,
     /// The timeout that the caller requested.

@@ -10,9 +10,9 @@ pub(crate) fn return_large_blocks() {
     const RETURNED_FROM: c_int = 256 * 1024;
     /// Free bytes that each heap keeps at its end. By default, the heap returns 128 KiB at a time and allocates them
     /// again for the next message.
-    const KEPT: c_int = 2 * 1024 * 1024;
+    const KEPT_FREE_BYTES: c_int = 2 * 1024 * 1024;
 
-    for (parameter, value) in [(libc::M_MMAP_THRESHOLD, RETURNED_FROM), (libc::M_TRIM_THRESHOLD, KEPT)] {
+    for (parameter, value) in [(libc::M_MMAP_THRESHOLD, RETURNED_FROM), (libc::M_TRIM_THRESHOLD, KEPT_FREE_BYTES)] {
         // SAFETY: mallopt accepts two integers, may be called at any time, and ignores unknown options.
         #[allow(unsafe_code)]
         let _ = unsafe { libc::mallopt(parameter, value) };

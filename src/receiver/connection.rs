@@ -60,6 +60,8 @@ enum End {
     StartTls,
     /// The session has ended.
     Close,
+    /// The session has ended, and the client gets a reset.
+    Reset,
     /// The client has disconnected.
     Gone,
 }
@@ -106,6 +108,8 @@ impl Connection {
         match self.run(&mut stream).await? {
             End::StartTls => self.run_encrypted(stream).await,
             End::Close => close(&mut stream).await,
+            // The system sends a reset when the socket is dropped.
+            End::Reset => stream.set_zero_linger(),
             End::Gone => Ok(()),
         }
     }
@@ -114,6 +118,7 @@ impl Connection {
         let mut stream = self.encrypt(stream).await?;
         match self.run(&mut *stream).await? {
             End::Close => close(&mut *stream).await,
+            End::Reset => stream.get_ref().0.set_zero_linger(),
             // An encrypted session does not offer STARTTLS.
             End::StartTls | End::Gone => Ok(()),
         }
@@ -146,6 +151,10 @@ impl Connection {
                 Event::StartTls => {
                     self.send_replies(stream).await?;
                     return Ok(End::StartTls);
+                }
+                Event::Reset => {
+                    self.send_replies(stream).await?;
+                    return Ok(End::Reset);
                 }
                 Event::Close => {
                     self.send_replies(stream).await?;

@@ -14,15 +14,15 @@ use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{
-    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, Recipient, RefusalReason, RefusedMail, Via,
-    accepting_flag,
+    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, RefusedMail, Via,
+    accepting_flag, closed_on_request,
 };
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure};
 
 /// How long the client waits for the service. After that, the reply tells it to try again later.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Enough for most traces.
 const TRACE_BYTES: usize = 256;
 
@@ -110,7 +110,8 @@ impl EventHandler {
                 write_joined(&mut self.recipients, &envelope.recipients);
                 self.log_message(size, Err(&refusal));
             }
-            Event::NeedInput | Event::Send(_) | Event::HoldBack(_) | Event::StartTls | Event::Close => {}
+            Event::NeedInput | Event::Send(_) | Event::HoldBack(_) | Event::StartTls => {}
+            Event::Reset | Event::Close => {}
         }
     }
 
@@ -335,22 +336,24 @@ impl EventHandler {
     /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
     fn store_faults(&self, receipt: &Receipt) {
         receipt.reply.iter().for_each(|action| self.store_disconnection(action));
-        let is_bounced = |recipient: &&str| {
-            let mail_domain = self.context.service.mail_domain();
-            EmailAddress::parse(recipient)
-                .is_ok_and(|address| receipt.bounced.contains(&Recipient::of(&address, mail_domain)))
-        };
-        if !receipt.bounced.is_empty() {
-            let bounced = self.recipients.split(' ').filter(is_bounced).collect();
-            let reason = RefusalReason::BouncedOnRequest;
-            self.record(&self.peer.to_string(), &self.sender, bounced, &reason, "accepted, and bounced on request");
+        if receipt.unstored.is_empty() {
+            return;
+        }
+        for recipient in self.recipients.split(' ') {
+            let address = EmailAddress::parse(recipient).ok();
+            if let Some(fate) = address.and_then(|address| receipt.unstored(&address, &self.context.service)) {
+                let reason = fate.reason();
+                self.record(&self.peer.to_string(), &self.sender, vec![recipient], &reason, fate.description());
+            }
         }
     }
 
     /// Stores a disconnection among the refusals if the message is not stored before.
     fn store_disconnection(&self, action: &FaultAction) {
-        if matches!(action, FaultAction::Disconnect { .. }) && action.copies() == 0 {
-            let what = "the connection was closed on request, without a reply";
+        if let Some(closing) = action.closing()
+            && action.copies() == 0
+        {
+            let what = closed_on_request(closing);
             let (recipients, reason) = (self.recipients.split(' ').collect(), RefusalReason::DisconnectedOnRequest);
             self.record(&self.peer.to_string(), &self.sender, recipients, &reason, what);
         }
@@ -380,8 +383,8 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
     if let Some(reply) = action.refusal() {
         return session.fault(Fault::Refuse(reply));
     }
-    if matches!(action, FaultAction::Disconnect { .. }) {
-        return session.fault(Fault::Disconnect);
+    if let Some(closing) = action.closing() {
+        return session.fault(Fault::Disconnect(closing));
     }
     if let Some(delay) = action.delay() {
         session.fault(Fault::Delay(delay));
@@ -391,7 +394,7 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
 
 /// The result of `work`, or `None` if it takes too long.
 async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
-    let deadline = context.clock().instant().after(PATIENCE);
+    let deadline = context.clock().instant().after(DELIVERY_TIMEOUT);
     tokio::select! {
         biased;
         done = work => Some(done),

@@ -110,8 +110,17 @@ impl Activity {
 
     /// The use at this node, and on a shared database at all nodes.
     pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalUse, StoreError> {
+        self.and_other_nodes(store, self.at_this_node()).await
+    }
+
+    /// The use at this node.
+    pub(super) fn at_this_node(&self) -> TotalUse {
         let (used, send_apis) = self.used();
-        let own = TotalUse { used, send_apis, since: self.0.started_at };
+        TotalUse { used, send_apis, since: self.0.started_at }
+    }
+
+    /// `own`, and on a shared database also the use at all other nodes.
+    pub(super) async fn and_other_nodes(&self, store: &Store, own: TotalUse) -> Result<TotalUse, StoreError> {
         if !self.0.is_shared {
             return Ok(own);
         }

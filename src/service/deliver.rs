@@ -1,11 +1,13 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
-use restante_delivery::{Fate, Refusal, Request, Source, Verdict};
+use restante_delivery::{Copies, Fate, Refusal, Request, Source, Verdict};
 use uuid::Uuid;
 
 use super::responder::Held;
 use super::{DeliverError, Service};
-use crate::model::{EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Recipient, Via};
+use crate::model::{
+    EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Recipient, RefusalReason, Via,
+};
 use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread};
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
@@ -49,10 +51,19 @@ pub struct Receipt {
     pub messages: Vec<MessageId>,
     /// The fault that changes the reply.
     pub reply: Option<FaultAction>,
-    /// The recipients whose copies bounced because of a fault.
-    pub bounced: Vec<Recipient>,
+    /// The recipients whose copies were accepted but not stored because of a fault.
+    pub unstored: Vec<(Recipient, Unstored)>,
     /// The names of all faults that were used.
     pub faults: Vec<&'static str>,
+}
+
+/// What a fault did with a copy that was accepted but not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unstored {
+    /// It bounced.
+    Bounced,
+    /// It was dropped.
+    Dropped,
 }
 
 impl Service {
@@ -101,7 +112,8 @@ impl Service {
     }
 
     /// Stores a message in the inboxes of all its recipients, and creates inboxes that do not exist. When this returns,
-    /// the message is on stable storage and the waits on these inboxes have been woken.
+    /// the message is on stable storage. On SQLite, the waits on these inboxes have been woken; on PostgreSQL, they are
+    /// woken when the server sends the notification of the commit, usually within a millisecond.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
@@ -185,10 +197,8 @@ impl Receipt {
                     match &copies.fate {
                         Fate::Stored(_) => {}
                         Fate::Duplicated(_) => receipt.faults.push(FaultAction::Duplicate.as_str()),
-                        Fate::Bounced(_) => {
-                            receipt.faults.push(FaultAction::Bounce.as_str());
-                            receipt.bounced.extend(copies.recipients.iter().cloned());
-                        }
+                        Fate::Bounced(_) => receipt.add_unstored(copies, Unstored::Bounced),
+                        Fate::Dropped => receipt.add_unstored(copies, Unstored::Dropped),
                     }
                 }
                 receipt.reply = reply.as_ref().map(|fault| fault.action.clone());
@@ -198,6 +208,45 @@ impl Receipt {
         }
         receipt.faults.extend(receipt.reply.as_ref().map(FaultAction::as_str));
         receipt
+    }
+
+    fn add_unstored(&mut self, copies: &Copies, fate: Unstored) {
+        self.faults.push(fate.fault().as_str());
+        self.unstored.extend(copies.recipients.iter().map(|recipient| (recipient.clone(), fate)));
+    }
+
+    /// What a fault did with the copy for `recipient`, if it was accepted but not stored.
+    #[must_use]
+    pub fn unstored(&self, recipient: &EmailAddress, service: &Service) -> Option<Unstored> {
+        let recipient = Recipient::of(recipient, service.mail_domain());
+        self.unstored.iter().find(|(unstored, _)| *unstored == recipient).map(|(_, fate)| *fate)
+    }
+}
+
+impl Unstored {
+    fn fault(self) -> FaultAction {
+        match self {
+            Self::Bounced => FaultAction::Bounce,
+            Self::Dropped => FaultAction::Drop,
+        }
+    }
+
+    /// The reason that is recorded.
+    #[must_use]
+    pub fn reason(self) -> RefusalReason {
+        match self {
+            Self::Bounced => RefusalReason::BouncedOnRequest,
+            Self::Dropped => RefusalReason::DroppedOnRequest,
+        }
+    }
+
+    /// What is recorded in place of a reply.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Bounced => "accepted, and bounced on request",
+            Self::Dropped => "accepted, and dropped on request",
+        }
     }
 }
 

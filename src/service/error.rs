@@ -25,7 +25,10 @@ pub enum ServiceError {
     NoMatchingMessage,
     /// A wait ended without a match.
     #[error("timeout")]
-    Timeout,
+    Timeout {
+        /// The id of its story, unless there are too many.
+        story: Option<uuid::Uuid>,
+    },
     /// The cursor `after` is not a message of the inbox.
     #[error("invalid after")]
     InvalidAfter,

@@ -11,7 +11,7 @@ use crate::store::{Store, StoreError, Swept};
 /// The pause when nothing is left to remove.
 const PAUSE: Duration = Duration::from_secs(5);
 /// The pause between two steps, so that deliveries are not delayed.
-const BREATH: Duration = Duration::from_millis(5);
+const PAUSE_BETWEEN_STEPS: Duration = Duration::from_millis(5);
 
 /// How often a shared database is searched for contents without a message.
 const ORPHANS_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -20,6 +20,8 @@ const ORPHANS_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) struct Sweeper {
     pub(super) store: Store,
     pub(super) clock: Clock,
+    /// How long failures are kept.
+    pub(super) keep_failures: Duration,
     pub(super) exceptions: Arc<Exceptions>,
 }
 
@@ -42,7 +44,7 @@ impl Sweeper {
     pub(super) async fn run(self) {
         loop {
             match self.step().await {
-                Ok(Swept::More) => tokio::time::sleep(BREATH).await,
+                Ok(Swept::More) => tokio::time::sleep(PAUSE_BETWEEN_STEPS).await,
                 Ok(Swept::Done) => self.clock.sleep(PAUSE).await,
                 Err(error) => {
                     tracing::warn!(%error, "cannot remove expired data; trying again");
@@ -59,6 +61,9 @@ impl Sweeper {
             self.exceptions.set_faults(self.store.inboxes_with_faults(self.clock.now()).await?, known);
         }
         // Other nodes with the right time do it.
-        if self.clock.is_wrong() { Ok(Swept::Done) } else { self.store.sweep(self.clock.now()).await }
+        if self.clock.is_wrong() {
+            return Ok(Swept::Done);
+        }
+        self.store.sweep(self.clock.now(), self.keep_failures).await
     }
 }

@@ -1,14 +1,16 @@
 //! Explains why a message did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
 
-use super::summary::Facts;
-use super::{Caller, MessageFilter, Service, ServiceError};
+use super::activity::TotalUse;
+use super::summary::{Facts, is_failed_session};
+use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Inbox, InboxEnd, InboxId, Latest, RefusedMail, SendApisUse, SharedAddress, Similar, SmtpUse, Summary,
+    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, ProjectId, Reading, RefusedMail, SharedAddress,
+    Similar, Summary, Timestamp,
 };
-use crate::store::Selection;
+use crate::store::{Selection, StoreError};
 
 /// Messages and refusals that are shown.
-const SHOWN: usize = 10;
+const MAX_LISTED: usize = 10;
 /// Similar inboxes that are shown.
 const SIMILAR: usize = 5;
 /// Maximum number of edits between a local part and a mistyped one.
@@ -19,26 +21,30 @@ const EDITS: usize = 2;
 pub struct Explanation {
     /// One sentence for people.
     pub summary: Summary,
+    /// The cause.
+    pub cause: Cause,
     /// The inbox.
     pub inbox: Inbox,
     /// How it ended, if it has.
     pub ended: Option<InboxEnd>,
-    /// The messages in it.
-    pub messages: i64,
-    /// The newest of them.
-    pub latest: Vec<Latest>,
-    /// The rejections since the inbox was created, newest first.
-    pub refused: Vec<RefusedMail>,
-    /// Other inboxes of the project that received mail since then, the most similar first.
-    pub similar: Vec<Similar>,
-    /// The use of SMTP.
-    pub smtp: SmtpUse,
-    /// The use of the APIs for sending.
-    pub send_apis: SendApisUse,
+    /// The evidence.
+    pub evidence: Evidence,
+}
+
+/// What an explanation is about.
+pub(super) struct Question<'a> {
+    pub(super) inbox: &'a Inbox,
+    pub(super) ended: Option<InboxEnd>,
+    pub(super) filter: &'a MessageFilter,
+    /// What happened later does not count.
+    pub(super) until: Timestamp,
+    /// The use of SMTP at that time; `None`: now.
+    pub(super) watched: Option<TotalUse>,
 }
 
 impl Service {
-    /// Explains why no message that matches `filter` has arrived. `smtp_address` is the SMTP server as callers know it.
+    /// Explains why no message that matches `filter` has arrived. If the latest wait on the inbox that timed out had
+    /// this filter, the cause is that of its story. `smtp_address` is the SMTP server as callers know it.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago;
@@ -50,39 +56,73 @@ impl Service {
         filter: &MessageFilter,
         smtp_address: &str,
     ) -> Result<Explanation, ServiceError> {
-        let store = &self.0.store;
         let (id, now) = (InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?, self.0.clock.now());
-        let found = store.inbox_or_end(caller.project, &id, now).await?;
+        let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
+        let (finding, evidence, ended_at) = match self.kept_story(&inbox, filter).await? {
+            Some(story) => {
+                let ended_at = story.failure.ended_at();
+                (story.failure.finding, story.evidence, Some(ended_at))
+            }
+            None => {
+                let question = Question { inbox: &inbox, ended, filter, until: now, watched: None };
+                let (finding, evidence) = self.answer(&question).await?;
+                (finding, evidence, None)
+            }
+        };
+        let summary = Summary::new(&finding.marked, Reading { now, ended_at, smtp_address });
+        Ok(Explanation { summary, cause: finding.cause, inbox, ended, evidence })
+    }
+
+    /// The cause, and the evidence for it.
+    pub(super) async fn answer(&self, question: &Question<'_>) -> Result<(Finding, Evidence), ServiceError> {
+        let Question { inbox, ended, filter, until, watched } = question;
+        let (store, now, project) = (&self.0.store, self.0.clock.now(), inbox.project);
+        let (since, default) = (inbox.created_at, self.0.default_project);
         let selection = match ended {
-            None => self.selection(&inbox, filter).await?,
+            None => self.selection(inbox, filter).await?,
             Some(_) => Selection::default(),
         };
-        let since = inbox.created_at;
         self.0.refusals.written().await;
-        let latest = store.latest_messages(&inbox, &selection, SHOWN, now).await?;
-        let messages = if ended.is_none() { store.message_count(&inbox).await? } else { 0 };
-        let refused = store.refusals_of(caller.project, &id, self.0.default_project, since, SHOWN).await?;
-        let similar = most_similar(&inbox, store.inboxes_with_mail(caller.project, since, now).await?);
-        let watched = self.0.activity.at_all_nodes(store).await?;
-        let last_refusal = store.last_refusal(caller.project, since).await?;
+        let mut latest = store.latest_messages(inbox, &selection, MAX_LISTED, now).await?;
+        latest.retain(|message| message.received_at <= *until);
+        let messages = if ended.is_none() { store.message_count(inbox).await? } else { 0 };
+        let mut refused = store.refusals_of(project, &inbox.id, default, since, MAX_LISTED).await?;
+        refused.retain(|refused| refused.refused_at <= *until);
+        let own_clients = self.own_clients(project, &refused).await?;
+        let is_own_client = |refused: &RefusedMail| own_clients.contains(&refused.client());
+        // Of mail to the inbox first, then of clients of the project. A stable sort: the newest stay first.
+        refused.sort_by_key(|refused| (refused.inbox.is_none(), refused.inbox.is_none() && !is_own_client(refused)));
+        let similar = most_similar(inbox, store.inboxes_with_mail(project, since, now).await?);
+        let similar: Vec<_> = similar.into_iter().filter(|(_, other)| other.last_received_at <= *until).collect();
+        let watched = match watched {
+            Some(watched) => *watched,
+            None => self.0.activity.at_all_nodes(store).await?,
+        };
+        let last_refusal = store.last_refusal(project, since).await?.filter(|refused| refused.refused_at <= *until);
         let facts = Facts {
             address: inbox.address(self.mail_domain()),
             mail_domain: self.mail_domain(),
-            inbox: &inbox,
-            ended,
+            inbox,
+            ended: *ended,
             latest: &latest,
             refused: &refused,
             similar: similar.first().map(|(distance, similar)| (*distance <= EDITS, similar)),
             last_refusal: last_refusal.as_ref(),
             watched,
-            smtp_address,
-            now,
+            filters: filter.key(),
+            is_own_client: &is_own_client,
         };
-        let summary = facts.summary();
+        let finding = facts.finding();
         let similar = similar.into_iter().map(|(_, similar)| similar).collect();
         let (smtp, send_apis) = (watched.used, watched.send_apis);
-        Ok(Explanation { summary, inbox, ended, messages, latest, refused, similar, smtp, send_apis })
+        Ok((finding, Evidence { messages, latest, refused, similar, smtp, send_apis }))
+    }
+
+    /// The addresses of the clients that have sent mail to inboxes of the project, if a failed session raises the
+    /// question.
+    async fn own_clients(&self, project: ProjectId, refused: &[RefusedMail]) -> Result<Vec<String>, StoreError> {
+        if refused.iter().any(is_failed_session) { self.0.store.clients_of(project).await } else { Ok(Vec::new()) }
     }
 }
 

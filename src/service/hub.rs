@@ -14,7 +14,7 @@ use crate::store::Change;
 type Entries = HashMap<InboxId, Entry>;
 
 /// Capacity of the channel for listeners to all inboxes. A listener that is too slow gets one `Lagged` error.
-const KEPT: usize = 16;
+const QUEUED_CHANGES: usize = 16;
 
 /// The registered waits per inbox, and the listeners to all changes. Clones share the same state.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Hub {
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { entries: Arc::default(), all: broadcast::Sender::new(KEPT) }
+        Self { entries: Arc::default(), all: broadcast::Sender::new(QUEUED_CHANGES) }
     }
 }
 
@@ -119,6 +119,10 @@ impl Drop for Interest {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use restante_schedules::{Schedule, orders, pause};
+
     use super::*;
 
     #[tokio::test]
@@ -144,6 +148,39 @@ mod tests {
                 }
             });
             assert_eq!(hub.entries().len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_wait_that_registers_first_misses_no_message_in_any_order() {
+        let inbox = InboxId::parse("a").unwrap();
+        for seed in orders() {
+            let (hub, stored) = (Hub::default(), Cell::new(0));
+            let mut schedule = Schedule::new(seed);
+            for _ in 0..2 {
+                schedule.add("wait", wait_for(&hub, &inbox, &stored, 3));
+                schedule.add_cancellable("cancelled wait", wait_for(&hub, &inbox, &stored, 3));
+            }
+            for _ in 0..3 {
+                schedule.add("delivery", async {
+                    stored.set(stored.get() + 1);
+                    pause().await;
+                    hub.announce(&[Change::Inbox(inbox.clone())]);
+                });
+            }
+            assert_eq!(schedule.run(), [""; 0], "seed {seed}");
+            assert_eq!(hub.entries().len(), 0, "seed {seed}");
+        }
+    }
+
+    /// What a wait does: it registers, reads, and sleeps until there is something new.
+    async fn wait_for(hub: &Hub, inbox: &InboxId, stored: &Cell<u32>, wanted: u32) {
+        pause().await;
+        let mut interest = hub.register(inbox);
+        pause().await;
+        while stored.get() < wanted {
+            interest.changed().await;
+            pause().await;
         }
     }
 }

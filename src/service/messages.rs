@@ -2,29 +2,14 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::memory::{Room, UNCOUNTED};
-use crate::model::{Envelope, Everything, Features, FieldError, Inbox, KeyHash, MessageId, MessageStart, Via};
+use crate::model::{Envelope, Everything, Inbox, KeyHash, MessageFilter, MessageId, MessageStart, Via};
 use crate::store::{Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
 
-/// Maximum length of a filter for a subject or a sender. The limit is that of a message line (RFC 5322, section 2.1.1).
-const MAX_FILTER_LENGTH: usize = 998;
 /// Bytes of parsed parts in one page of a list, without those of large messages.
 const PAGE_BYTES: usize = 512 * 1024;
 /// The memory for a list: a page that is being read, and a page or a piece of a large message that is being sent.
 const LIST_MEMORY: usize = 3 * PAGE_BYTES;
-
-/// The filter of a list or a wait.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MessageFilter {
-    /// A substring of the subject, case-insensitive.
-    pub subject: Option<String>,
-    /// A substring of the sender's address, case-insensitive.
-    pub from: Option<String>,
-    /// What the message must have.
-    pub has: Features,
-    /// Only messages after this one: a message id as the caller gave it.
-    pub after: Option<String>,
-}
 
 /// The filter and the limits of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,21 +34,6 @@ pub struct MessagePages {
     /// The list continues before this sequence; `None` at its end.
     before: Option<i64>,
     left: i64,
-}
-
-impl MessageFilter {
-    /// A filter as a caller gave it, which asks for no features.
-    ///
-    /// # Errors
-    /// [`FieldError`] for a subject or a sender that is too long.
-    pub fn new(subject: Option<String>, from: Option<String>, after: Option<String>) -> Result<Self, FieldError> {
-        for (name, text) in [("subject", &subject), ("from", &from)] {
-            if text.as_ref().is_some_and(|text| text.len() > MAX_FILTER_LENGTH) {
-                return Err(FieldError::Invalid(name));
-            }
-        }
-        Ok(Self { subject, from, has: Features::default(), after })
-    }
 }
 
 impl Service {
@@ -206,7 +176,8 @@ impl Service {
             Some(id) => self.sequence(inbox, id).await?.ok_or(ServiceError::InvalidAfter)?,
             None => 0,
         };
-        Ok(Selection::new(after, filter.subject.as_deref()).from(filter.from.as_deref()).with(filter.has))
+        let selection = Selection::new(after, filter.subject.as_deref()).from(filter.from.as_deref()).with(filter.has);
+        Ok(selection.containing(filter.text.as_deref(), filter.to.as_deref(), filter.header.as_ref()))
     }
 
     /// The position in `inbox` of the message with this id; `None` if it is not in the inbox.

@@ -6,6 +6,7 @@
 
 mod activity;
 mod addresses;
+mod advice;
 mod attempt;
 mod committer;
 mod contents;
@@ -37,6 +38,7 @@ mod search;
 mod send;
 mod sessions;
 mod slots;
+mod stories;
 mod summary;
 mod trash;
 mod wait;
@@ -58,14 +60,15 @@ use crate::store::{Policy, Store};
 pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
+pub use advice::{advice, title};
 pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
-pub use deliver::{Incoming, Prepared, Receipt};
+pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use health::Unhealthy;
-pub use messages::{ListFilter, MessageFilter, MessagePages};
+pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use pulse::{MINUTES, Pulse};
@@ -119,6 +122,7 @@ struct Inner {
     refusals: refusals::Recorder,
     activity: activity::Activity,
     wait_log: wait_log::WaitLog,
+    stories: stories::Recorder,
     refused_waits: refused_waits::RefusedWaits,
     lockout: lockout::Lockout,
     followers: follow::Followers,
@@ -152,8 +156,12 @@ impl Service {
                 hub.announce(changes);
             }
         });
-        let sweeper =
-            expire::Sweeper { store: store.clone(), clock: clock.clone(), exceptions: Arc::clone(&exceptions) };
+        let sweeper = expire::Sweeper {
+            store: store.clone(),
+            clock: clock.clone(),
+            keep_failures: options.limits.keep_failures,
+            exceptions: Arc::clone(&exceptions),
+        };
         tasks.spawn(stop.clone().run_until_cancelled_owned(sweeper.run()));
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
@@ -179,7 +187,8 @@ impl Service {
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
-        Ok(Self(Arc::new(Inner {
+        let (stories, composer) = stories::queue();
+        let service = Self(Arc::new(Inner {
             budget: Budget::new(options.limits.request_memory),
             wait_slots: slots::Slots::new(store.locks().clone(), waits, options.limits.waits_per_key),
             send_slots: slots::Slots::new(store.locks().clone(), sends, options.limits.sends_per_key),
@@ -196,13 +205,17 @@ impl Service {
             refusals,
             activity,
             wait_log,
+            stories,
             refused_waits: refused_waits::RefusedWaits::default(),
             lockout,
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),
             stop,
             tasks,
-        })))
+        }));
+        // As above, it ends with the last clone of the service.
+        tokio::spawn(composer.run(Arc::downgrade(&service.0)));
+        Ok(service)
     }
 
     /// The domain of every inbox.
@@ -270,6 +283,7 @@ impl Service {
 
     /// Rejects new messages, stores those that were accepted, and ends the background tasks.
     pub async fn stop(&self) {
+        self.0.stories.written().await;
         self.0.committer.close();
         self.0.stop.cancel();
         self.0.tasks.close();

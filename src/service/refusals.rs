@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_millis(200);
 /// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// Maximum number of refusals that are returned.
-const SHOWN: usize = 200;
+const MAX_REFUSALS_SHOWN: usize = 200;
 /// Maximum number of refusals that are returned for one inbox.
 pub const REFUSALS_OF_INBOX: usize = 20;
 
@@ -110,7 +110,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn refusals(&self, filter: &RefusalFilter) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
-        self.0.store.find_refusals(filter, SHOWN).await
+        self.0.store.find_refusals(filter, MAX_REFUSALS_SHOWN).await
     }
 
     /// The latest refusals of mail to an inbox since it was created, newest first.

@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Caller, MessageFilter, Service};
+use super::{Caller, Service};
 use crate::clock::Instant;
 use crate::metrics;
-use crate::model::Inbox;
+use crate::model::{Inbox, MessageFilter};
 
 /// The clients pause for at most a second between two tries.
 const REPEATED_WITHIN: Duration = Duration::from_secs(2);
@@ -25,8 +25,7 @@ impl RefusedWaits {
     pub(super) fn identity(caller: &Caller, inbox: &Inbox, filter: &MessageFilter) -> u64 {
         let mut hasher = DefaultHasher::new();
         (caller.key.0, inbox.id.as_str()).hash(&mut hasher);
-        (&filter.subject, &filter.from, filter.has.otp, filter.has.code, filter.has.link, &filter.after)
-            .hash(&mut hasher);
+        filter.hash(&mut hasher);
         hasher.finish()
     }
 

@@ -24,7 +24,9 @@ pub fn remedy(refused: &RefusedMail, mail_domain: &Domain) -> String {
                 .to_owned()
         }
         RefusalReason::Session(failure) => of_session(*failure).to_owned(),
-        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest => INJECTED.to_owned(),
+        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest | RefusalReason::DroppedOnRequest => {
+            INJECTED.to_owned()
+        }
         RefusalReason::Unknown(_) => "See the reply.".to_owned(),
     }
 }

@@ -66,6 +66,10 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use restante_schedules::{Schedule, orders, pause};
+
     use super::*;
 
     #[tokio::test]
@@ -81,5 +85,56 @@ mod tests {
         assert!(sends.take(&one).await.unwrap().is_some());
         drop(taken);
         assert!(slots.take(&one).await.unwrap().is_some());
+    }
+
+    #[test]
+    fn no_order_of_requests_takes_more_slots_or_loses_one() {
+        let key = KeyHash([1; 32]);
+        for seed in orders() {
+            let (slots, used) = (Slots::new(Locks::within_process(), Purpose::Wait, 2), Cell::new(0));
+            let mut schedule = Schedule::new(seed);
+            for number in 0..3 {
+                schedule.add("request", use_slot(&slots, &key, &used, number == 0));
+                schedule.add_cancellable("cancelled request", use_slot(&slots, &key, &used, number == 0));
+            }
+            assert_eq!(schedule.run(), [""; 0], "seed {seed}");
+            let mut after = Schedule::new(seed);
+            after.add("both slots", async {
+                let taken = (slots.take(&key).await.unwrap(), slots.take(&key).await.unwrap());
+                assert!(taken.0.is_some() && taken.1.is_some(), "seed {seed}");
+            });
+            assert_eq!(after.run(), [""; 0], "seed {seed}");
+        }
+    }
+
+    /// Takes a slot as soon as there is one, and frees it: in order, or by dropping it.
+    async fn use_slot(slots: &Slots, key: &KeyHash, used: &Cell<u8>, in_order: bool) {
+        let slot = loop {
+            match slots.take(key).await.unwrap() {
+                Some(slot) => break slot,
+                None => pause().await,
+            }
+        };
+        let using = Using::new(used);
+        pause().await;
+        drop(using);
+        if in_order { slot.release().await } else { drop(slot) }
+    }
+
+    /// Counts the slots in use.
+    struct Using<'a>(&'a Cell<u8>);
+
+    impl<'a> Using<'a> {
+        fn new(used: &'a Cell<u8>) -> Self {
+            used.set(used.get() + 1);
+            assert!(used.get() <= 2);
+            Self(used)
+        }
+    }
+
+    impl Drop for Using<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() - 1);
+        }
     }
 }

@@ -1,11 +1,12 @@
-//! The sentence that explains why a message did not arrive: the first cause that applies.
-
-use std::time::Duration;
+//! Why a message did not arrive: the first cause that applies, and the sentence about it.
 
 use super::activity::TotalUse;
 use super::remedy;
 use crate::config::DEFAULT_MAIL_DOMAIN;
-use crate::model::{Domain, Inbox, InboxEnd, Latest, RefusalReason, RefusedMail, Similar, Summary, Timestamp, quoted};
+use crate::model::{
+    Cause, Domain, Finding, Inbox, InboxEnd, Latest, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar,
+    Timestamp, ago, quoted, smtp_server,
+};
 
 /// Maximum number of messages that the sentence lists.
 const NAMED: usize = 3;
@@ -13,6 +14,9 @@ const NAMED: usize = 3;
 const RESERVED: [&str; 5] = ["test", "example", "invalid", "localhost", "local"];
 /// Maximum number of characters of a subject in the sentence.
 const SUBJECT_CHARACTERS: usize = 80;
+
+/// A cause, its origin, and the sentence.
+type Found = (Cause, String, String);
 
 /// What the sentence is based on.
 pub(super) struct Facts<'a> {
@@ -27,13 +31,15 @@ pub(super) struct Facts<'a> {
     /// The newest refusal in the project, for any recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
     pub(super) watched: TotalUse,
-    pub(super) smtp_address: &'a str,
-    pub(super) now: Timestamp,
+    /// The filters of the wait.
+    pub(super) filters: String,
+    /// Whether this client has sent mail to an inbox of the project.
+    pub(super) is_own_client: &'a dyn Fn(&RefusedMail) -> bool,
 }
 
 impl Facts<'_> {
-    pub(super) fn summary(&self) -> Summary {
-        let text = self
+    pub(super) fn finding(&self) -> Finding {
+        let (cause, origin, marked) = self
             .end()
             .or_else(|| self.later_refusal())
             .or_else(|| self.messages())
@@ -43,21 +49,26 @@ impl Facts<'_> {
             .or_else(|| self.session_without_mail())
             .or_else(|| self.other_mail())
             .unwrap_or_else(|| self.silence());
-        Summary::new(&text)
+        Finding { cause, origin, marked }
     }
 
-    fn end(&self) -> Option<String> {
+    fn end(&self) -> Option<Found> {
         let address = &self.address;
         Some(match self.ended? {
-            InboxEnd::Expired(at) => format!("The inbox {address} expired {} ago.", self.ago(at)),
-            InboxEnd::Deleted(at) => format!("The inbox {address} was deleted {} ago.", self.ago(at)),
+            InboxEnd::Expired(at) => {
+                (Cause::InboxExpired, String::new(), format!("The inbox {address} expired {}.", ago(at)))
+            }
+            InboxEnd::Deleted(at) => {
+                (Cause::InboxDeleted, String::new(), format!("The inbox {address} was deleted {}.", ago(at)))
+            }
         })
     }
 
-    fn messages(&self) -> Option<String> {
+    fn messages(&self) -> Option<Found> {
         if let Some(message) = self.latest.iter().find(|message| message.missed_by.is_empty()) {
-            let ago = self.ago(message.received_at);
-            return Some(format!("A matching message is in the inbox: {}, received {ago} ago.", named(message)));
+            let ago = ago(message.received_at);
+            let text = format!("A matching message is in the inbox: {}, received {ago}.", named(message));
+            return Some((Cause::Arrived, String::new(), text));
         }
         let first = self.latest.first()?;
         let mut filters = first.missed_by.clone();
@@ -66,6 +77,7 @@ impl Facts<'_> {
         }
         filters.sort_unstable();
         filters.dedup();
+        let cause = if filters == ["after"] { Cause::NothingNew } else { Cause::FilterMissed };
         let filters = filters.join(", ");
         let messages = self.latest.iter().take(NAMED).map(named).collect::<Vec<_>>().join(", ");
         let more = if self.latest.len() > NAMED { " and others" } else { "" };
@@ -73,68 +85,81 @@ impl Facts<'_> {
             1 => "A message arrived, but it does not match",
             _ => "Messages arrived, but none matches",
         };
-        Some(format!("{arrived} the filters ({filters}): {messages}{more}."))
+        let origin = if cause == Cause::NothingNew { String::new() } else { self.filters.clone() };
+        Some((cause, origin, format!("{arrived} the filters ({filters}): {messages}{more}.")))
     }
 
     /// A rejection after the message of the cursor, which excludes all messages.
-    fn later_refusal(&self) -> Option<String> {
+    fn later_refusal(&self) -> Option<Found> {
         let newest = self.latest.first().filter(|newest| newest.missed_by.contains(&"after"))?;
         self.refusal_since(newest.received_at)
     }
 
-    fn refusal(&self) -> Option<String> {
+    fn refusal(&self) -> Option<Found> {
         self.refusal_since(self.inbox.created_at)
     }
 
-    fn refusal_since(&self, since: Timestamp) -> Option<String> {
+    fn refusal_since(&self, since: Timestamp) -> Option<Found> {
         let mut refused = self.refused.iter().filter(|refused| refused.refused_at >= since);
         let refused = refused.find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
         let recipient = quoted(refused.recipient_address());
-        let (ago, reply, flag) = (self.ago(refused.refused_at), &refused.reply, missing_flag(refused));
-        Some(format!("Mail to {recipient} was rejected {ago} ago: {reply}{flag}"))
+        let (ago, reply, flag) = (ago(refused.refused_at), &refused.reply, missing_flag(refused));
+        let text = format!("Mail to {recipient} was rejected {ago}: {reply}{flag}");
+        Some((cause_of(&refused.reason), origin_of(refused), text))
     }
 
-    fn neighbour(&self) -> Option<String> {
+    fn neighbour(&self) -> Option<Found> {
         let (is_close, similar) = self.similar?;
-        let other = quoted(&similar.address(self.mail_domain));
-        let (address, ago) = (&self.address, self.ago(similar.last_received_at));
+        let other = similar.address(self.mail_domain);
+        let quote = quoted(&other);
+        let (address, ago) = (&self.address, ago(similar.last_received_at));
         Some(if is_close {
-            format!("No message arrived for {address}, but one arrived for {other} {ago} ago. Is the address mistyped?")
+            let text = format!(
+                "No message arrived for {address}, but one arrived for {quote} {ago}. Is the address mistyped?"
+            );
+            (Cause::Typo, other, text)
         } else {
-            format!(
-                "No message arrived for {address}, but {ago} ago a message created the inbox {other}. \
+            let text = format!(
+                "No message arrived for {address}, but {ago} a message created the inbox {quote}. \
                  Does the application use that address?"
-            )
+            );
+            (Cause::OtherAddress, other, text)
         })
     }
 
-    /// A session that failed before its client could name a recipient, unless mail was rejected after it.
-    fn failed_session(&self) -> Option<String> {
-        let failed = self.refused.iter().find(|refused| refused.inbox.is_none() && refused.reason.ends_session())?;
+    /// A session that failed before its client could name a recipient, unless mail was rejected after it. Without mail
+    /// from other clients, it is probably the application; otherwise only that of a known client counts.
+    fn failed_session(&self) -> Option<Found> {
+        let mut failed = self.refused.iter().filter(|refused| is_failed_session(refused));
+        let failed = failed.find(|refused| !self.was_mail() || (self.is_own_client)(refused))?;
         let is_last =
             self.last_refusal.is_none_or(|last| last.recipient.is_empty() || last.refused_at < failed.refused_at);
         is_last.then(|| self.session(failed))
     }
 
     /// A session without mail and without an error, if there was no mail at all.
-    fn session_without_mail(&self) -> Option<String> {
-        let was_mail = self.watched.used.last_message_at.is_some_and(|at| at >= self.inbox.created_at);
+    fn session_without_mail(&self) -> Option<Found> {
         let was_rejected = self.last_refusal.is_some_and(|refused| !refused.recipient.is_empty());
         let is_idle = |refused: &&RefusedMail| matches!(refused.reason, RefusalReason::Session(_));
-        let session = self.refused.iter().find(is_idle).filter(|_| !was_mail && !was_rejected)?;
+        let session = self.refused.iter().find(is_idle).filter(|_| !self.was_mail() && !was_rejected)?;
         Some(self.session(session))
     }
 
-    fn session(&self, refused: &RefusedMail) -> String {
-        let RefusedMail { reply, refused_at, .. } = refused;
-        let (client, ago, address) = (refused.client(), self.ago(*refused_at), &self.address);
-        let remedy = remedy(refused, self.mail_domain);
-        format!(
-            "Nothing was sent to {address}, but {ago} ago a session of {client} ended without mail: {reply}. {remedy}"
-        )
+    fn was_mail(&self) -> bool {
+        self.watched.used.last_message_at.is_some_and(|at| at >= self.inbox.created_at)
     }
 
-    fn other_mail(&self) -> Option<String> {
+    fn session(&self, refused: &RefusedMail) -> Found {
+        let RefusedMail { reply, refused_at, .. } = refused;
+        let (client, ago, address) = (refused.client(), ago(*refused_at), &self.address);
+        let remedy = remedy(refused, self.mail_domain);
+        let text = format!(
+            "Nothing was sent to {address}, but {ago} a session of {client} ended without mail: {reply}. {remedy}"
+        );
+        (cause_of(&refused.reason), origin_of(refused), text)
+    }
+
+    fn other_mail(&self) -> Option<Found> {
         let used = self.used_ways();
         if used.is_empty() {
             return None;
@@ -145,10 +170,14 @@ impl Facts<'_> {
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {}", quoted(recipient)) };
             format!(" The last rejection{of}: {}{}", refused.reply, missing_flag(refused))
         });
-        let (address, ago) = (&self.address, self.ago(self.inbox.created_at));
-        Some(format!(
-            "Clients use {used}, but sent nothing to {address} since this inbox was created {ago} ago.{refusal}"
-        ))
+        let (address, ago) = (&self.address, ago(self.inbox.created_at));
+        let text =
+            format!("Clients use {used}, but sent nothing to {address} since this inbox was created {ago}.{refusal}");
+        let other_domain = self.last_refusal.filter(|refused| refused.accepting_flag().is_some());
+        Some(match other_domain {
+            Some(refused) => (Cause::OtherDomain, origin_of(refused), text),
+            None => (Cause::SentElsewhere, String::new(), text),
+        })
     }
 
     /// The ways by which clients sent something, or may have, since the inbox was created.
@@ -165,16 +194,18 @@ impl Facts<'_> {
         is_smtp_used.then(|| "SMTP".to_owned()).into_iter().chain(apis).collect()
     }
 
-    fn silence(&self) -> String {
+    fn silence(&self) -> Found {
         let (created_at, watched_since) = (self.inbox.created_at, self.watched.since);
         let since = if created_at >= watched_since {
-            format!("this inbox was created {} ago", self.ago(created_at))
+            format!("this inbox was created {}", ago(created_at))
         } else {
-            format!("the service started {} ago", self.ago(watched_since))
+            format!("the service started {}", ago(watched_since))
         };
-        let address = self.smtp_address;
-        let refused = self.refused_by_validators().unwrap_or_default();
-        format!("Nothing has connected over SMTP since {since}. Is {address} the application's SMTP server?{refused}")
+        let (address, refused) = (smtp_server(), self.refused_by_validators().unwrap_or_default());
+        let text = format!(
+            "Nothing has connected over SMTP since {since}. Is {address} the application's SMTP server?{refused}"
+        );
+        (Cause::NothingConnected, String::new(), text)
     }
 
     /// A possible cause on every domain but the default, which validators of addresses accept: some reject the
@@ -185,10 +216,65 @@ impl Facts<'_> {
         let example = top.map_or_else(String::new, |top| format!(", as pydantic's EmailStr and Joi do for .{top}"));
         Some(format!(" Or does the application's validation reject addresses on {domain}{example}?"))
     }
+}
 
-    fn ago(&self, at: Timestamp) -> String {
-        spoken(self.now.since(at))
+/// A session that failed before its client could name a recipient.
+pub(super) fn is_failed_session(refused: &RefusedMail) -> bool {
+    refused.inbox.is_none() && refused.reason.ends_session()
+}
+
+/// The cause that a rejection, or a session without mail, has. Has no default, so that a new reason does not compile
+/// without its cause.
+fn cause_of(reason: &RefusalReason) -> Cause {
+    match reason {
+        RefusalReason::Smtp(refusal) => cause_of_refusal(*refusal),
+        RefusalReason::Session(failure) => match failure {
+            SessionFailure::UnknownAuthority
+            | SessionFailure::CertificateRejected
+            | SessionFailure::LeftInHandshake
+            | SessionFailure::LeftAfterHandshake
+            | SessionFailure::NoCommonTls
+            | SessionFailure::HandshakeFailed
+            | SessionFailure::StartTlsNotOffered => Cause::TlsFailed,
+            SessionFailure::TlsWithoutStartTls => Cause::WrongPort,
+            SessionFailure::AuthNotOffered | SessionFailure::NeitherOffered => Cause::LoginFailed,
+            SessionFailure::Rejected | SessionFailure::NoMail | SessionFailure::NoCommand => Cause::NoMail,
+        },
+        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest | RefusalReason::DroppedOnRequest => {
+            Cause::Fault
+        }
+        RefusalReason::InvalidRequest | RefusalReason::Unknown(_) => Cause::Rejected,
     }
+}
+
+fn cause_of_refusal(refusal: Refusal) -> Cause {
+    match refusal {
+        Refusal::BareLineEnd => Cause::BareLineEnd,
+        Refusal::InboxFull => Cause::InboxFull,
+        Refusal::RelayNotPermitted => Cause::OtherDomain,
+        Refusal::DeferredOnRequest | Refusal::RejectedOnRequest => Cause::Fault,
+        Refusal::HttpRequest => Cause::WrongPort,
+        Refusal::StartTlsOff => Cause::TlsFailed,
+        Refusal::EncryptionRequired
+        | Refusal::UnknownMechanism
+        | Refusal::MalformedAuthentication
+        | Refusal::AuthenticationTooLong
+        | Refusal::AuthenticationCancelled
+        | Refusal::AuthenticationFailed
+        | Refusal::AuthenticationRequired
+        | Refusal::LoginRequired
+        | Refusal::TooManyFailedAuthentications => Cause::LoginFailed,
+        _ => Cause::Rejected,
+    }
+}
+
+/// What rejections with the same origin have in common.
+fn origin_of(refused: &RefusedMail) -> String {
+    let domain = match refused.accepting_flag() {
+        Some(_) => refused.recipient_address().rsplit('@').next().unwrap_or_default(),
+        None => "",
+    };
+    format!("{}:{domain}", refused.reason.label())
 }
 
 /// What to do about a refusal because of the recipient's domain.
@@ -196,31 +282,10 @@ fn missing_flag(refused: &RefusedMail) -> String {
     refused.accepting_flag().map_or_else(String::new, |flag| format!(". Start the server with {flag} to accept it."))
 }
 
-fn named(message: &Latest) -> String {
+pub(super) fn named(message: &Latest) -> String {
     let subject = match message.subject.char_indices().nth(SUBJECT_CHARACTERS) {
         Some((end, _)) => format!("{}…", &message.subject[..end]),
         None => message.subject.clone(),
     };
     quoted(&format!("\"{subject}\" from {}", message.from))
-}
-
-/// A duration as text.
-fn spoken(duration: Duration) -> String {
-    match duration.as_secs() {
-        seconds @ 0..=119 => format!("{seconds} s"),
-        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
-        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
-        seconds => format!("{} days", seconds / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_spoken() {
-        let spoken = |seconds| spoken(Duration::from_secs(seconds));
-        assert_eq!([32, 119, 120, 7_200, 172_800].map(spoken), ["32 s", "119 s", "2 min", "2 h", "2 days"]);
-    }
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use super::hub::Interest;
 use super::refused_waits::RefusedWaits;
-use super::{Caller, MessageFilter, Service, ServiceError};
+use super::{Caller, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
-use crate::model::{Inbox, Timestamp, WaitEnd};
+use crate::model::{Inbox, MessageFilter, Timestamp, WaitEnd};
 use crate::store::{Search, StoredMessage};
 
 /// Maximum length of a wait. For a longer one, callers send several requests.
@@ -55,8 +55,11 @@ impl Service {
         if matches!(result, Err(ServiceError::TooManyWaits)) {
             self.0.refused_waits.refused(identity, self.0.clock.instant());
         }
-        record.end(end(&result));
-        result
+        let record = record.end(end(&result));
+        match result {
+            Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout { story: self.keep_story(record, inbox) }),
+            result => result,
+        }
     }
 
     async fn look_or_wait(
@@ -126,7 +129,7 @@ impl Waiter<'_> {
             let is_over = clock.instant() >= self.deadline;
             let until = match looked {
                 Ok(Some(message)) => return Ok(message),
-                Ok(None) if is_over => return Err(ServiceError::Timeout),
+                Ok(None) if is_over => return Err(ServiceError::Timeout { story: None }),
                 Ok(None) => self.expires_at.map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
                 // A wait continues while the database is unavailable.
                 Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
@@ -170,7 +173,7 @@ pub fn pause_before_retry(waited: Duration) -> Duration {
 fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
     match result {
         Ok(message) => WaitEnd::Message(message.id),
-        Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => WaitEnd::Timeout,
+        Err(ServiceError::Timeout { .. } | ServiceError::NoMatchingMessage) => WaitEnd::Timeout,
         Err(ServiceError::InboxNotFound) => WaitEnd::InboxEnded,
         Err(ServiceError::TooManyWaits) => WaitEnd::TooMany,
         Err(_) => WaitEnd::Failed,
@@ -181,7 +184,7 @@ fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
 fn outcome(result: &Result<StoredMessage, ServiceError>) -> Option<&'static str> {
     let outcome = match result {
         Ok(_) => "found",
-        Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => "timeout",
+        Err(ServiceError::Timeout { .. } | ServiceError::NoMatchingMessage) => "timeout",
         Err(ServiceError::InboxNotFound) => "inbox_ended",
         Err(ServiceError::Stopping) => "stopping",
         Err(ServiceError::TooManyWaits) => return None,

@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::hub::Hub;
 use super::wait_memory::{ANSWERED, KEPT_OF_INBOX, OPEN_SHOWN, WaitMemory, newest_first};
-use super::{Caller, MessageFilter, Service};
+use super::{Caller, Service};
 use crate::clock::Clock;
-use crate::model::{Inbox, InboxId, ProjectId, Timestamp, WaitEnd, WaitRecord};
+use crate::model::{Inbox, InboxId, MessageFilter, ProjectId, Timestamp, WaitEnd, WaitRecord};
 use crate::store::{Store, StoreError};
 
 /// The pause between two writes to a shared database, and the most waits in one.
@@ -83,10 +83,7 @@ impl WaitLog {
             inbox: inbox.id.clone(),
             shared: inbox.shared.clone(),
             inbox_created_at: inbox.created_at,
-            subject: filter.subject.clone(),
-            from: filter.from.clone(),
-            has: filter.has,
-            after: filter.after.clone(),
+            filter: filter.clone(),
             started_at: self.clock.now(),
             timeout,
             end: None,
@@ -194,8 +191,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenRecord {
-    pub(super) fn end(mut self, end: WaitEnd) {
+    /// The wait has ended. Returns its record.
+    pub(super) fn end(mut self, end: WaitEnd) -> WaitRecord {
         self.record.end = Some((self.log.clock.now(), end));
+        self.record.clone()
     }
 }
 

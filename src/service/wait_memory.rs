@@ -8,7 +8,7 @@ use crate::model::{Inbox, InboxId, ProjectId, WaitEnd, WaitRecord};
 
 /// Maximum number of ended waits that are kept per inbox, and of all inboxes in memory.
 pub(super) const KEPT_OF_INBOX: usize = 50;
-const KEPT: usize = 20_000;
+const MAX_ENDED_WAITS: usize = 20_000;
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
 /// Maximum number of answered waits whose times are shown.
@@ -46,7 +46,7 @@ impl WaitMemory {
         self.order.push_back((record.inbox.clone(), record.id));
         ended.push_front(record);
         ended.truncate(KEPT_OF_INBOX);
-        if self.order.len() > KEPT {
+        if self.order.len() > MAX_ENDED_WAITS {
             self.forget_oldest();
         }
     }
@@ -107,7 +107,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{Features, InboxKind, Timestamp};
+    use crate::model::{InboxKind, MessageFilter, Timestamp};
     use crate::service::wait_log::without_lost;
 
     const START: Timestamp = Timestamp::from_millis(1_000_000);
@@ -125,10 +125,7 @@ mod tests {
             inbox: inbox.id.clone(),
             shared: None,
             inbox_created_at: inbox.created_at,
-            subject: None,
-            from: None,
-            has: Features::default(),
-            after: None,
+            filter: MessageFilter::default(),
             started_at: START,
             timeout: Duration::from_secs(1),
             end: end.map(|end| (START, end)),
@@ -161,7 +158,7 @@ mod tests {
         let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
         wait(&mut memory, &one, Some(WaitEnd::TooMany));
         let left = wait(&mut memory, &one, Some(WaitEnd::Left));
-        for _ in 0..KEPT {
+        for _ in 0..MAX_ENDED_WAITS {
             wait(&mut memory, &one, Some(WaitEnd::TooMany));
         }
         let refused = wait(&mut memory, &one, Some(WaitEnd::TooMany));
@@ -172,10 +169,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut memory = WaitMemory::default();
-        for number in 0..KEPT + 100 {
+        for number in 0..MAX_ENDED_WAITS + 100 {
             wait(&mut memory, &inbox(&format!("i{number}")), Some(WaitEnd::Timeout));
         }
-        assert_eq!((memory.order.len(), memory.ended.len()), (KEPT, KEPT));
+        assert_eq!((memory.order.len(), memory.ended.len()), (MAX_ENDED_WAITS, MAX_ENDED_WAITS));
     }
 
     #[test]

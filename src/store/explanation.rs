@@ -55,14 +55,17 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<Latest>, StoreError> {
         let heads = self.newest_heads(inbox, 0, i64::MAX, most, now).await?;
-        let latest = heads.into_iter().map(|head| Latest {
-            missed_by: selection.missed_by(&head),
-            id: head.id,
-            from: head.sender,
-            subject: head.subject,
-            received_at: head.received_at,
-        });
-        Ok(latest.collect())
+        let mut latest = Vec::with_capacity(heads.len());
+        for head in heads {
+            latest.push(Latest {
+                missed_by: self.missed_by(selection, &head).await?,
+                id: head.id,
+                from: head.sender,
+                subject: head.subject,
+                received_at: head.received_at,
+            });
+        }
+        Ok(latest)
     }
 
     /// Live inboxes of a project that received mail since `since`: those of its newest messages. Newest mail first.

@@ -17,7 +17,7 @@ use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{MailFilter, ProjectId, SharedAddress, Timestamp};
 
 /// The time limit of a search for one page.
-const PATIENCE: Duration = Duration::from_millis(60);
+const SEARCH_TIME: Duration = Duration::from_millis(60);
 /// Messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 50;
@@ -136,7 +136,7 @@ impl Store {
                 break None;
             }
             before = last;
-            if started.elapsed() >= PATIENCE {
+            if started.elapsed() >= SEARCH_TIME {
                 break Some(before);
             }
         };

@@ -158,7 +158,7 @@ impl Store {
             let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
             let is_end = heads.len() < most;
             search.compared += heads.len();
-            let Some(head) = search.first_match(heads).await? else {
+            let Some(head) = self.matching_heads(search.selection(), heads, 1).await?.pop() else {
                 search.after = last;
                 if is_end {
                     return Ok(None);
@@ -214,12 +214,10 @@ impl Store {
             let heads = self.newest_heads(inbox, selection.after, before, most, now).await?;
             let is_end = heads.len() < most;
             before = heads.last().map_or(before, |head| head.sequence);
-            for head in selection.matching(heads).await? {
-                matches.push(head);
-                if matches.len() >= limit {
-                    let next = matches.last().map(|head| head.sequence);
-                    return Ok((matches, next));
-                }
+            matches.extend(self.matching_heads(selection, heads, limit - matches.len()).await?);
+            if matches.len() >= limit {
+                let next = matches.last().map(|head| head.sequence);
+                return Ok((matches, next));
             }
             if is_end {
                 return Ok((matches, None));
@@ -339,7 +337,7 @@ impl Head {
     }
 
     /// Whether the content is stored in pieces.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         self.parsed_size + self.raw_size > ORDINARY
     }
 

@@ -17,6 +17,7 @@ mod faults;
 mod inbox_list;
 mod inboxes;
 mod mail;
+mod matching;
 mod messages;
 mod nodes;
 mod outgoing;
@@ -33,6 +34,8 @@ mod retention;
 mod selection;
 mod sessions;
 mod settings;
+mod stories;
+mod story_form;
 mod sweep;
 mod trash;
 mod values;
@@ -57,7 +60,7 @@ pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
-pub use trash::Rubbish;
+pub use trash::ToDelete;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

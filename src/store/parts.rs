@@ -14,7 +14,7 @@ use bytes::{Buf, Bytes};
 use memchr::memchr;
 use restante_mail::ParsedMessage;
 
-use super::content::CUT_OFF;
+pub(super) use super::content::CUT_OFF;
 use super::{Pieces, StoreError};
 use crate::memory::Room;
 

@@ -10,10 +10,13 @@ use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
 
 /// Maximum number of refusals that are kept for each project.
-const KEPT: i64 = 1_000;
+const MAX_REFUSALS_KEPT: i64 = 1_000;
 
 /// Maximum number of refusals that one search reads.
 const SEARCHED: usize = 5_000;
+
+/// How many of the newest messages of a project show which clients it has.
+const RECENT_MESSAGES: i64 = 200;
 
 /// A SELECT of the columns of a [`RefusedMail`], and after them its project.
 macro_rules! refusals {
@@ -92,9 +95,23 @@ impl Store {
             }
             all.push(refused);
         }
-        all.sort_by_key(|refused| std::cmp::Reverse(refused.refused_at));
+        // Refusals of mail to the inbox first, so that other clients displace none of them.
+        all.sort_by_key(|refused| (refused.inbox.is_none(), std::cmp::Reverse(refused.refused_at)));
         all.truncate(most);
         Ok(all)
+    }
+
+    /// The addresses of the clients that have lately sent mail to inboxes of a project.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn clients_of(&self, project: ProjectId) -> Result<Vec<String>, StoreError> {
+        const CLIENTS: &str = "
+            SELECT DISTINCT c.client FROM (
+                SELECT content_number FROM messages WHERE project_id = $1 ORDER BY number DESC LIMIT $2) m
+            JOIN contents c ON c.number = m.content_number WHERE c.client IS NOT NULL";
+        let rows = self.database.query(CLIENTS, values![project, RECENT_MESSAGES]).await?;
+        Ok(rows.into_iter().map(|mut row| row.text()).collect::<Result<_, _>>()?)
     }
 
     /// The newest refusal of a project since `since`.
@@ -150,7 +167,7 @@ impl Store {
         projects.sort_unstable_by_key(|project| project.0);
         projects.dedup();
         let rows = rows.collect();
-        let forget = projects.iter().map(|project| values![*project, KEPT]).collect();
+        let forget = projects.iter().map(|project| values![*project, MAX_REFUSALS_KEPT]).collect();
         let add = async move |mut transaction: Transaction| {
             if !replace.is_empty() {
                 transaction.execute_many(REPLACE, replace).await?;

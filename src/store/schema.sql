@@ -256,6 +256,9 @@ CREATE {unlogged} TABLE waits (
     inbox_created_at BIGINT NOT NULL,
     subject TEXT,
     sender TEXT,
+    recipient TEXT,
+    text TEXT,
+    header TEXT,
     has_otp BIGINT NOT NULL,
     has_code BIGINT NOT NULL,
     has_link BIGINT NOT NULL,
@@ -271,6 +274,48 @@ CREATE {unlogged} TABLE waits (
 );
 CREATE INDEX waits_by_inbox ON waits (inbox_id, id);
 CREATE INDEX waits_open ON waits (project_id) WHERE ended_at IS NULL;
+
+-- The stories of waits that timed out: why no message arrived, as things were when the wait ended.
+CREATE TABLE stories (
+    -- The id of the wait.
+    id {bytes} NOT NULL PRIMARY KEY,
+    project_id {bytes} NOT NULL,
+    inbox_id TEXT NOT NULL,
+    -- The address of the inbox, if it is not on the mail domain.
+    inbox_address TEXT,
+    inbox_created_at BIGINT NOT NULL,
+    subject TEXT,
+    sender TEXT,
+    recipient TEXT,
+    text TEXT,
+    header TEXT,
+    has_otp BIGINT NOT NULL,
+    has_code BIGINT NOT NULL,
+    has_link BIGINT NOT NULL,
+    after TEXT,
+    started_at BIGINT NOT NULL,
+    timeout_millis BIGINT NOT NULL,
+    ended_at BIGINT NOT NULL,
+    -- The label of the inbox.
+    label TEXT,
+    cause TEXT NOT NULL,
+    -- What failures with the same cause and the same origin have in common.
+    origin TEXT NOT NULL,
+    -- The sentence, with marks for times and quotes (model/summary.rs).
+    summary TEXT NOT NULL,
+    -- How and when the inbox had ended, if it had.
+    inbox_end TEXT,
+    inbox_ended_at BIGINT,
+    -- The cause and the origin: failures with the same key are one group.
+    group_key TEXT NOT NULL,
+    -- Mail up to then was compared with the filters of the wait.
+    compared_until BIGINT NOT NULL,
+    -- The evidence and the timeline (store/story_form.rs).
+    data {bytes} NOT NULL
+);
+CREATE INDEX stories_by_project ON stories (project_id, ended_at);
+CREATE INDEX stories_by_inbox ON stories (inbox_id, ended_at);
+CREATE INDEX stories_by_age ON stories (ended_at);
 
 -- Deletions in the dashboard that can still be undone: a message with its content, or an inbox as it was.
 CREATE TABLE trash (

@@ -6,12 +6,12 @@ use memchr::memmem;
 use super::StoreError;
 use super::content::{fold_case, on_blocking_thread};
 use super::messages::{FEW_HEADS, Head};
-use crate::model::Features;
+use crate::model::{Features, HeaderFilter};
 
 /// Heads (rows without content) that are read at once to be compared with a filter. A subject has at most 100 KiB.
 const HEADS: usize = 100;
 /// Subjects up to this total size are compared on the calling thread, larger ones on a blocking thread.
-const COMPARED_HERE: usize = 64 * 1024;
+pub(super) const COMPARED_HERE: usize = 64 * 1024;
 
 /// The messages of an inbox to read.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,24 @@ pub struct Selection {
     subject: Option<String>,
     from: Option<String>,
     has: Features,
+    /// What is compared with the content; `None` if that is nothing.
+    pub(super) content: Option<ContentFilter>,
+}
+
+/// The filters for the content of a message, case-folded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ContentFilter {
+    pub(super) text: Option<String>,
+    /// Substring of the fields To and Cc.
+    pub(super) to: Option<String>,
+    /// The name of a field, and a substring of its value.
+    pub(super) header: Option<(String, String)>,
+}
+
+impl ContentFilter {
+    pub(super) fn reads_header(&self) -> bool {
+        self.to.is_some() || self.header.is_some()
+    }
 }
 
 /// The search of a wait for the oldest message of a selection. It compares each message once: the next look continues
@@ -57,9 +75,9 @@ impl Search {
         (last * 4).max(FEW_HEADS).min(self.selection.heads_for(1))
     }
 
-    /// The first of these messages that matches.
-    pub(super) async fn first_match(&self, heads: Vec<Head>) -> Result<Option<Head>, StoreError> {
-        Ok(self.selection.matching(heads).await?.into_iter().next())
+    /// What is searched.
+    pub(super) fn selection(&self) -> &Selection {
+        &self.selection
     }
 }
 
@@ -82,7 +100,16 @@ impl Selection {
         Self { has, ..self }
     }
 
-    /// Those of the messages that match.
+    /// Selects of these the messages whose text contains `text`, whose field To or Cc contains `to`, and that have the
+    /// field `header`, case-insensitive.
+    #[must_use]
+    pub fn containing(self, text: Option<&str>, to: Option<&str>, header: Option<&HeaderFilter>) -> Self {
+        let header = header.map(|header| (header.name.clone(), fold_case(&header.part)));
+        let filter = ContentFilter { text: folded(text), to: folded(to), header };
+        Self { content: Some(filter).filter(|filter| filter.text.is_some() || filter.reads_header()), ..self }
+    }
+
+    /// Those of the messages that match, without regard to their content.
     pub(super) async fn matching(&self, mut heads: Vec<Head>) -> Result<Vec<Head>, StoreError> {
         if heads.iter().map(|head| head.subject_folded.len()).sum::<usize>() <= COMPARED_HERE {
             heads.retain(|head| self.matches(head));
@@ -97,7 +124,7 @@ impl Selection {
         self.missed_by(head).is_empty()
     }
 
-    /// The names of the filters that exclude a message.
+    /// The names of the filters that exclude a message, without regard to its content.
     pub(super) fn missed_by(&self, head: &Head) -> Vec<&'static str> {
         let contains = |text: &str, part: &String| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
         let subject = self.subject.as_ref().is_none_or(|part| contains(&head.subject_folded, part));
@@ -110,7 +137,8 @@ impl Selection {
 
     /// How many heads to read at once in order to find `wanted` messages.
     pub(super) fn heads_for(&self, wanted: usize) -> usize {
-        let selects = self.subject.is_some() || self.from.is_some() || self.has != Features::default();
+        let has_head_filter = self.subject.is_some() || self.from.is_some() || self.has != Features::default();
+        let selects = has_head_filter || self.content.is_some();
         if selects { HEADS } else { wanted }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::outgoing::REMOVE_CHUNKS_OF_OUTGOING;
 use super::trash::empty_trash;
-use super::{Store, StoreError, faults, retention};
+use super::{Store, StoreError, faults, retention, stories};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -31,12 +31,12 @@ pub enum Swept {
 impl Store {
     /// Does one step of sweeping, unless another node is doing one. Closes inboxes that have expired, removes the
     /// messages and faults of closed inboxes and old messages of permanent ones, and deletes reservations, keys and
-    /// outgoing items that have expired.
+    /// outgoing items that have expired, and the stories of waits that ended longer ago than `keep_failures`.
     ///
     /// # Errors
     /// If the database fails; then the step has no effect.
-    pub async fn sweep(&self, now: Timestamp) -> Result<Swept, StoreError> {
-        self.database.transact(async move |transaction| step(transaction, now).await).await
+    pub async fn sweep(&self, now: Timestamp, keep_failures: Duration) -> Result<Swept, StoreError> {
+        self.database.transact(async move |transaction| step(transaction, now, keep_failures).await).await
     }
 
     /// Removes contents that no message has: an administrator may have deleted messages, and an earlier version of this
@@ -89,7 +89,7 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
     Ok(removed)
 }
 
-async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, StoreError> {
+async fn step(mut transaction: Transaction, now: Timestamp, keep_failures: Duration) -> Result<Swept, StoreError> {
     if !transaction.try_lock(SWEEPING).await? {
         return Ok(Swept::Done);
     }
@@ -99,7 +99,8 @@ async fn step(mut transaction: Transaction, now: Timestamp) -> Result<Swept, Sto
     let removed = remove_messages(&mut transaction).await?;
     let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let worked = closed || taken || emptied || removed || cleared || forgotten;
+    let stories = stories::forget(&mut transaction, now.before(keep_failures)).await?;
+    let worked = closed || taken || emptied || removed || cleared || forgotten || stories;
     if worked {
         transaction.commit().await?;
     }

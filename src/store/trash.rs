@@ -13,7 +13,7 @@ const ROWS_A_STEP: i64 = 100;
 
 /// What a user deletes.
 #[derive(Clone, Debug)]
-pub enum Rubbish {
+pub enum ToDelete {
     /// One message of an inbox.
     Message(Inbox, MessageId),
     /// All messages of an inbox.
@@ -23,7 +23,7 @@ pub enum Rubbish {
 }
 
 impl Store {
-    /// Deletes `rubbish`. Returns an id, with which it can be restored until `due_at`, and the number of deleted
+    /// Deletes `target`. Returns an id, with which it can be restored until `due_at`, and the number of deleted
     /// messages or inboxes.
     ///
     /// # Errors
@@ -31,22 +31,22 @@ impl Store {
     pub async fn throw_away(
         &self,
         project: ProjectId,
-        rubbish: &Rubbish,
+        target: &ToDelete,
         now: Timestamp,
         due_at: Timestamp,
     ) -> Result<(Uuid, u64), StoreError> {
         let deletion = Uuid::now_v7();
         let count = until_undisturbed(|| {
-            let rubbish = rubbish.clone();
+            let target = target.clone();
             self.database.transact(async move |mut transaction: Transaction| {
-                let count = match rubbish {
-                    Rubbish::Message(inbox, id) => {
+                let count = match target {
+                    ToDelete::Message(inbox, id) => {
                         throw_messages(&mut transaction, deletion, &inbox, Some(id), due_at).await?
                     }
-                    Rubbish::Messages(inbox) => {
+                    ToDelete::Messages(inbox) => {
                         throw_messages(&mut transaction, deletion, &inbox, None, due_at).await?
                     }
-                    Rubbish::Inboxes(ids) => {
+                    ToDelete::Inboxes(ids) => {
                         throw_inboxes(&mut transaction, deletion, project, ids, now, due_at).await?
                     }
                 };

@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Features, Inbox, InboxId, MessageId, ProjectId, SharedAddress, Timestamp, WaitEnd, WaitRecord};
+use crate::model::{
+    Features, HeaderFilter, Inbox, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, Timestamp, WaitEnd,
+    WaitRecord,
+};
 
 /// Maximum number of waits that are kept.
-const KEPT: i64 = 20_000;
+const MAX_WAITS_KEPT: i64 = 20_000;
 
 /// A SELECT of the columns of a [`WaitRecord`].
 macro_rules! waits {
     ($conditions:literal) => {
         concat!(
-            "SELECT id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_code, has_link, after,
-                started_at, timeout_millis, ended_at, outcome, message_id, inbox_address
+            "SELECT id, project_id, inbox_id, inbox_created_at, subject, sender, recipient, text, header, has_otp,
+                has_code, has_link, after, started_at, timeout_millis, ended_at, outcome, message_id, inbox_address
              FROM waits WHERE ",
             $conditions
         )
@@ -30,10 +33,11 @@ impl Store {
     /// If the database fails.
     pub async fn record_waits(&self, waits: &[WaitRecord]) -> Result<(), StoreError> {
         const RECORD: &str = "
-            INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, has_otp, has_code, has_link,
-                after, started_at, timeout_millis, ended_at, outcome, message_id, inbox_address)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-            ON CONFLICT (id) DO UPDATE SET ended_at = $13, outcome = $14, message_id = $15";
+            INSERT INTO waits (id, project_id, inbox_id, inbox_created_at, subject, sender, recipient, text, header,
+                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, outcome, message_id,
+                inbox_address)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+            ON CONFLICT (id) DO UPDATE SET ended_at = $16, outcome = $17, message_id = $18";
         const FORGET_REFUSED: &str = "
             DELETE FROM waits WHERE inbox_id = $1 AND inbox_created_at = $2 AND outcome = $3 AND id < $4";
         let rows = waits.iter().map(row).collect();
@@ -59,7 +63,7 @@ impl Store {
     pub async fn forget_waits(&self) -> Result<(), StoreError> {
         const FORGET: &str = "
             DELETE FROM waits WHERE id <= (SELECT id FROM waits ORDER BY id DESC LIMIT 1 OFFSET $1)";
-        self.change(FORGET, values![KEPT], None).await?;
+        self.change(FORGET, values![MAX_WAITS_KEPT], None).await?;
         Ok(())
     }
 
@@ -117,18 +121,22 @@ impl Store {
 }
 
 fn row(wait: &WaitRecord) -> Vec<Value> {
+    let filter = &wait.filter;
     let message = wait.end.and_then(|(_, end)| if let WaitEnd::Message(message) = end { Some(message) } else { None });
     values![
         wait.id,
         wait.project,
         &wait.inbox,
         wait.inbox_created_at,
-        wait.subject.as_deref(),
-        wait.from.as_deref(),
-        wait.has.otp,
-        wait.has.code,
-        wait.has.link,
-        wait.after.as_deref(),
+        filter.subject.as_deref(),
+        filter.from.as_deref(),
+        filter.to.as_deref(),
+        filter.text.as_deref(),
+        filter.header.as_ref().map(HeaderFilter::to_string),
+        filter.has.otp,
+        filter.has.code,
+        filter.has.link,
+        filter.after.as_deref(),
         wait.started_at,
         i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
         wait.end.map(|(at, _)| at),
@@ -144,10 +152,15 @@ fn read(mut row: Row) -> Result<WaitRecord, DatabaseError> {
         project: ProjectId(row.uuid()?),
         inbox: InboxId::from_stored(row.text()?),
         inbox_created_at: Timestamp::from_millis(row.integer()?),
-        subject: row.optional_text()?,
-        from: row.optional_text()?,
-        has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
-        after: row.optional_text()?,
+        filter: MessageFilter {
+            subject: row.optional_text()?,
+            from: row.optional_text()?,
+            to: row.optional_text()?,
+            text: row.optional_text()?,
+            header: row.optional_text()?.and_then(|text| HeaderFilter::parse(&text).ok()),
+            has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
+            after: row.optional_text()?,
+        },
         started_at: Timestamp::from_millis(row.integer()?),
         timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
         end: None,

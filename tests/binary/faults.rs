@@ -59,6 +59,8 @@ fn the_command_sets_shows_and_clears_faults() {
         (&["reject", "--reply", "550 5.7.1 No"][..], "reject at rcpt with 550 5.7.1 No: used 0 of 1, 1 left"),
         (&["disconnect", "--store"], "disconnect at data after storing: used 0 of 1, 1 left"),
         (&["delay", "--seconds", "7", "--at", "data"], "delay at data for 7 s: used 0 of 1, 1 left"),
+        (&["reset", "--store"], "reset at data after storing: used 0 of 1, 1 left"),
+        (&["drop"], "drop at data: used 0 of 1, 1 left"),
         (&["bounce"], "bounce at data: used 0 of 1, 1 left"),
         (&["duplicate", "--times", "3"], "duplicate at data: used 0 of 3, 3 left"),
     ] {

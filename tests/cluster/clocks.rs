@@ -26,7 +26,7 @@ async fn a_clock_that_is_ahead_ends_no_inbox() {
 
     wrong.deliver(mail("b", "from the wrong one")).await.unwrap();
     let store = Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
-    while store.sweep(wrong_clock.now()).await.unwrap() == restante::store::Swept::More {}
+    while store.sweep(wrong_clock.now(), HOURS).await.unwrap() == restante::store::Swept::More {}
     for inbox in ["a", "b"] {
         let id = InboxId::parse(inbox).unwrap();
         let found = store.live_inbox(&id, right.clock().now()).await.unwrap().expect("it is live at both");

@@ -16,7 +16,7 @@ const SECONDS: &str = "RESTANTE_TEST_HELD_SECONDS";
 /// wait for the held inbox.
 const PROMPT: Duration = Duration::from_millis(4_500);
 /// How long an SMTP client waits.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Messages for the held inbox.
 const HELD: usize = 20;
 
@@ -57,7 +57,7 @@ async fn hold_and_check<E: std::fmt::Debug>(
     for number in 0..HELD {
         let (node, mail) = (node.clone(), mail("held", &format!("held {number}")));
         // Every second client disconnects early.
-        let patience = if number % 2 == 0 { Duration::from_millis(1_200) } else { PATIENCE };
+        let patience = if number % 2 == 0 { Duration::from_millis(1_200) } else { CLIENT_TIMEOUT };
         waiting.push(tokio::spawn(async move { matches!(timeout(patience, node.deliver(mail)).await, Ok(Ok(_))) }));
     }
     let (start, mut slowest, mut sent) = (Instant::now(), Duration::ZERO, 0);

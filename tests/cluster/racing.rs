@@ -58,5 +58,5 @@ async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &s
 }
 
 async fn sweep(store: &Store, now: Timestamp) {
-    while store.sweep(now).await.unwrap() == Swept::More {}
+    while store.sweep(now, Duration::from_secs(60)).await.unwrap() == Swept::More {}
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
-use restante::service::{MessageFilter, ServiceError};
+use restante::model::MessageFilter;
+use restante::service::ServiceError;
 
 use super::bed::{client, scale, service};
 use testkit::postgres::{Cluster, TestDatabase};
@@ -48,7 +49,7 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
         let inbox = node.create_inbox(&caller).await.unwrap();
         let wait = async |timeout| node.wait(&caller, &inbox, &MessageFilter::default(), timeout).await;
         match wait(Duration::from_millis(1)).await {
-            Err(ServiceError::Timeout) => {}
+            Err(ServiceError::Timeout { .. }) => {}
             refused => break refused,
         }
         for _ in 0..4 {

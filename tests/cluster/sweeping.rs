@@ -24,17 +24,17 @@ async fn the_sweeper_waits_for_no_delivery() {
     let store = Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
     fill(&store).await;
     let later = START.after(HOUR);
-    assert_eq!(store.sweep(later).await.unwrap(), Swept::More);
+    assert_eq!(store.sweep(later, Duration::from_secs(60)).await.unwrap(), Swept::More);
 
     let (mut delivery, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
     tokio::spawn(connection);
     let delivery = delivery.transaction().await.unwrap();
     delivery.execute("UPDATE inboxes SET last_sequence = last_sequence + 1 WHERE id = 'a'", &[]).await.unwrap();
-    let swept = tokio::time::timeout(Duration::from_secs(15), store.sweep(later)).await;
+    let swept = tokio::time::timeout(Duration::from_secs(15), store.sweep(later, Duration::from_secs(60))).await;
     assert_eq!(swept.expect("the sweeper waits").unwrap(), Swept::Done);
 
     delivery.rollback().await.unwrap();
-    while store.sweep(later).await.unwrap() == Swept::More {}
+    while store.sweep(later, Duration::from_secs(60)).await.unwrap() == Swept::More {}
     assert_eq!(store.stored().await.unwrap(), (0, 0));
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use restante::clock::Clock;
+use restante::model::MessageFilter;
 use restante::model::WaitEnd;
-use restante::service::MessageFilter;
 
 use super::bed::{mail, service};
 use testkit::postgres::TestDatabase;
@@ -38,5 +38,5 @@ async fn a_node_shows_the_waits_of_another() {
     };
     let wait = within(shown).await;
     assert_eq!(wait.end.unwrap().1, WaitEnd::Message(found.unwrap().id));
-    assert_eq!(wait.subject.as_deref(), Some("Hello"));
+    assert_eq!(wait.filter.subject.as_deref(), Some("Hello"));
 }

@@ -21,9 +21,12 @@ pub fn every_fault() -> String {
         {"at": "rcpt", "do": "disconnect"},
         {"at": "data", "do": "disconnect"},
         {"at": "data", "do": "disconnect", "store": true},
+        {"at": "rcpt", "do": "reset"},
+        {"at": "data", "do": "reset", "store": true},
         {"at": "rcpt", "do": "delay", "seconds": 1},
         {"at": "data", "do": "delay", "seconds": 300},
         {"at": "data", "do": "bounce"},
+        {"at": "data", "do": "drop"},
         {"at": "data", "do": "duplicate"},
     ]);
     json!({"faults": faults}).to_string()
@@ -122,6 +125,8 @@ async fn what_is_not_valid_is_refused_by_name(engine: Engine) {
         (json!({"at": "rcpt", "do": "defer", "seconds": 1}), "invalid field: seconds"),
         (json!({"at": "rcpt", "do": "disconnect", "store": true}), "invalid field: store"),
         (json!({"at": "data", "do": "disconnect", "store": 1}), "invalid field: store"),
+        (json!({"at": "rcpt", "do": "reset", "store": true}), "invalid field: store"),
+        (json!({"at": "rcpt", "do": "drop"}), "invalid field: at"),
         (json!({"at": "data", "do": "defer", "store": true}), "invalid field: store"),
         (json!({"at": "data", "do": "defer", "after": 1}), "unknown field: after"),
     ];
@@ -331,7 +336,9 @@ async fn a_refused_message_is_explained(engine: Engine) {
     for (fault, reply, shown) in [
         (json!({"at": "data", "do": "reject"}), "550 5.1.1", "550 5.1.1 Rejected on request"),
         (json!({"at": "data", "do": "disconnect"}), "", "the connection was closed on request, without a reply"),
+        (json!({"at": "data", "do": "reset"}), "", "the connection was reset on request, without a reply"),
         (json!({"at": "data", "do": "bounce"}), "250 2.0.0 OK", "accepted, and bounced on request"),
+        (json!({"at": "data", "do": "drop"}), "250 2.0.0 OK", "accepted, and dropped on request"),
     ] {
         let (inbox, address) = inbox_with(&api, json!([fault])).await;
         let answer = smtp.send(&address, MAIL).await;

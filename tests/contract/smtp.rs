@@ -1,5 +1,6 @@
 //! A receiver for the service of a test, and a client that sends the lines of a test.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -104,7 +105,10 @@ impl Client {
         let mut reply = String::new();
         loop {
             let start = reply.len();
-            let read = within(self.0.read_line(&mut reply)).await.unwrap();
+            let read = match within(self.0.read_line(&mut reply)).await {
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+                read => read.unwrap(),
+            };
             if read == 0 || reply.as_bytes().get(start + 3) != Some(&b'-') {
                 return reply;
             }

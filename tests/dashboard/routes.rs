@@ -1,5 +1,7 @@
 //! Access to routes: every case is run for all routes of the table from which the router is built.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
 use restante::http::dashboard::{Access, routes};
@@ -15,6 +17,7 @@ struct Ids {
     inbox: String,
     message: String,
     item: String,
+    failure: String,
 }
 
 impl Ids {
@@ -25,7 +28,10 @@ impl Ids {
         let message = harness.deliver_raw(&inbox, PICTURE_MAIL).await;
         let body = r#"{"to":"somebody@elsewhere.example","subject":"Queued"}"#;
         let sent = harness.call_with(key, "POST", &format!("/v1/inboxes/{inbox}/messages"), body).await;
-        Self { project, inbox, message, item: sent.text("id") }
+        let missing = format!("/v1/inboxes/{inbox}/messages/wait?subject=missing&timeout=1");
+        let failed = harness.advance_until_done(Duration::from_millis(1), harness.spawn_get_with(key, &missing)).await;
+        let failure = failed.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().to_owned();
+        Self { project, inbox, message, item: sent.text("id"), failure }
     }
 
     fn fill(&self, path: &str) -> String {
@@ -33,6 +39,7 @@ impl Ids {
             .replace("{inbox}", &self.inbox)
             .replace("{message}", &self.message)
             .replace("{item}", &self.item)
+            .replace("{failure}", &self.failure)
             .replace("{part}", "1")
             .replace("{file}", "icon.svg")
     }
@@ -155,6 +162,7 @@ async fn another_project_s_ids_are_no_ids() {
         inbox: if bits & 2 == 0 { &mine } else { &theirs }.inbox.clone(),
         message: if bits & 4 == 0 { &mine } else { &theirs }.message.clone(),
         item: if bits & 8 == 0 { &mine } else { &theirs }.item.clone(),
+        failure: theirs.failure.clone(),
     };
     let mut tried = 0;
     for route in routes().iter().filter(|route| route.access == Access::Project) {
@@ -169,6 +177,7 @@ async fn another_project_s_ids_are_no_ids() {
         }
     }
     assert!(tried > 50, "{tried}");
+    assert_eq!(status_of_get(&own, &theirs.fill("/failures/{failure}")).await, 404);
     assert_untouched(&harness, &theirs).await;
 }
 

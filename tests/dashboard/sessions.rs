@@ -15,7 +15,7 @@ async fn the_cookie_is_kept_from_scripts_and_other_sites() {
     let answer = harness.send(sign_in_request(harness.key.as_str(), "")).await;
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     assert!(
-        cookie.starts_with("restante_session=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"),
+        cookie.starts_with("restante_session=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax"),
         "{cookie}"
     );
 }

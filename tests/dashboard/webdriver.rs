@@ -12,7 +12,7 @@ use testkit::port::ReservedPort;
 /// The key of an element reference in WebDriver.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the driver waits for an element, in milliseconds.
-const PATIENCE: u32 = 60_000;
+const ELEMENT_TIMEOUT: u32 = 60_000;
 
 /// A new browser, which is closed at the end of the test.
 pub struct Browser {
@@ -45,7 +45,7 @@ impl Browser {
         let capabilities = json!({"alwaysMatch": {"goog:chromeOptions": {"args": all}}});
         let made = browser.call("POST", "", &json!({"capabilities": capabilities}));
         browser.session = format!("{}/{}", browser.session, made["sessionId"].as_str().unwrap());
-        browser.wait_for_elements(PATIENCE);
+        browser.wait_for_elements(ELEMENT_TIMEOUT);
         // The window of headless Chromium is at least 500 pixels wide; an emulated device can be narrower.
         let device = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         browser.devtools("Emulation.setDeviceMetricsOverride", &device);
@@ -111,7 +111,7 @@ impl Browser {
     pub fn has(&self, css: &str) -> bool {
         self.wait_for_elements(0);
         let found = self.call("POST", "/elements", &json!({"using": "css selector", "value": css}));
-        self.wait_for_elements(PATIENCE);
+        self.wait_for_elements(ELEMENT_TIMEOUT);
         !found.as_array().unwrap().is_empty()
     }
 
@@ -169,7 +169,7 @@ impl Browser {
         for id in found.as_array().unwrap().iter().filter_map(|element| element[ELEMENT].as_str()) {
             let _ = self.try_call("POST", &format!("/element/{id}/click"), &json!({}));
         }
-        self.wait_for_elements(PATIENCE);
+        self.wait_for_elements(ELEMENT_TIMEOUT);
     }
 
     fn find(&self, css: &str) -> String {
@@ -178,7 +178,7 @@ impl Browser {
     }
 
     fn wait_for_elements(&self, milliseconds: u32) {
-        self.call("POST", "/timeouts", &json!({"implicit": milliseconds, "script": 2 * PATIENCE}));
+        self.call("POST", "/timeouts", &json!({"implicit": milliseconds, "script": 2 * ELEMENT_TIMEOUT}));
     }
 
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {

@@ -176,8 +176,10 @@ fn fault_of(fault: &restante_dialogs::Fault) -> Fault {
         restante_dialogs::FaultAction::Defer(reply) => FaultAction::Defer { reply },
         restante_dialogs::FaultAction::Reject(reply) => FaultAction::Reject { reply },
         restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect { store: store.then_some(true) },
+        restante_dialogs::FaultAction::Reset { store } => FaultAction::Reset { store: store.then_some(true) },
         restante_dialogs::FaultAction::Delay(seconds) => FaultAction::Delay { seconds },
         restante_dialogs::FaultAction::Bounce => FaultAction::Bounce,
+        restante_dialogs::FaultAction::Drop => FaultAction::Drop,
         restante_dialogs::FaultAction::Duplicate => FaultAction::Duplicate,
     };
     Fault { at: if fault.at_data { FaultPoint::Data } else { FaultPoint::Rcpt }, action, times: 1 }

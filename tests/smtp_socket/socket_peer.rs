@@ -30,6 +30,7 @@ pub(crate) struct SocketPeer<'a> {
     expected: &'a [Delivery],
     /// A line that was read before the dialog needed it.
     early_line: Option<String>,
+    was_reset: bool,
 }
 
 enum Connection {
@@ -46,7 +47,7 @@ impl<'a> SocketPeer<'a> {
         stream.set_read_timeout(Some(AT_MOST)).unwrap();
         let connection = Connection::Plain(BufReader::new(stream));
         let expected = &dialog.deliveries;
-        let mut peer = Self { server, runtime, connection, expected, early_line: None };
+        let mut peer = Self { server, runtime, connection, expected, early_line: None, was_reset: false };
         if encrypted {
             peer.begin_tls();
         }
@@ -127,7 +128,12 @@ impl Peer for SocketPeer<'_> {
             return Some(line);
         }
         let line = self.read_line();
+        self.was_reset |= matches!(&line, Err(error) if error.kind() == io::ErrorKind::ConnectionReset);
         shown(line)
+    }
+
+    fn is_reset(&mut self) -> bool {
+        self.was_reset
     }
 
     fn is_closed(&mut self) -> bool {

@@ -27,6 +27,8 @@ use super::inboxes::permanent;
 pub const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// The lifetime of an inbox.
 pub const HOUR: Duration = Duration::from_secs(3_600);
+/// How long failures are kept.
+const KEEP_FAILURES: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Maximum number of messages in an inbox.
 pub const FULL: u64 = 5;
 /// The sender of every message.
@@ -84,6 +86,10 @@ impl Bed {
         let Self { store, default_project, place } = self;
         drop(store);
         Self { store: open(&place.url()).await, default_project, place }
+    }
+
+    pub fn url(&self) -> DatabaseUrl {
+        self.place.url()
     }
 
     /// The database file of SQLite.
@@ -201,7 +207,7 @@ impl Bed {
     /// Sweeps until nothing is left to do. Returns the number of steps that removed something.
     pub async fn sweep(&self, now: Timestamp) -> usize {
         let mut steps = 0;
-        while self.store.sweep(now).await.unwrap() == Swept::More {
+        while self.store.sweep(now, KEEP_FAILURES).await.unwrap() == Swept::More {
             steps += 1;
         }
         steps

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use restante::model::{Inbox, MessageId};
 use restante::service::{Retry, write};
-use restante::store::{Cursor, Delivery, PartsReader, Policy, Rubbish, Search, Selection};
+use restante::store::{Cursor, Delivery, PartsReader, Policy, Search, Selection, ToDelete};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
@@ -76,7 +76,7 @@ async fn a_search_compares_each_message_once(bed: Bed) {
         deliver(&["other"]).await;
     }
     // Deleted messages, also the last one that was compared, change nothing for those that follow.
-    let all = Rubbish::Messages(inbox.clone());
+    let all = ToDelete::Messages(inbox.clone());
     bed.store.throw_away(inbox.project, &all, START, START.after(HOUR / 2)).await.unwrap();
     bed.sweep(START.after(HOUR / 2)).await;
     assert!(bed.store.oldest_match(&inbox, &mut search, START).await.unwrap().is_none());
@@ -86,7 +86,7 @@ async fn a_search_compares_each_message_once(bed: Bed) {
     // A restored message can only be found from the beginning.
     let code = bed.mail(&["other"], "Your code", START).await[0];
     let other = bed.live("other", START).await.unwrap();
-    let one = Rubbish::Message(other.clone(), code);
+    let one = ToDelete::Message(other.clone(), code);
     let (deletion, _) = bed.store.throw_away(other.project, &one, START, START.after(HOUR)).await.unwrap();
     bed.mail(&["other"], "other", START).await;
     let mut search = Search::new(Selection::new(0, Some("code")));

@@ -4,7 +4,7 @@ use restante::model::{
     Fault, FaultAction, FaultPoint, Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, Refusal, RefusalReason,
     RefusedMail, Timestamp, Watched,
 };
-use restante::store::Rubbish;
+use restante::store::ToDelete;
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
@@ -122,7 +122,7 @@ async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     let ids = [bed.mail(&["box"], "y", START).await[0], bed.mail(&["box"], "z", START).await[0]];
     let due = START.after(HOUR / 2);
     let delete = async |id| {
-        let one = Rubbish::Message(inbox.clone(), id);
+        let one = ToDelete::Message(inbox.clone(), id);
         bed.store.throw_away(project, &one, START, due).await.unwrap().0
     };
     let deletion = delete(ids[0]).await;

@@ -55,7 +55,8 @@ async fn a_refusal_of_a_client_replaces_its_earlier_one(bed: Bed) {
 async fn every_reason_comes_back(bed: Bed) {
     let mut reasons: Vec<_> = Refusal::ALL.iter().copied().map(RefusalReason::Smtp).collect();
     let unknown = RefusalReason::Unknown("from_the_future".to_owned());
-    reasons.extend([RefusalReason::DisconnectedOnRequest, RefusalReason::BouncedOnRequest, unknown]);
+    let accepted = [RefusalReason::BouncedOnRequest, RefusalReason::DroppedOnRequest];
+    reasons.extend([RefusalReason::DisconnectedOnRequest, unknown].into_iter().chain(accepted));
     let refused = reasons.iter().map(|reason| {
         let refused = RefusedMail { reason: reason.clone(), ..refusal("<a@b>") };
         (bed.default_project, refused)

@@ -66,9 +66,19 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 		func(health Health) bool { return health.Status != "" })
 }
 
+// CreateOption is an option of [Client.CreateInbox].
+type CreateOption func(*request)
+
+// Label is shown with the inbox in the dashboard, for example the name of a test.
+func Label(text string) CreateOption { return func(r *request) { r.label = text } }
+
 // CreateInbox creates an inbox with an address of its own.
-func (c *Client) CreateInbox(ctx context.Context) (*Inbox, error) {
-	return c.found(ctx, request{method: http.MethodPost, path: "/inboxes"})
+func (c *Client) CreateInbox(ctx context.Context, options ...CreateOption) (*Inbox, error) {
+	request := request{method: http.MethodPost, path: "/inboxes"}
+	for _, option := range options {
+		option(&request)
+	}
+	return c.found(ctx, request)
 }
 
 // Inbox finds an inbox by its id or its address.

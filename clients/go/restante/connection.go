@@ -28,6 +28,8 @@ const (
 	minPause, maxPause = 50 * time.Millisecond, time.Second
 	maxQuote           = 200
 	maxLogTail         = 2_000
+	// maxLabel is the number of characters of a label that the server keeps.
+	maxLabel = 200
 )
 
 // request is one request below /v1.
@@ -37,6 +39,8 @@ type request struct {
 	body         any
 	// held is how long the server may keep the request open.
 	held time.Duration
+	// label is that of a new inbox.
+	label string
 }
 
 // isRead tells whether it may be sent again although the server may have executed it.
@@ -186,6 +190,10 @@ func (c *connection) encoded(ctx context.Context, request request) (*http.Reques
 	}
 	if body != nil {
 		sent.Header.Set("Content-Type", "application/json")
+	}
+	if request.label != "" {
+		label := []rune(request.label)
+		sent.Header.Set("X-Restante-Label", url.PathEscape(string(label[:min(len(label), maxLabel)])))
 	}
 	return sent, nil
 }

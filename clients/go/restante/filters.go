@@ -3,6 +3,7 @@
 package restante
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -16,10 +17,9 @@ type Option func(*search)
 
 // search has the options of one call.
 type search struct {
-	subject, from           string
-	subjectRegex, fromRegex *regexp.Regexp
-	has                     []string
-	where                   func(*Message) bool
+	texts []textFilter
+	has   []string
+	where func(*Message) bool
 	// isFixed tells that the caller has set where to start: after this message, or with the first one if it is empty.
 	isFixed bool
 	after   string
@@ -27,17 +27,61 @@ type search struct {
 	limit   time.Duration
 }
 
+// textFilter is a text that a part of the message must contain, or a regular expression that must match it.
+type textFilter struct {
+	// name is that of the filter in the API.
+	name string
+	// field is the name of a header field, for the filter "header".
+	field    string
+	contains string
+	regex    *regexp.Regexp
+}
+
 // Subject matches messages whose subject contains a text, in any case.
-func Subject(text string) Option { return func(s *search) { s.subject = text } }
+func Subject(text string) Option { return contains("subject", "", text) }
 
 // SubjectMatches matches messages whose subject a regular expression matches.
-func SubjectMatches(regex *regexp.Regexp) Option { return func(s *search) { s.subjectRegex = regex } }
+func SubjectMatches(regex *regexp.Regexp) Option { return matches("subject", "", regex) }
 
 // From matches messages whose sender's address contains a text, in any case.
-func From(text string) Option { return func(s *search) { s.from = text } }
+func From(text string) Option { return contains("from", "", text) }
 
 // FromMatches matches messages whose sender's address a regular expression matches.
-func FromMatches(regex *regexp.Regexp) Option { return func(s *search) { s.fromRegex = regex } }
+func FromMatches(regex *regexp.Regexp) Option { return matches("from", "", regex) }
+
+// To matches messages of which a field To or Cc contains a text, in any case.
+func To(text string) Option { return contains("to", "", text) }
+
+// ToMatches matches messages of which a regular expression matches a field To or Cc.
+func ToMatches(regex *regexp.Regexp) Option { return matches("to", "", regex) }
+
+// Text matches messages whose text contains a text, in any case.
+func Text(text string) Option { return contains("text", "", text) }
+
+// TextMatches matches messages whose text a regular expression matches.
+func TextMatches(regex *regexp.Regexp) Option { return matches("text", "", regex) }
+
+// HeaderContains matches messages of which a header field with this name contains a text, in any case.
+func HeaderContains(name, text string) Option { return contains("header", name, text) }
+
+// HeaderMatches matches messages of which a regular expression matches a header field with this name.
+func HeaderMatches(name string, regex *regexp.Regexp) Option { return matches("header", name, regex) }
+
+func contains(name, field, text string) Option {
+	return func(s *search) { s.set(textFilter{name: name, field: field, contains: text}) }
+}
+
+func matches(name, field string, regex *regexp.Regexp) Option {
+	return func(s *search) { s.set(textFilter{name: name, field: field, regex: regex}) }
+}
+
+// set adds a filter, or replaces that of the same part.
+func (s *search) set(filter textFilter) {
+	isSame := func(one textFilter) bool {
+		return one.name == filter.name && strings.EqualFold(one.field, filter.field)
+	}
+	s.texts = append(slices.DeleteFunc(s.texts, isSame), filter)
+}
 
 // HasCode matches messages with a labelled code, in any form.
 func HasCode() Option { return has("code") }
@@ -79,29 +123,90 @@ func searchOf(options []Option) search {
 // query returns the filters that the server applies.
 func (s search) query(after string) url.Values {
 	query := url.Values{}
-	for name, value := range map[string]string{
-		"subject": s.subject, "from": s.from, "has": strings.Join(s.has, ","), "after": after,
-	} {
-		if value != "" {
-			query.Set(name, value)
+	if after != "" {
+		query.Set("after", after)
+	}
+	if len(s.has) > 0 {
+		query.Set("has", strings.Join(s.has, ","))
+	}
+	for _, filter := range s.texts {
+		if s.isOfServer(filter) {
+			query.Set(filter.name, filter.value())
 		}
 	}
 	return query
 }
 
-// missedBy returns the filters applied here that exclude a message.
-func (s search) missedBy(message *Message) []string {
-	var missed []string
-	if s.subjectRegex != nil && !s.subjectRegex.MatchString(message.Subject) {
-		missed = append(missed, "subject")
+// isOfServer tells whether the server applies a filter: it knows texts, and one header field.
+func (s search) isOfServer(filter textFilter) bool {
+	if filter.name != "header" {
+		return filter.regex == nil && filter.contains != ""
 	}
-	if s.fromRegex != nil && !s.fromRegex.MatchString(message.From) {
-		missed = append(missed, "from")
+	first := slices.IndexFunc(s.texts, func(one textFilter) bool { return one.name == "header" && one.regex == nil })
+	return first >= 0 && s.texts[first] == filter
+}
+
+// value is the filter in the query.
+func (f textFilter) value() string {
+	if f.name == "header" {
+		return f.field + ":" + f.contains
+	}
+	return f.contains
+}
+
+// missedBy returns the filters applied here that exclude a message.
+func (s search) missedBy(ctx context.Context, message *Message) ([]string, error) {
+	var missed []string
+	for _, filter := range s.texts {
+		if s.isOfServer(filter) {
+			continue
+		}
+		values, err := filter.valuesIn(ctx, message)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(values, filter.isIn) && !slices.Contains(missed, filter.name) {
+			missed = append(missed, filter.name)
+		}
 	}
 	if missed == nil && s.where != nil && !s.where(message) {
 		missed = append(missed, "where")
 	}
-	return missed
+	return missed, nil
+}
+
+// valuesIn returns the texts of a message to which the filter applies.
+func (f textFilter) valuesIn(ctx context.Context, message *Message) ([]string, error) {
+	switch f.name {
+	case "subject":
+		return []string{message.Subject}, nil
+	case "from":
+		return []string{message.From}, nil
+	case "text":
+		return []string{message.Text}, nil
+	}
+	details, err := message.Details(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{f.field}
+	if f.name == "to" {
+		names = []string{"To", "Cc"}
+	}
+	var values []string
+	for _, header := range details.Headers {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, header.Name) }) {
+			values = append(values, header.Value)
+		}
+	}
+	return values, nil
+}
+
+func (f textFilter) isIn(text string) bool {
+	if f.regex != nil {
+		return f.regex.MatchString(text)
+	}
+	return strings.Contains(strings.ToLower(text), strings.ToLower(f.contains))
 }
 
 // named returns the filters that are set, by their names in the API.
@@ -123,22 +228,23 @@ type namedFilter struct {
 }
 
 func (s search) list() []namedFilter {
-	filters := []namedFilter{
-		{"subject", s.subject, fmt.Sprintf("subject %q", s.subject)},
-		{"subject", s.subjectRegex, fmt.Sprintf("subject /%s/", s.subjectRegex)},
-		{"from", s.from, fmt.Sprintf("from %q", s.from)},
-		{"from", s.fromRegex, fmt.Sprintf("from /%s/", s.fromRegex)},
-		{"has", s.has, "has " + strings.Join(s.has, " and ")},
-		{"where", s.where, "where (a function)"},
+	var filters []namedFilter
+	for _, filter := range s.texts {
+		name := strings.TrimSpace(filter.name + " " + filter.field)
+		switch {
+		case filter.regex != nil:
+			filters = append(filters, namedFilter{name, filter.regex, fmt.Sprintf("%s /%s/", name, filter.regex)})
+		case filter.contains != "" || filter.field != "":
+			filters = append(filters, namedFilter{name, filter.contains, fmt.Sprintf("%s %q", name, filter.contains)})
+		}
 	}
-	isSet := []bool{
-		s.subject != "", s.subjectRegex != nil, s.from != "", s.fromRegex != nil, len(s.has) > 0, s.where != nil,
+	if len(s.has) > 0 {
+		filters = append(filters, namedFilter{"has", s.has, "has " + strings.Join(s.has, " and ")})
 	}
-	index := -1
-	return slices.DeleteFunc(filters, func(namedFilter) bool {
-		index++
-		return !isSet[index]
-	})
+	if s.where != nil {
+		filters = append(filters, namedFilter{"where", s.where, "where (a function)"})
+	}
+	return filters
 }
 
 // String returns the filters as a text that follows the word "message".

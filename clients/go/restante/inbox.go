@@ -76,7 +76,12 @@ func (i *Inbox) Messages(ctx context.Context, options ...Option) iter.Seq2[*Mess
 		}
 		for _, fields := range found {
 			message := &Message{fields, i.connection}
-			if search.missedBy(message) == nil && !yield(message, nil) {
+			missed, err := search.missedBy(ctx, message)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if missed == nil && !yield(message, nil) {
 				return
 			}
 		}

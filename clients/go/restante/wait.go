@@ -93,7 +93,10 @@ func (w *wait) next(ctx context.Context, after string, takes func(string) bool) 
 		if err != nil || message == nil {
 			return nil, err
 		}
-		missed := w.search.missedBy(message)
+		missed, err := w.search.missedBy(ctx, message)
+		if err != nil {
+			return nil, err
+		}
 		if missed == nil && takes(message.ID) {
 			return message, nil
 		}

@@ -32,7 +32,7 @@ type MessageFields struct {
 	ID string `json:"id"`
 	// The inbox that contains the message.
 	InboxID string `json:"inbox_id"`
-	// The sender's address; empty if the message has none.
+	// The first address of the From header; if it has none, the envelope sender, which may be empty.
 	From string `json:"from"`
 	// The recipient address, which is the inbox address.
 	To string `json:"to"`
@@ -197,7 +197,7 @@ type Sent struct {
 type Fault struct {
 	// The SMTP stage: this recipient's RCPT TO, or after the message has been received. One of rcpt, data.
 	At string `json:"at"`
-	// The kind of fault. One of defer, reject, disconnect, delay, bounce, duplicate.
+	// The kind of fault. One of defer, reject, disconnect, reset, delay, bounce, drop, duplicate.
 	Do string `json:"do"`
 	// How often the fault applies.
 	Times int `json:"times,omitempty"`
@@ -213,7 +213,7 @@ type Fault struct {
 type FaultState struct {
 	// When it applies. One of rcpt, data.
 	At string `json:"at"`
-	// What goes wrong. One of defer, reject, disconnect, delay, bounce, duplicate.
+	// What goes wrong. One of defer, reject, disconnect, reset, delay, bounce, drop, duplicate.
 	Do string `json:"do"`
 	// How often it applies.
 	Times int `json:"times"`
@@ -221,7 +221,7 @@ type FaultState struct {
 	Reply string `json:"reply,omitempty"`
 	// How many seconds `delay` delays the reply.
 	Seconds int `json:"seconds,omitempty"`
-	// Whether `disconnect` at `data` stores the message first.
+	// Whether `disconnect` or `reset` at `data` stores the message first.
 	Store *bool `json:"store,omitempty"`
 	// How often it still applies.
 	Left int `json:"left"`
@@ -313,6 +313,10 @@ type SendApisUse struct {
 type Explanation struct {
 	// One sentence for a person.
 	Summary string `json:"summary"`
+	// The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late, arrived, filter_missed,
+	// nothing_new, fault, bare_line_end, inbox_full, other_domain, rejected, typo, other_address, login_failed,
+	// tls_failed, wrong_port, no_mail, sent_elsewhere, nothing_connected.
+	Cause string `json:"cause"`
 	// The inbox; null if it has ended.
 	Inbox *InboxFields `json:"inbox"`
 	// How it ended, if it has.

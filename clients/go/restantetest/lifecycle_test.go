@@ -148,7 +148,10 @@ func TestAllPackagesShareOneServerThatEndsWithThem(t *testing.T) {
 func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, map[string]string{"failing/sign_up_test.go": failing})
-	output, err := project.command("test", "-count=1", "./...").CombinedOutput()
+	summary := filepath.Join(project.directory, "summary.md")
+	command := project.command("test", "-count=1", "-v", "./...")
+	command.Env = append(command.Env, "GITHUB_STEP_SUMMARY="+summary)
+	output, err := command.CombinedOutput()
 	if err == nil {
 		t.Fatal("the test has passed")
 	}
@@ -160,9 +163,16 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		"mail of ",
 		"code 482913",
 		"link https://app.example/c/1",
+		"=== ATTR  TestSignUp why-no-mail-came A message arrived, but it does not match the filters (subject)",
 	} {
 		if !strings.Contains(string(output), part) {
 			t.Errorf("%q is not in:\n%s", part, output)
+		}
+	}
+	section, err := os.ReadFile(summary)
+	for _, part := range []string{"### No mail: TestSignUp\n\nA message arrived", "\n````text\nno message with subject"} {
+		if err != nil || !strings.Contains(string(section), part) {
+			t.Errorf("%q is not in: %v\n%s", part, err, section)
 		}
 	}
 	project.ended()

@@ -27,6 +27,9 @@ func (i *Inbox) reportFailure(t testing.TB) {
 	if !t.Failed() {
 		return
 	}
+	for _, timeout := range i.timeouts {
+		reportWait(t, timeout)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
 	messages, err := i.latest(ctx)
@@ -40,6 +43,18 @@ func (i *Inbox) reportFailure(t testing.TB) {
 			fmt.Fprintf(t.Output(), "Cannot save the mail of %s: %v\n", i.Address, err)
 		}
 	}
+}
+
+// reportWait adds a wait that timed out to the attributes of the test, which reports in JUnit's format have as
+// properties, and to the summary of the CI job.
+func reportWait(t testing.TB, timeout *restante.WaitTimeoutError) {
+	if timeout.Explanation != nil {
+		t.Attr("why-no-mail-came", strings.Join(strings.Fields(timeout.Explanation.Summary), " "))
+	}
+	if timeout.Link != "" {
+		t.Attr("what-happened-during-the-wait", timeout.Link)
+	}
+	noteInJobSummary(t.Name(), timeout)
 }
 
 func (i *Inbox) latest(ctx context.Context) ([]*restante.Message, error) {

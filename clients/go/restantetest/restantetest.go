@@ -13,6 +13,7 @@ package restantetest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 type Inbox struct {
 	*restante.Inbox
 	client *restante.Client
+	// timeouts are the waits that have failed.
+	timeouts []*restante.WaitTimeoutError
 }
 
 // Message is a message in the inbox of a test.
@@ -30,12 +33,12 @@ type Message struct {
 	*restante.Message
 }
 
-// New creates an inbox. When the test has passed, it is deleted. After a failure it is kept, and the test's output
+// New creates an inbox, which the dashboard shows with the name of the test. When the test has passed, it is deleted. After a failure it is kept, and the test's output
 // lists its messages.
 func New(t testing.TB) *Inbox {
 	t.Helper()
 	client := Client(t)
-	inbox, err := client.CreateInbox(t.Context())
+	inbox, err := client.CreateInbox(t.Context(), restante.Label(t.Name()))
 	return made(t, client, inbox, err)
 }
 
@@ -49,7 +52,7 @@ func InboxFor(t testing.TB, address string) *Inbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := &Inbox{inbox, client}
+	shown := &Inbox{Inbox: inbox, client: client}
 	t.Cleanup(func() { shown.reportFailure(t) })
 	return shown
 }
@@ -59,7 +62,7 @@ func made(t testing.TB, client *restante.Client, inbox *restante.Inbox, err erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := &Inbox{inbox, client}
+	shown := &Inbox{Inbox: inbox, client: client}
 	t.Cleanup(func() {
 		if t.Failed() {
 			shown.reportFailure(t)
@@ -95,6 +98,10 @@ func (i *Inbox) Wait(t testing.TB, options ...restante.Option) *Message {
 func (i *Inbox) WaitN(t testing.TB, count int, options ...restante.Option) []*Message {
 	t.Helper()
 	found, err := i.WaitForMessages(t.Context(), count, limited(t, options)...)
+	var timeout *restante.WaitTimeoutError
+	if errors.As(err, &timeout) {
+		i.timeouts = append(i.timeouts, timeout)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

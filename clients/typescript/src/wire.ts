@@ -31,7 +31,7 @@ export interface MessageFields {
   id: string;
   /** The inbox that contains the message. */
   inboxId: string;
-  /** The sender's address; empty if the message has none. */
+  /** The first address of the From header; if it has none, the envelope sender, which may be empty. */
   from: string;
   /** The recipient address, which is the inbox address. */
   to: string;
@@ -212,7 +212,7 @@ export interface Fault {
   /** The SMTP stage: this recipient's RCPT TO, or after the message has been received. */
   at: "rcpt" | "data";
   /** The kind of fault. */
-  do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
+  do: "defer" | "reject" | "disconnect" | "reset" | "delay" | "bounce" | "drop" | "duplicate";
   /** How often the fault applies. */
   times?: number;
   /** The reply, one line with an enhanced status code. */
@@ -228,14 +228,14 @@ export interface FaultState {
   /** When it applies. */
   at: "rcpt" | "data";
   /** What goes wrong. */
-  do: "defer" | "reject" | "disconnect" | "delay" | "bounce" | "duplicate";
+  do: "defer" | "reject" | "disconnect" | "reset" | "delay" | "bounce" | "drop" | "duplicate";
   /** How often it applies. */
   times: number;
   /** The reply of `defer` and `reject`. */
   reply?: string;
   /** How many seconds `delay` delays the reply. */
   seconds?: number;
-  /** Whether `disconnect` at `data` stores the message first. */
+  /** Whether `disconnect` or `reset` at `data` stores the message first. */
   store?: boolean;
   /** How often it still applies. */
   left: number;
@@ -327,6 +327,27 @@ export interface SendApisUse {
 export interface Explanation {
   /** One sentence for a person. */
   summary: string;
+  /** The cause in the summary, for programs. */
+  cause:
+    | "inbox_expired"
+    | "inbox_deleted"
+    | "late"
+    | "arrived"
+    | "filter_missed"
+    | "nothing_new"
+    | "fault"
+    | "bare_line_end"
+    | "inbox_full"
+    | "other_domain"
+    | "rejected"
+    | "typo"
+    | "other_address"
+    | "login_failed"
+    | "tls_failed"
+    | "wrong_port"
+    | "no_mail"
+    | "sent_elsewhere"
+    | "nothing_connected";
   /** The inbox; null if it has ended. */
   inbox: InboxFields | null;
   /** How it ended, if it has. */

@@ -12,6 +12,8 @@ use crate::{Example, Inbox, Message, noon};
 pub struct Explanation {
     /// One sentence for a person.
     pub summary: String,
+    /// The cause in the summary, for programs.
+    pub cause: Cause,
     /// The inbox; null if it has ended.
     pub inbox: Option<Inbox>,
     /// How it ended, if it has.
@@ -28,6 +30,50 @@ pub struct Explanation {
     pub smtp: SmtpUse,
     /// When each API for sending was last used at the whole installation.
     pub send_apis: SendApisUse,
+}
+
+words! {
+    /// Why a message did not arrive. Each word has one meaning.
+    pub enum Cause {
+        /// The inbox has expired.
+        InboxExpired = "inbox_expired",
+        /// The inbox was deleted.
+        InboxDeleted = "inbox_deleted",
+        /// A matching message arrived just after the wait had ended.
+        Late = "late",
+        /// A matching message is in the inbox.
+        Arrived = "arrived",
+        /// Messages arrived, but the filters exclude them.
+        FilterMissed = "filter_missed",
+        /// Messages arrived, but none after the cursor `after`.
+        NothingNew = "nothing_new",
+        /// A fault that a test had requested rejected or dropped the message.
+        Fault = "fault",
+        /// The message has line ends without CR.
+        BareLineEnd = "bare_line_end",
+        /// The inbox is full.
+        InboxFull = "inbox_full",
+        /// The mail went to a domain that the server does not accept.
+        OtherDomain = "other_domain",
+        /// Mail to the inbox was rejected for another reason.
+        Rejected = "rejected",
+        /// Mail arrived at an address that differs in a few characters.
+        Typo = "typo",
+        /// Mail arrived at an address that no test had created.
+        OtherAddress = "other_address",
+        /// The client failed to log in.
+        LoginFailed = "login_failed",
+        /// TLS failed.
+        TlsFailed = "tls_failed",
+        /// The client used a port for another protocol.
+        WrongPort = "wrong_port",
+        /// A session ended before it named a recipient.
+        NoMail = "no_mail",
+        /// Clients sent mail, but nothing to the inbox.
+        SentElsewhere = "sent_elsewhere",
+        /// No client has connected.
+        NothingConnected = "nothing_connected",
+    }
 }
 
 /// How an inbox ended.
@@ -87,6 +133,12 @@ words! {
         Subject = "subject",
         /// `from`.
         From = "from",
+        /// `to`.
+        To = "to",
+        /// `text`.
+        Text = "text",
+        /// `header`.
+        Header = "header",
         /// `has`.
         Has = "has",
         /// `after`.
@@ -168,6 +220,7 @@ impl Example for Explanation {
             summary: "Nothing has connected over SMTP since this inbox was created 32 s ago. Is 127.0.0.1:1025 the \
                       application's SMTP server?"
                 .to_owned(),
+            cause: Cause::NothingConnected,
             inbox: None,
             ended: Some(Ended { reason: EndReason::Expired, at: "2026-11-20T10:30:00.123Z".to_owned() }),
             messages: ArrivedMessages {

@@ -35,7 +35,7 @@ pub struct Fault {
     /// The duration of `delay`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u16>,
-    /// With `disconnect` at `data`: whether the message is stored.
+    /// With `disconnect` and `reset` at `data`: whether the message is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<bool>,
 }
@@ -59,10 +59,14 @@ words! {
         Reject = "reject",
         /// The connection is closed without a reply.
         Disconnect = "disconnect",
+        /// The connection is reset without a reply.
+        Reset = "reset",
         /// The reply is delayed.
         Delay = "delay",
         /// The message is accepted but not stored, and its sender gets a delivery status notification.
         Bounce = "bounce",
+        /// The message is accepted but not stored, and nobody is notified.
+        Drop = "drop",
         /// The message is stored twice.
         Duplicate = "duplicate",
     }
@@ -106,7 +110,7 @@ pub struct FaultState {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u16", range(min = 1, max = MAX_FAULT_SECONDS))]
     pub seconds: Option<u16>,
-    /// Whether `disconnect` at `data` stores the message first.
+    /// Whether `disconnect` or `reset` at `data` stores the message first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub store: Option<bool>,
@@ -132,10 +136,10 @@ impl JsonSchema for Fault {
             "oneOf": [
                 variant("Defer", anywhere, &["defer"], Some(("reply", reply(4, "451 4.3.0 Deferred on request")))),
                 variant("Reject", anywhere, &["reject"], Some(("reply", reply(5, "550 5.1.1 Rejected on request")))),
-                variant("Disconnect at RCPT", rcpt, &["disconnect"], None),
-                variant("Disconnect after the message", data, &["disconnect"], Some(("store", stored()))),
+                variant("Disconnect at RCPT", rcpt, &["disconnect", "reset"], None),
+                variant("Disconnect after the message", data, &["disconnect", "reset"], Some(("store", stored()))),
                 delay(variant("Delay", anywhere, &["delay"], Some(("seconds", seconds())))),
-                variant("Bounce or duplicate", data, &["bounce", "duplicate"], None),
+                variant("Bounce, drop or duplicate", data, &["bounce", "drop", "duplicate"], None),
             ],
         })
     }

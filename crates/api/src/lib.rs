@@ -5,6 +5,7 @@
 //! contract carries `x-extension`.
 
 mod details;
+mod event;
 mod explanation;
 mod fault;
 mod inbox;
@@ -20,8 +21,9 @@ pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
     Via,
 };
+pub use event::{Event, EventFilters, EventKind, EventList, Exchange};
 pub use explanation::{
-    Arrived, ArrivedMessages, EndReason, Ended, Explanation, MissedBy, Refused, SendApisUse, Similar, SmtpUse,
+    Arrived, ArrivedMessages, Cause, EndReason, Ended, Explanation, MissedBy, Refused, SendApisUse, Similar, SmtpUse,
 };
 pub use fault::{
     Fault, FaultAction, FaultList, FaultPoint, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, MAX_FAULTS,

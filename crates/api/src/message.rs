@@ -14,7 +14,7 @@ pub struct Message {
     /// The inbox that contains the message.
     #[schemars(length(min = 1))]
     pub inbox_id: String,
-    /// The sender's address; empty if the message has none.
+    /// The first address of the From header; if it has none, the envelope sender, which may be empty.
     pub from: String,
     /// The recipient address, which is the inbox address.
     #[schemars(extend("pattern" = r"^[^@\s]+@[^@\s]+$"))]

@@ -48,7 +48,7 @@ pub struct MessageSummary {
     pub id: String,
     /// The inbox that contains the message.
     pub inbox_id: String,
-    /// The sender's address; empty if the message has none.
+    /// The first address of the From header; if it has none, the envelope sender, which may be empty.
     pub from: String,
     /// The recipient address.
     pub to: String,

@@ -20,6 +20,16 @@ pub struct MessageQuery {
     /// Extension. Only messages whose `from` contains this text, without regard to case.
     #[schemars(extend("x-extension" = true))]
     pub from: String,
+    /// Extension. Only messages whose To or Cc field contains this text, without regard to case.
+    #[schemars(extend("x-extension" = true))]
+    pub to: String,
+    /// Extension. Only messages whose text contains this text, without regard to case. The first 256 KiB are compared.
+    #[schemars(extend("x-extension" = true))]
+    pub text: String,
+    /// Extension. `Name:substring`: only messages with a header field of this name whose value contains the substring,
+    /// without regard to case.
+    #[schemars(extend("x-extension" = true, "pattern" = "^([!-9;-~]+:.*)?$", "example" = "X-Campaign:welcome"))]
+    pub header: String,
     /// Extension. Only messages that have a labelled code in any form (`code`), a one-time code as in the field `otp`
     /// (`otp`), a link (`link`), or several of these, separated by commas (`code,link`). Empty: all messages.
     #[schemars(extend("x-extension" = true, "pattern" = "^((otp|code|link)(,(otp|code|link))*)?$"))]

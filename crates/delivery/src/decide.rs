@@ -266,6 +266,7 @@ impl Batch<'_> {
     fn copies(&mut self, request: usize, source: &Source, admitted: Admitted) -> Copies {
         let fate = match admitted.target.action() {
             Some(FaultAction::Bounce) => Fate::Bounced(self.notify(request, source, &admitted)),
+            Some(FaultAction::Drop) => Fate::Dropped,
             Some(FaultAction::Duplicate) => Fate::Duplicated([(); 2].map(|()| self.place(request, &admitted))),
             _ => Fate::Stored(self.place(request, &admitted)),
         };

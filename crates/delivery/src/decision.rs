@@ -55,6 +55,8 @@ pub enum Fate {
     Duplicated([Place; 2]),
     /// A fault makes it bounce. The sender gets the notification; `None` if the envelope has no sender.
     Bounced(Option<Notification>),
+    /// A fault drops it.
+    Dropped,
 }
 
 /// A position in an inbox.
@@ -170,7 +172,7 @@ impl Fate {
         match self {
             Self::Stored(place) => std::slice::from_ref(place),
             Self::Duplicated(places) => places,
-            Self::Bounced(_) => &[],
+            Self::Bounced(_) | Self::Dropped => &[],
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub use restante_api::FaultPoint;
 use restante_api::{FaultAction as Word, MAX_FAULT_SECONDS, MAX_FAULT_TIMES};
-use restante_smtp::RequestedReply;
+use restante_smtp::{Closing, RequestedReply};
 
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,11 @@ pub enum FaultAction {
         /// Whether the message is stored first.
         store: Option<bool>,
     },
+    /// The connection is reset without a reply.
+    Reset {
+        /// Whether the message is stored first.
+        store: Option<bool>,
+    },
     /// The reply is delayed.
     Delay {
         /// How long it is delayed.
@@ -31,6 +36,8 @@ pub enum FaultAction {
     },
     /// The message is accepted but not stored, and its sender gets a delivery status notification.
     Bounce,
+    /// The message is accepted but not stored, and nobody is notified.
+    Drop,
     /// The message is stored twice.
     Duplicate,
 }
@@ -71,7 +78,7 @@ impl Fault {
         }
         let action = FaultAction::requested(at, fields)?;
         let refuses = matches!(action, FaultAction::Defer { .. } | FaultAction::Reject { .. });
-        let may_store = at == FaultPoint::Data && matches!(action, FaultAction::Disconnect { .. });
+        let may_store = at == FaultPoint::Data && action.closing().is_some();
         for (name, is_given, is_taken) in [
             ("reply", fields.reply.is_some(), refuses),
             ("seconds", fields.seconds.is_some(), matches!(action, FaultAction::Delay { .. })),
@@ -97,9 +104,11 @@ impl Fault {
             FaultAction::Defer { reply } | FaultAction::Reject { reply } => {
                 restante_api::Fault { reply: reply.as_ref().map(ToString::to_string), ..fields }
             }
-            FaultAction::Disconnect { store } => restante_api::Fault { store: *store, ..fields },
+            FaultAction::Disconnect { store } | FaultAction::Reset { store } => {
+                restante_api::Fault { store: *store, ..fields }
+            }
             FaultAction::Delay { seconds } => restante_api::Fault { seconds: Some(*seconds), ..fields },
-            FaultAction::Bounce | FaultAction::Duplicate => fields,
+            FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate => fields,
         }
     }
 }
@@ -111,13 +120,15 @@ impl FaultAction {
             Word::Defer => Ok(Self::Defer { reply: reply(fields, false)? }),
             Word::Reject => Ok(Self::Reject { reply: reply(fields, true)? }),
             Word::Disconnect => Ok(Self::Disconnect { store: fields.store }),
+            Word::Reset => Ok(Self::Reset { store: fields.store }),
             Word::Delay => {
                 let seconds = fields.seconds.ok_or(FieldError::Missing("seconds"))?;
                 let is_valid = (1..=MAX_FAULT_SECONDS).contains(&seconds);
                 if is_valid { Ok(Self::Delay { seconds }) } else { Err(FieldError::Invalid("seconds")) }
             }
-            Word::Bounce | Word::Duplicate if at != FaultPoint::Data => Err(FieldError::Invalid("at")),
+            Word::Bounce | Word::Drop | Word::Duplicate if at != FaultPoint::Data => Err(FieldError::Invalid("at")),
             Word::Bounce => Ok(Self::Bounce),
+            Word::Drop => Ok(Self::Drop),
             Word::Duplicate => Ok(Self::Duplicate),
         }
     }
@@ -135,8 +146,10 @@ impl FaultAction {
             Self::Defer { .. } => Word::Defer,
             Self::Reject { .. } => Word::Reject,
             Self::Disconnect { .. } => Word::Disconnect,
+            Self::Reset { .. } => Word::Reset,
             Self::Delay { .. } => Word::Delay,
             Self::Bounce => Word::Bounce,
+            Self::Drop => Word::Drop,
             Self::Duplicate => Word::Duplicate,
         }
     }
@@ -145,8 +158,8 @@ impl FaultAction {
     #[must_use]
     pub fn copies(&self) -> u64 {
         match self {
-            Self::Defer { .. } | Self::Reject { .. } | Self::Bounce => 0,
-            Self::Disconnect { store } => u64::from(*store == Some(true)),
+            Self::Defer { .. } | Self::Reject { .. } | Self::Bounce | Self::Drop => 0,
+            Self::Disconnect { store } | Self::Reset { store } => u64::from(*store == Some(true)),
             Self::Delay { .. } => 1,
             Self::Duplicate => 2,
         }
@@ -157,8 +170,9 @@ impl FaultAction {
     #[must_use]
     pub fn changes_reply(&self) -> bool {
         match self {
-            Self::Defer { .. } | Self::Reject { .. } | Self::Disconnect { .. } | Self::Delay { .. } => true,
-            Self::Bounce | Self::Duplicate => false,
+            Self::Defer { .. } | Self::Reject { .. } | Self::Delay { .. } => true,
+            Self::Disconnect { .. } | Self::Reset { .. } => true,
+            Self::Bounce | Self::Drop | Self::Duplicate => false,
         }
     }
 
@@ -168,6 +182,16 @@ impl FaultAction {
         match self {
             Self::Defer { reply } => Some(reply.clone().unwrap_or_else(RequestedReply::deferred)),
             Self::Reject { reply } => Some(reply.clone().unwrap_or_else(RequestedReply::rejected)),
+            _ => None,
+        }
+    }
+
+    /// How the connection ends, if this fault ends it.
+    #[must_use]
+    pub fn closing(&self) -> Option<Closing> {
+        match self {
+            Self::Disconnect { .. } => Some(Closing::Close),
+            Self::Reset { .. } => Some(Closing::Reset),
             _ => None,
         }
     }

@@ -46,7 +46,10 @@ fn actions() -> impl Strategy<Value = FaultAction> {
         FaultAction::Disconnect { store: None },
         FaultAction::Disconnect { store: Some(true) },
         FaultAction::Delay { seconds: 1 },
+        FaultAction::Reset { store: None },
+        FaultAction::Reset { store: Some(true) },
         FaultAction::Bounce,
+        FaultAction::Drop,
         FaultAction::Duplicate,
     ])
 }

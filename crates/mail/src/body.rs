@@ -16,13 +16,11 @@ const BLANK_BYTES: usize = 4 * 1024;
 /// The visible text and HTML.
 #[derive(Default)]
 pub(super) struct Body {
-    /// Line ends are `
-    /// `; the text does not end with one.
+    /// Line ends are `\n`; the text does not end with one.
     pub(super) text: String,
     /// Whether `text` was generated only from HTML.
     pub(super) text_is_from_html: bool,
-    /// The HTML as sent, with `
-    /// ` as line end and none at the end; empty if there is none.
+    /// The HTML as sent, with `\n` as line end and none at the end; empty if there is none.
     pub(super) html: String,
     /// What the HTML shows. Its text is moved to `text` if there is no other text.
     pub(super) page: Page,

@@ -5,7 +5,8 @@ use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
 
 use crate::body::{self, Body};
-use crate::header::{self, Field};
+use crate::budget::HEADER_SECTION_BYTES;
+use crate::header::{self, Field, Section};
 use crate::links::{self, Origin};
 use crate::otp::{self, Codes};
 use crate::structure::{Kind, Part, Structure};
@@ -137,6 +138,14 @@ pub fn attachments(raw: &[u8]) -> Vec<Attachment> {
     all_attachments(&Structure::read(raw))
 }
 
+/// The decoded values of the header fields with one of these names, in lower case, each on one line. `raw` is a message
+/// or the start of one.
+pub fn header_values(raw: &[u8], names: &[&str]) -> impl Iterator<Item = String> {
+    let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
+    let fields = section.fields.into_iter().filter(|field| names.iter().any(|name| field.is(name)));
+    fields.map(|field| header::text(field.bounded_value()))
+}
+
 /// The text of the message and the visible text of its HTML.
 pub(crate) fn texts(body: &Body) -> (&str, &str) {
     if body.text_is_from_html { ("", &body.text) } else { (&body.text, &body.page.text) }
@@ -233,7 +242,7 @@ fn attachment(place: usize, part: &Part<'_>, size: usize) -> Attachment {
     }
 }
 
-fn list_unsubscribe(field: Option<Field<'_>>, post: Option<Field<'_>>) -> Option<ListUnsubscribe> {
+pub(crate) fn list_unsubscribe(field: Option<Field<'_>>, post: Option<Field<'_>>) -> Option<ListUnsubscribe> {
     let value = header::text(field?.bounded_value());
     let pieces = value.split('<').skip(1).filter_map(|piece| piece.split_once('>'));
     let urls: Vec<String> = pieces.map(|(url, _)| url.split_whitespace().collect()).collect();

@@ -44,6 +44,7 @@ pub mod view;
 pub use accepted::{AcceptedDomains, InvalidPattern};
 pub use address::{Domain, EmailAddress, InvalidAddress};
 pub use budget::{Budget, working_memory};
+pub use details::header_values;
 pub use otp::{Codes, Recognised, Rule};
 pub use submission::{Submission, submission, with_crlf, without_bcc};
 pub use threading::{Threading, threading};
@@ -57,8 +58,8 @@ pub struct ParsedMessage {
     pub from: Option<String>,
     /// The decoded subject, on one line; empty if there is none.
     pub subject: String,
-    /// The text as a mail client shows it; generated from the HTML if there is no text. Lines end with `
-    /// `; the last line has no line end.
+    /// The text as a mail client shows it; generated from the HTML if there is no text. Lines end with `\n`;
+    /// the last line has no line end.
     pub text: String,
     /// The HTML as sent, with line ends as in `text`; empty if there is none.
     pub html: String,

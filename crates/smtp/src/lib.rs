@@ -17,6 +17,7 @@
 //! | [`Event::Recipient`] | calls [`Session::recipient`] or [`Session::fault`] |
 //! | [`Event::Deliver`] | stores the message, calls [`Session::delivered`] or [`Session::fault`] |
 //! | [`Event::Refused`] | logs it |
+//! | [`Event::Reset`] | sends the buffer, resets the connection |
 //! | [`Event::Close`] | sends the buffer, closes the connection |
 //!
 //! The session is built from [`mod@line`] (bytes to lines), [`command`] and [`path`] (lines to typed commands),
@@ -38,4 +39,4 @@ pub use envelope::Envelope;
 pub use failure::SessionFailure;
 pub use path::ReversePath;
 pub use reply::{Refusal, Reply, RequestedReply};
-pub use session::{Event, Fault, Progress, Session, SessionConfig, Transport};
+pub use session::{Closing, Event, Fault, Progress, Session, SessionConfig, Transport};

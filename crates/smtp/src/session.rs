@@ -20,7 +20,7 @@ use crate::path::ReversePath;
 use crate::reply::{Refusal, Reply};
 use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
-pub use faults::Fault;
+pub use faults::{Closing, Fault};
 use history::History;
 
 /// The session ends after this many unknown or malformed commands in a row.
@@ -96,6 +96,8 @@ pub enum Event {
         /// Why it was rejected.
         refusal: Refusal,
     },
+    /// Send the replies and reset the connection. Used by the fault `reset`.
+    Reset,
     /// Send the replies and close the connection.
     Close,
 }
@@ -300,8 +302,7 @@ impl Session {
         }
     }
 
-    /// Answers [`Event::Deliver`] with the ids of the stored message, one per inbox, or the reason why it is not
-    /// stored.
+    /// Answers [`Event::Deliver`] with the ids of the stored message, one per inbox, or why it is not stored.
     pub fn delivered<I: fmt::Display>(&mut self, outcome: Result<Vec<I>, Refusal>) {
         if !matches!(self.phase, Phase::Waiting(Question::Delivery)) {
             return;

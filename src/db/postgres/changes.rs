@@ -40,6 +40,7 @@ fn text(change: &Change) -> Option<String> {
         Change::Sessions => "sessions".to_owned(),
         Change::Projects => "projects".to_owned(),
         Change::Waits => "waits".to_owned(),
+        Change::Failures => "failures".to_owned(),
         Change::Unknown => return None,
     })
 }
@@ -60,6 +61,7 @@ fn of_text(text: &str) -> Change {
         ("sessions", _) => Change::Sessions,
         ("projects", _) => Change::Projects,
         ("waits", _) => Change::Waits,
+        ("failures", _) => Change::Failures,
         // Empty, or from a version of the program that announces a change that this one does not know.
         _ => Change::Unknown,
     }
@@ -83,6 +85,7 @@ mod tests {
             Change::Sessions,
             Change::Projects,
             Change::Waits,
+            Change::Failures,
         ];
         assert_eq!(announced(&payload(&changes)), changes);
         assert_eq!(announced("from the future"), [Change::Unknown]);

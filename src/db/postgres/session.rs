@@ -1,5 +1,5 @@
-//! The control connection of this node, separate from the pool: it receives the notifications of all nodes and has the
-//! locks of this node. In the code it is called the session.
+//! The session of this node, its control connection to PostgreSQL, separate from the pool: it receives the
+//! notifications of all nodes and holds the locks of this node.
 //!
 //! When the node dies, PostgreSQL ends the session and frees its locks. If the session is lost or does not answer, the
 //! node opens a new one, with bounded backoff. It then takes the locks that are still wanted again, and announces

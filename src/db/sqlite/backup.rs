@@ -3,13 +3,15 @@
 //! The copy is made in steps within one read transaction. It therefore contains one consistent state of the database,
 //! commits can continue, and no commit forces it to start again.
 
-use std::fs::File;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
+use crate::db::DatabaseError;
 use crate::os;
 
 /// Pages that are copied between two progress reports.
@@ -23,9 +25,42 @@ pub enum BackupError {
     /// The database cannot be read, or the copy cannot be written.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// The file of the copy cannot be created or replaced.
+    #[error("cannot write the copy: {0}")]
+    Write(#[source] io::Error),
     /// The copy cannot be flushed to the disk.
     #[error("cannot flush the copy: {0}")]
-    Flush(#[source] std::io::Error),
+    Flush(#[source] io::Error),
+}
+
+/// Copies the database at `path` to a file beside it whose name ends with `.version-N`, so that the old program can be
+/// used again if a migration goes wrong. A copy of an earlier attempt is replaced only when the new one is complete.
+pub(super) fn copy_before_migration(path: &Path, version: i64) -> Result<(), DatabaseError> {
+    let beside = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".version-{version}{end}"));
+        PathBuf::from(name)
+    };
+    let (copy, partial) = (beside(""), beside(".partial"));
+    tracing::info!(database = %path.display(), copy = %copy.display(), "copying the database before its migration");
+    let copied =
+        copy_to_new_file(path, &partial).and_then(|()| fs::rename(&partial, &copy).map_err(BackupError::Write));
+    copied.map_err(|source| {
+        // An incomplete copy is useless, and may have filled the disk.
+        let _ = fs::remove_file(&partial);
+        DatabaseError::CopyBeforeMigration { path: copy.display().to_string(), source }
+    })
+}
+
+fn copy_to_new_file(source: &Path, target: &Path) -> Result<(), BackupError> {
+    if let Err(error) = fs::remove_file(target)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(BackupError::Write(error));
+    }
+    let created = os::private_file(File::options().write(true).create_new(true)).open(target);
+    created.map_err(BackupError::Write)?;
+    backup(source, target, |_, _| ())
 }
 
 /// Copies the database at `source` to `target`, an empty file. Calls `progress` with the number of copied pages and the

@@ -12,6 +12,8 @@ use rusqlite::{CachedStatement, Connection, ToSql};
 
 use crate::db::{DatabaseError, Row, Value};
 
+/// Marks a database file as Restante's, in the header of the file (`PRAGMA application_id`): "rest".
+const APPLICATION_ID: i64 = 0x7265_7374;
 /// How long a statement waits while another process locks the database, for example a command next to a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The log keeps this many bytes when it starts over. A larger log, for example after a migration, is truncated.
@@ -31,6 +33,9 @@ impl SqliteConnection {
     pub(super) fn writer(path: &Path) -> Result<Self, DatabaseError> {
         let open = || {
             let connection = set_up(Connection::open(path)?)?;
+            if !is_ours_or_empty(&connection)? {
+                return Ok(None);
+            }
             connection.pragma_update(None, "synchronous", "FULL")?;
             // Only for macOS, where a plain flush leaves the data in the disk's cache.
             connection.pragma_update(None, "fullfsync", "ON")?;
@@ -39,9 +44,11 @@ impl SqliteConnection {
             connection.pragma_update(None, "foreign_keys", "ON")?;
             // A statement that changes several rows keeps what it needs to undo them. The sweeper's need little.
             connection.pragma_update(None, "temp_store", "MEMORY")?;
-            Ok(Self { connection, spellings: HashMap::new() })
+            connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+            Ok(Some(Self { connection, spellings: HashMap::new() }))
         };
-        open().map_err(|error| open_failed(path, error))
+        let opened = open().map_err(|error| open_failed(path, error))?;
+        opened.ok_or_else(|| DatabaseError::Foreign(path.display().to_string()))
     }
 
     /// Opens the file for reading only.
@@ -58,6 +65,11 @@ impl SqliteConnection {
     pub(super) fn control(&self, sql: &str) -> Result<(), DatabaseError> {
         self.connection.prepare_cached(sql)?.execute([])?;
         Ok(())
+    }
+
+    /// The database file; `None` only for a database in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.connection.path().map(Path::new)
     }
 
     pub(super) fn roll_back(&self) {
@@ -103,6 +115,16 @@ impl SqliteConnection {
 /// Locks a mutex of connections. A panic while it was locked does not damage them.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the file has Restante's mark, or contains nothing yet. The file of another program must not be changed.
+fn is_ours_or_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    Ok(match number("PRAGMA application_id")? {
+        APPLICATION_ID => true,
+        0 => number("SELECT COUNT(*) FROM sqlite_schema")? == 0,
+        _ => false,
+    })
 }
 
 fn set_up(connection: Connection) -> Result<Connection, rusqlite::Error> {

@@ -153,6 +153,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_file_of_another_program_is_rejected_and_unchanged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("other.db");
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("CREATE TABLE notes (note TEXT)").unwrap();
+        other.close().unwrap();
+        let before = std::fs::read(&path).unwrap();
+
+        let opened = Sqlite::open(&path, Announcer::default(), Handle::current());
+
+        assert!(matches!(opened, Err(DatabaseError::Foreign(_))), "{opened:?}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_empty_file_and_an_own_one_are_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("test.db");
+        std::fs::write(&path, "").unwrap();
+        for _ in 0..2 {
+            let sqlite = Sqlite::open(&path, Announcer::default(), Handle::current()).unwrap();
+            sqlite.close().await;
+        }
+        let file = Connection::open(&path).unwrap();
+        let mark = file.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0));
+        assert_eq!(mark.unwrap(), i64::from(u32::from_be_bytes(*b"rest")));
+    }
+
+    #[tokio::test]
     async fn what_is_not_committed_is_undone() {
         let (_directory, sqlite) = with_table().await;
         let insert = async |mut open: SqliteTransaction| open.execute(INSERT, &[vec![]]);

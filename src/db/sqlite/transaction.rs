@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::backup::copy_before_migration;
 use super::connection::{SqliteConnection, lock};
 use crate::db::announcer::Announcer;
 use crate::db::{DatabaseError, Row, Value};
@@ -39,6 +40,14 @@ impl SqliteTransaction {
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         let mut connection = self.connection()?;
         parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
+    }
+
+    /// Copies the committed state to a file beside the database. No other writer can change it meanwhile.
+    pub(in crate::db) fn copy_before_migration(&mut self, version: i64) -> Result<(), DatabaseError> {
+        match self.connection()?.path() {
+            Some(path) => copy_before_migration(path, version),
+            None => Ok(()),
+        }
     }
 
     /// Commits, then passes `changes` to the listeners.

@@ -74,7 +74,7 @@ pub(super) async fn download(
 
 pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. The decoded bytes with the content type of the attachment.";
-    let unknown = "The message is unknown or belongs to another key, or it has no attachment with this index.";
+    let unknown = "The message is unknown or belongs to another project, or it has no attachment with this index.";
     operation
         .named("getAttachment", "messages", "An attachment", description)
         .extension()

@@ -15,6 +15,7 @@ use crate::http::describe::Describe;
 use crate::http::error::Error;
 use crate::http::query::{Parameters, message_filter, timeout};
 use crate::http::request_id::RequestId;
+use crate::service::ServiceError;
 
 pub(super) async fn wait(
     State(app): State<Arc<App>>,
@@ -23,7 +24,11 @@ pub(super) async fn wait(
     Parameters(query): Parameters<WaitQuery>,
 ) -> Result<Response, Error> {
     let filter = message_filter(query.matching)?;
-    let message = app.service.wait(&owned.caller, &owned.inbox, &filter, timeout(&query.timeout)).await?;
+    let message = app.service.wait(&owned.caller, &owned.inbox, &filter, timeout(&query.timeout)).await;
+    let message = message.map_err(|error| match error {
+        ServiceError::Timeout { story } => Error::Timeout(story.map(|id| app.failure_url(id))),
+        error => error.into(),
+    })?;
     let message = app.service.with_memory(&owned.caller, message).await?;
     stream::message(message, app.service.mail_domain(), request_id).await
 }
@@ -46,7 +51,7 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
         .link("waitForNextMessage", "waitForMessage", "The next message, if it has arrived.", &next)
         .refuses_filters()
         .refuses(unknown, &[Error::NoMatchingMessage, Error::InboxNotFound])
-        .refuses("No match arrived within the timeout.", &[Error::Timeout])
+        .refuses("No match arrived within the timeout.", &[Error::Timeout(Some(String::new()))])
         .refuses("{waits_per_key} waits of this key are open.", &[Error::TooManyWaits])
         .refuses(stopping, &[Error::Stopping, Error::Busy, Error::unavailable(std::fmt::Error)])
 }

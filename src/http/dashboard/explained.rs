@@ -4,12 +4,13 @@ use askama::Template;
 
 use super::page::{subject, with_query};
 use super::visit::InboxPage;
-use super::when::{When, span};
+use super::when::When;
+use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Latest, RefusedMail, Timestamp, WaitRecord};
-use crate::service::{Explanation, MessageFilter, remedy};
+use crate::model::{Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, WaitRecord};
+use crate::service::remedy;
 
 /// An explanation.
 #[derive(Template)]
@@ -76,12 +77,11 @@ impl Refusal {
 impl ExplanationPanel {
     /// Explains a wait on the inbox of the page.
     pub(super) async fn of_wait(app: &App, page: &InboxPage, wait: &WaitRecord) -> Result<Self, Error> {
-        let filter = MessageFilter {
-            subject: wait.subject.clone(),
-            from: wait.from.clone(),
-            has: wait.has,
-            after: wait.after.clone(),
-        };
+        let base = page.of.path("");
+        if let Some(story) = app.service.story(wait.id).await? {
+            return Ok(Self::of_story(app, &base, &page.of.smtp, &story));
+        }
+        let filter = wait.filter.clone();
         let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), page.of.smtp.to_string());
         let explained = match app.service.explain(&caller, id, &filter, &smtp).await.map_err(Error::from) {
             // The message of the cursor no longer exists.
@@ -91,47 +91,42 @@ impl ExplanationPanel {
             }
             explained => explained?,
         };
-        Ok(Self::new(app, page, wait, &explained))
+        Ok(Self::new(app, &base, &page.inbox.id, smtp, explained.summary.to_string(), &explained.evidence))
     }
 
-    fn new(app: &App, page: &InboxPage, wait: &WaitRecord, explained: &Explanation) -> Self {
-        let now = app.service.clock().now();
-        let domain = app.service.mail_domain();
-        let base = page.path();
+    /// The explanation of a story. `base` is the path of its project.
+    pub(super) fn of_story(app: &App, base: &str, smtp: &HostAndPort, story: &Story) -> Self {
+        let (now, failure, smtp) = (app.service.clock().now(), &story.failure, smtp.to_string());
+        let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
+        let summary = Summary::new(&failure.finding.marked, reading).to_string();
+        Self::new(app, base, &failure.wait.inbox, smtp, summary, &story.evidence)
+    }
+
+    fn new(app: &App, base: &str, inbox: &InboxId, smtp_address: String, summary: String, evidence: &Evidence) -> Self {
+        let (now, domain) = (app.service.clock().now(), app.service.mail_domain());
+        let url = |inbox: &InboxId| format!("{base}/inboxes/{}", path_segment(inbox.as_str()));
         let missed = |message: &Latest| MissedMessage {
-            url: format!("{base}/messages/{}", message.id),
+            url: format!("{}/messages/{}", url(inbox), message.id),
             subject: subject(&message.subject).to_owned(),
             from: message.from.clone(),
             received: When::new(message.received_at, now),
             missed_by: message.missed_by.join(", "),
         };
-        let similar = explained.similar.iter().map(|similar| Similar {
-            url: page.of.path(&format!("/inboxes/{}", path_segment(similar.id.as_str()))),
+        let similar = evidence.similar.iter().map(|similar| Similar {
+            url: url(&similar.id),
             address: similar.address(domain),
             messages: similar.messages,
             received: When::new(similar.last_received_at, now),
         });
         Self {
-            summary: late(wait, explained).unwrap_or_else(|| explained.summary.to_string()),
-            messages: explained.latest.iter().map(missed).collect(),
-            refused: Refusal::distinct(app, &explained.refused),
+            summary,
+            messages: evidence.latest.iter().map(missed).collect(),
+            refused: Refusal::distinct(app, &evidence.refused),
             similar: similar.collect(),
-            connected: explained.smtp.last_connection_at.map(|at| When::new(at, now)),
-            smtp_address: page.of.smtp.to_string(),
+            connected: evidence.smtp.last_connection_at.map(|at| When::new(at, now)),
+            smtp_address,
         }
     }
-}
-
-/// The sentence for a matching message that arrived after the wait had ended.
-fn late(wait: &WaitRecord, explained: &Explanation) -> Option<String> {
-    let ended_at: Timestamp = wait.end?.0;
-    let matching = explained.latest.iter().filter(|message| message.missed_by.is_empty());
-    let first = matching.min_by_key(|message| message.received_at)?;
-    let late_by = span(first.received_at.since(ended_at));
-    (first.received_at > ended_at).then(|| {
-        let name = subject(&first.subject);
-        format!("A matching message arrived {late_by} after the wait had ended: \"{name}\".")
-    })
 }
 
 /// The page of an inbox with the explanation of one of its waits.

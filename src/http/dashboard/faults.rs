@@ -6,7 +6,7 @@ use crate::http::error::Error;
 use crate::model::{Fault, FaultState, Inbox, Timestamp};
 
 /// Maximum number of uses of a fault that are shown: the latest.
-const SHOWN: usize = 10;
+const MAX_USES_SHOWN: usize = 10;
 
 /// The faults of an inbox.
 pub(super) struct FaultsPanel {
@@ -44,7 +44,7 @@ fn row(state: &FaultState, now: Timestamp) -> FaultRow {
     FaultRow {
         what,
         count: format!("{} of {times}", state.used()),
-        uses: state.uses.iter().rev().take(SHOWN).map(|used_at| When::new(*used_at, now)).collect(),
+        uses: state.uses.iter().rev().take(MAX_USES_SHOWN).map(|used_at| When::new(*used_at, now)).collect(),
         is_used_up: state.left() == 0,
     }
 }

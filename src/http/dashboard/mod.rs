@@ -36,6 +36,7 @@ mod reader;
 mod refused;
 mod sign_in;
 mod start;
+mod story;
 mod visit;
 mod waits;
 mod when;
@@ -78,6 +79,7 @@ pub fn routes() -> Vec<Route> {
         post("/projects", Administrator, projects::create),
         get("/find", Administrator, find::everywhere),
         get("/inboxes/{inbox}", SignedIn, home::inbox),
+        get("/failures/{failure}", SignedIn, story::show),
         get("/refused", Administrator, refused::all),
         get("/refused/events", Administrator, live::all_refused),
         get("/projects/{project}/settings", Administrator, projects::settings),

@@ -8,7 +8,7 @@ use crate::model::Inbox;
 use crate::service::REFUSALS_OF_INBOX;
 
 /// Maximum number of refusals that are shown in full.
-const SHOWN: usize = 3;
+const MAX_REJECTIONS_SHOWN: usize = 3;
 
 /// The notices of an inbox.
 pub(super) struct Notices {
@@ -38,7 +38,7 @@ impl Notices {
             count => Some(format!("{count} messages to this address were rejected")),
         };
         let mut refusals = Refusal::distinct(app, &found);
-        refusals.truncate(SHOWN);
+        refusals.truncate(MAX_REJECTIONS_SHOWN);
         Ok(Self { refused, refusals, waits: waits_notice(waits) })
     }
 }

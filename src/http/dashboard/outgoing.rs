@@ -17,7 +17,7 @@ use crate::http::error::Error;
 use crate::model::{Attempt, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp, Watched};
 
 /// Items on the page.
-const SHOWN: u32 = 200;
+const MAX_ITEMS_SHOWN: u32 = 200;
 
 #[derive(Template)]
 #[template(path = "outgoing.html")]
@@ -63,8 +63,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Resu
     let filter = OutgoingFilter { project: Some(project), ..OutgoingFilter::default() };
     let now = app.service.clock().now();
     let outbox = app.service.outbox();
-    let mut attempts = outbox.attempts(project, SHOWN).await?;
-    let items = outbox.list(&filter, SHOWN).await?.into_iter();
+    let mut attempts = outbox.attempts(project, MAX_ITEMS_SHOWN).await?;
+    let items = outbox.list(&filter, MAX_ITEMS_SHOWN).await?.into_iter();
     let rows = items.map(|item| row(attempts.remove(&item.id).unwrap_or_default(), item, now)).collect();
     let shell = page.shell("Outgoing mail", NavPlace::Outgoing).live(page.path("/outgoing/events"), seen);
     Ok(html(&OutgoingPage { shell, base: page.path(""), rows })?)

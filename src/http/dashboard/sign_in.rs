@@ -79,7 +79,9 @@ fn signed_out(app: &App) -> Result<Response, PageError> {
 
 fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Result<(), Error> {
     let secure = if app.base_url.starts_with("https:") { "; Secure" } else { "" };
-    let cookie = format!("{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}");
+    // Lax, so that a link in the log of a test leads to its page. A change from another site is rejected because of its
+    // Origin and because it has no token; and with Lax, the browser sends no cookie with a form of another site.
+    let cookie = format!("{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}");
     let cookie = HeaderValue::try_from(cookie).map_err(Error::internal)?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(())

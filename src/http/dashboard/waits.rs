@@ -153,13 +153,9 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
     Ok(open.collect())
 }
 
-fn filters(wait: &WaitRecord) -> Vec<Filter> {
-    let has = [("otp", wait.has.otp), ("code", wait.has.code), ("link", wait.has.link)];
-    let has: Vec<&str> = has.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect();
-    let has = Some(has.join(", ")).filter(|has| !has.is_empty());
-    let after = wait.after.as_ref().map(|_| "an earlier message".to_owned());
-    let filters = [("subject", wait.subject.clone()), ("from", wait.from.clone()), ("has", has), ("after", after)];
-    filters.into_iter().filter_map(|(name, value)| Some(Filter { name, value: value? })).collect()
+/// The filters of a wait.
+pub(super) fn filters(wait: &WaitRecord) -> Vec<Filter> {
+    wait.filter.given().map(|(name, value)| Filter { name, value }).collect()
 }
 
 pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {

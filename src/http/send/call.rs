@@ -100,7 +100,7 @@ impl Provider {
                     Err(failure) => Err(call.recorded(failure, "", &[])),
                 };
                 match outcome {
-                    Err(failure) if failure.kind == Kind::Disconnect => return Err(failure),
+                    Err(failure) if matches!(failure.kind, Kind::Disconnect(_)) => return Err(failure),
                     outcome => outcomes.push(outcome),
                 }
             }
@@ -223,8 +223,8 @@ impl<'a> Call<'a> {
                     // The rest of the body would be read as the next request.
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
-                if failure.kind == Kind::Disconnect {
-                    response.extensions_mut().insert(Disconnect);
+                if let Kind::Disconnect(closing) = failure.kind {
+                    response.extensions_mut().insert(Disconnect(closing));
                 }
                 response
             }

@@ -12,12 +12,12 @@ use super::outgoing::{Composed, Outgoing};
 use crate::memory::Room;
 use crate::metrics;
 use crate::model::{
-    EmailAddress, FaultAction, ProjectId, Reception, Recipient, Refusal, RefusalReason, RefusedMail, accepting_flag,
+    EmailAddress, FaultAction, ProjectId, Reception, Refusal, RefusalReason, RefusedMail, accepting_flag,
 };
 use crate::service::{Incoming, Receipt, Service};
 
 /// How long the client waits for the service. After that, the answer tells it to try again later.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A message that was accepted.
 pub(super) struct Sent {
@@ -143,7 +143,7 @@ impl Call<'_> {
         if !receipt.messages.is_empty() {
             metrics::message_stored(size, started.elapsed());
         }
-        self.record_bounces(envelope, &receipt);
+        self.record_unstored(envelope, &receipt);
         if let Some(fault) = &receipt.reply {
             self.apply(fault)?;
         }
@@ -157,8 +157,8 @@ impl Call<'_> {
         if let Some(reply) = fault.refusal() {
             return Err(Failure::requested(&reply));
         }
-        if matches!(fault, FaultAction::Disconnect { .. }) {
-            return Err(Failure::disconnected(fault.copies() > 0));
+        if let Some(closing) = fault.closing() {
+            return Err(Failure::disconnected(closing, fault.copies() > 0));
         }
         self.delay = self.delay.max(fault.delay().unwrap_or_default());
         Ok(())
@@ -219,13 +219,11 @@ impl Call<'_> {
         }
     }
 
-    fn record_bounces(&self, envelope: &Envelope, receipt: &Receipt) {
-        let mail_domain = self.senders.app.service.mail_domain();
+    fn record_unstored(&self, envelope: &Envelope, receipt: &Receipt) {
         for recipient in &envelope.recipients {
-            if receipt.bounced.contains(&Recipient::of(recipient, mail_domain)) {
+            if let Some(fate) = receipt.unstored(recipient, &self.senders.app.service) {
                 let (sender, recipient) = (envelope.sender.to_string(), recipient.to_string());
-                let reply = "accepted, and bounced on request".to_owned();
-                self.record(&RefusalReason::BouncedOnRequest, &sender, &recipient, reply);
+                self.record(&fate.reason(), &sender, &recipient, fate.description().to_owned());
             }
         }
     }
@@ -308,7 +306,7 @@ async fn within_patience<T>(service: &Service, work: impl Future<Output = T>) ->
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = service.clock().sleep(PATIENCE) => {
+        () = service.clock().sleep(DELIVERY_TIMEOUT) => {
             tracing::error!("the store did not answer in time");
             Err(Failure::refused(Refusal::StoreFailure))
         }

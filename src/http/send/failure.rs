@@ -5,7 +5,7 @@ use std::fmt::Display;
 use restante_mail::compose::ComposeError;
 
 use crate::http::error::Error;
-use crate::model::{Refusal, RefusalReason, RequestedReply};
+use crate::model::{Closing, Refusal, RefusalReason, RequestedReply, closed_on_request};
 use crate::service::DeliverError;
 
 /// Maximum number of characters of an error's text: some contain a part of the request.
@@ -43,8 +43,8 @@ pub(super) enum Kind {
     Later,
     /// Use another path or id.
     NotFound,
-    /// Nothing: the connection is closed without an answer.
-    Disconnect,
+    /// Nothing: the connection ends without an answer.
+    Disconnect(Closing),
 }
 
 impl Failure {
@@ -84,10 +84,10 @@ impl Failure {
         Self { reason: Some(RefusalReason::Smtp(refusal)), ..Self::new(kind, reply) }
     }
 
-    /// A fault closes the connection.
-    pub(super) fn disconnected(is_stored: bool) -> Self {
+    /// A fault closes or resets the connection.
+    pub(super) fn disconnected(closing: Closing, is_stored: bool) -> Self {
         let reason = (!is_stored).then_some(RefusalReason::DisconnectedOnRequest);
-        Self { reason, ..Self::new(Kind::Disconnect, "the connection was closed on request, without a reply") }
+        Self { reason, ..Self::new(Kind::Disconnect(closing), closed_on_request(closing)) }
     }
 
     /// The same failure, of one recipient.

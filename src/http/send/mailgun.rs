@@ -171,7 +171,7 @@ fn refuse(failure: &Failure) -> Response {
         Kind::TooLarge => 413,
         Kind::Later => 429,
         Kind::NotFound => 404,
-        Kind::Disconnect => 500,
+        Kind::Disconnect(_) => 500,
     };
     json(status, &value!({"message": failure.text}))
 }

@@ -197,7 +197,7 @@ fn error(failure: &Failure) -> (u16, Value) {
         Kind::TooLarge => (413, 300),
         Kind::Later => (429, 429),
         Kind::NotFound => (404, 404),
-        Kind::Disconnect => (500, 500),
+        Kind::Disconnect(_) => (500, 500),
     };
     (status, value!({"ErrorCode": code, "Message": failure.text}))
 }

@@ -240,7 +240,7 @@ fn refuse(failure: &Failure) -> Response {
         Kind::TooLarge => (413, "validation_error"),
         Kind::Later => (429, "rate_limit_exceeded"),
         Kind::NotFound => (404, "not_found"),
-        Kind::Disconnect => (500, "internal_server_error"),
+        Kind::Disconnect(_) => (500, "internal_server_error"),
     };
     json(status, &value!({"statusCode": status, "name": name, "message": failure.text}))
 }

@@ -234,7 +234,7 @@ fn refuse(failure: &Failure) -> Response {
         Kind::TooLarge => 413,
         Kind::Later => 429,
         Kind::NotFound => 404,
-        Kind::Disconnect => 500,
+        Kind::Disconnect(_) => 500,
     };
     json(status, &value!({"errors": [{"message": failure.text, "field": null, "help": null}]}))
 }

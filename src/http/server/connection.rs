@@ -1,6 +1,7 @@
 //! One connection: hyper with limits on the head of a request, and on how long a client may neither send nor read.
 
 use std::convert::Infallible;
+use std::error::Error as _;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::time::sleep;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +28,7 @@ use tower::ServiceExt;
 use super::super::error::Error;
 use super::places::{Busy, Place};
 use super::{Disconnect, Peer};
+use crate::model::Closing;
 
 /// How long the head of a connection's first request may take to arrive.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
@@ -41,22 +44,29 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop`
 /// is cancelled and the running response has ended.
-pub(super) async fn serve(
-    stream: impl AsyncRead + AsyncWrite,
-    peer: Peer,
-    place: Arc<Place>,
-    router: Router,
-    stop: CancellationToken,
-) {
+pub(super) async fn serve(stream: impl Stream, peer: Peer, place: Arc<Place>, router: Router, stop: CancellationToken) {
     // Declared first, so that it is dropped after the connection and its request.
     let place = Ended(place);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
-    let stream = pin!(stream);
+    let mut stream = pin!(stream);
+    if serve_requests(stream.as_mut(), peer, &place.0, router, stop).await == Closing::Reset {
+        stream.as_ref().get_ref().get_ref().reset();
+    }
+}
+
+/// Returns how the connection has to end.
+async fn serve_requests(
+    stream: Pin<&mut TimeoutStream<impl Stream>>,
+    peer: Peer,
+    place: &Arc<Place>,
+    router: Router,
+    stop: CancellationToken,
+) -> Closing {
     let has_request = AtomicBool::new(false);
     let answer = service_fn(|request| {
         has_request.store(true, Ordering::Relaxed);
-        answer(&router, peer, place.0.busy(), &stop, request)
+        answer(&router, peer, place.busy(), &stop, request)
     });
     let mut connection = pin!(
         Builder::new()
@@ -70,26 +80,40 @@ pub(super) async fn serve(
     let early = tokio::select! {
         // Polled first, so that a request that has arrived gets its response before the connection is closed.
         biased;
-        ended = connection.as_mut() => return log(ended),
+        ended = connection.as_mut() => return closing(ended),
         () = stop.cancelled() => false,
-        () = place.0.lost() => place.0.is_idle(),
+        () = place.lost() => place.is_idle(),
         () = sleep(FIRST_HEAD) => !has_request.load(Ordering::Relaxed),
     };
     if early {
-        return;
+        return Closing::Close;
     }
     tokio::select! {
         biased;
-        ended = connection.as_mut() => return log(ended),
+        ended = connection.as_mut() => return closing(ended),
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        () = place.0.lost() => {
-            if place.0.is_idle() {
-                return;
+        () = place.lost() => {
+            if place.is_idle() {
+                return Closing::Close;
             }
             connection.as_mut().graceful_shutdown();
         }
     }
-    log(connection.await);
+    closing(connection.await)
+}
+
+/// A connection that can be reset.
+pub(super) trait Stream: AsyncRead + AsyncWrite {
+    /// Lets the system send a reset when the stream is dropped.
+    fn reset(&self);
+}
+
+impl Stream for TcpStream {
+    fn reset(&self) {
+        if let Err(error) = self.set_zero_linger() {
+            tracing::debug!(%error, "an HTTP connection cannot be reset");
+        }
+    }
 }
 
 /// Frees the place of a connection when it is dropped.
@@ -157,10 +181,12 @@ fn has_valid_host(request: &Request<Incoming>) -> bool {
     hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
 }
 
-fn log(ended: hyper::Result<()>) {
-    if let Err(error) = ended {
-        tracing::debug!(%error, "an HTTP connection ended early");
-    }
+/// Logs how a connection has ended, and returns how it is closed.
+fn closing(ended: hyper::Result<()>) -> Closing {
+    let Err(error) = ended else { return Closing::Close };
+    tracing::debug!(%error, "an HTTP connection ended early");
+    let fault = error.source().and_then(|source| source.downcast_ref::<Disconnect>());
+    fault.map_or(Closing::Close, |Disconnect(closing)| *closing)
 }
 
 #[cfg(test)]
@@ -175,6 +201,10 @@ mod tests {
     use super::super::places::Places;
     use super::*;
     use crate::admission::Admission;
+
+    impl Stream for DuplexStream {
+        fn reset(&self) {}
+    }
 
     const PEER: Peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -233,7 +263,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_response_that_is_a_disconnection_is_not_sent() {
         let (mut client, stream) = duplex(1_000);
-        let router = Router::new().route("/", get(|| async { axum::Extension(Disconnect) }));
+        let router = Router::new().route("/", get(|| async { axum::Extension(Disconnect(Closing::Close)) }));
         let serving = tokio::spawn(serve(stream, PEER, place(), router, CancellationToken::new()));
         client.write_all(REQUEST).await.unwrap();
         assert_eq!(client.read(&mut [0; 100]).await.unwrap(), 0);

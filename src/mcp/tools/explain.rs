@@ -4,7 +4,8 @@ use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::{input, text};
-use crate::service::{Caller, MessageFilter};
+use crate::model::MessageFilter;
+use crate::service::Caller;
 use crate::wire;
 
 impl Tools {

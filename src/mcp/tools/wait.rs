@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::messages::Shown;
 use super::{Answer, HeldRoom, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
-use crate::model::Inbox;
-use crate::service::{Caller, MAX_WAIT, MessageFilter, ServiceError, StoredMessage, pause_before_retry};
+use crate::model::{Inbox, MessageFilter};
+use crate::service::{Caller, MAX_WAIT, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
     pub(super) async fn wait_for_message(
@@ -27,19 +29,31 @@ impl Tools {
             Ok(message) => {
                 let message = self.message_view(caller, held, &message.id.to_string(), Shown::default()).await?;
                 let text = text::message(&message, 0);
-                Answer::new(text, &output::Waited { found: true, message: Some(message), explanation: None })
+                Answer::new(
+                    text,
+                    &output::Waited { found: true, message: Some(message), explanation: None, page: None },
+                )
             }
-            Err(ServiceError::Timeout | ServiceError::NoMatchingMessage) => {
-                let explanation = self.explanation(caller, inbox.id.as_str(), &filter).await?;
-                let text = format!(
-                    "No such message arrived within {} s.\n{}",
-                    input.timeout_seconds,
-                    text::explanation(&explanation)
-                );
-                Answer::new(text, &output::Waited { found: false, message: None, explanation: Some(explanation) })
-            }
+            Err(ServiceError::Timeout { story }) => self.timed_out(caller, &inbox, &filter, timeout, story).await,
+            Err(ServiceError::NoMatchingMessage) => self.timed_out(caller, &inbox, &filter, timeout, None).await,
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn timed_out(
+        &self,
+        caller: &Caller,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+        timeout: Duration,
+        story: Option<Uuid>,
+    ) -> Result<Answer, ToolError> {
+        let explanation = self.explanation(caller, inbox.id.as_str(), filter).await?;
+        let page = story.map(|id| format!("{}/failures/{id}", self.installation.base_url));
+        let seconds = timeout.as_secs();
+        let mut text = format!("No such message arrived within {seconds} s.\n{}", text::explanation(&explanation));
+        page.iter().for_each(|page| text.push_str(&format!("\nFor people: {page}")));
+        Answer::new(text, &output::Waited { found: false, message: None, explanation: Some(explanation), page })
     }
 
     /// Waits for a message. If the key has too many open waits, this retries until its time is up. Each attempt reads

@@ -9,6 +9,7 @@ use super::requests::{API, Api, Letter};
 use super::{address, messages};
 use crate::explain::explain_refused;
 use restante::http::server::Disconnect;
+use restante::model::Closing;
 use testkit::{Engine, Harness};
 
 async fn inbox_with(api: &Harness, faults: Value) -> String {
@@ -91,15 +92,32 @@ async fn a_delay_holds_the_answer_back_and_a_bounce_is_accepted() {
 #[tokio::test]
 async fn a_disconnection_is_not_an_answer() {
     let api = Harness::start().await;
-    for one in &API {
-        let faults = json!([{"at": "rcpt", "do": "disconnect"}, {"at": "data", "do": "disconnect", "store": true}]);
+    for (one, (action, closing)) in
+        API.iter().flat_map(|one| [("disconnect", Closing::Close), ("reset", Closing::Reset)].map(|way| (one, way)))
+    {
+        let faults = json!([{"at": "rcpt", "do": action}, {"at": "data", "do": action, "store": true}]);
         let inbox = inbox_with(&api, faults).await;
         for stored in [0, 1] {
             let post = (one.request)(&Letter::to(&address(&inbox)));
             let answer = post.send(&api).await;
-            assert!(answer.extensions.get::<Disconnect>().is_some(), "{}: {answer:?}", one.name);
-            assert_eq!(messages(&api, &inbox).await.len(), stored, "{}", one.name);
+            let Some(Disconnect(ended)) = answer.extensions.get() else { panic!("{}: {answer:?}", one.name) };
+            assert_eq!((*ended, messages(&api, &inbox).await.len()), (closing, stored), "{}", one.name);
         }
         explain_refused(&api, &inbox, 1).await;
+    }
+}
+
+#[testkit::each_engine]
+async fn a_dropped_message_is_accepted_and_lost(engine: Engine) {
+    let api = Harness::on(engine).await;
+    for one in &API {
+        let inbox = inbox_with(&api, json!([{"at": "data", "do": "drop"}])).await;
+        let post = (one.request)(&Letter::to(&address(&inbox)));
+        assert!(post.send(&api).await.status < 300, "{}", one.name);
+        assert_eq!((messages(&api, &inbox).await.len(), used(&api, &inbox).await), (0, vec![1]), "{}", one.name);
+        let explained = explain_refused(&api, &inbox, 1).await;
+        assert_eq!(explained["refused"][0]["reply"], "accepted, and dropped on request");
+        assert!(post.send(&api).await.status < 300);
+        assert_eq!(messages(&api, &inbox).await.len(), 1, "{}", one.name);
     }
 }

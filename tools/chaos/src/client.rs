@@ -17,7 +17,7 @@ use crate::scenarios;
 use crate::world::World;
 
 /// How long a client repeats a request that must succeed in the end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const EVENT_TIMEOUT: Duration = Duration::from_secs(40);
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -149,7 +149,7 @@ impl<'a> Client<'a> {
     /// Repeats a request on any node until it is answered with something else than 503 or a missing slot.
     pub(crate) fn until_answered(&mut self, request: &Request) -> Option<Answer> {
         let since = Instant::now();
-        while since.elapsed() < PATIENCE {
+        while since.elapsed() < EVENT_TIMEOUT {
             let node = self.node();
             match self.asker.ask(node, request) {
                 Some(Answer { status: 429 | 500 | 503, .. }) | None => thread::sleep(PAUSE),

@@ -36,19 +36,20 @@ impl<'a> Disturber<'a> {
                 thread::sleep(Duration::from_millis(50));
             }
             if let Some(failure) = self.failures.choose(&mut self.random).copied() {
-                let (node, part) = (self.random.random_range(0..self.world.nodes.count()), self.random.random());
-                self.fail(failure, node, part);
+                let (node, percent) =
+                    (self.random.random_range(0..self.world.nodes.count()), self.random.random_range(0..=100));
+                self.fail(failure, node, percent);
             }
         }
     }
 
-    fn fail(&self, failure: Failure, node: usize, part: f64) {
+    fn fail(&self, failure: Failure, node: usize, percent: u32) {
         let (world, nodes) = (self.world, &self.world.nodes);
-        let pause = |seconds: f64| thread::sleep(Duration::from_secs_f64(seconds * part));
+        let pause = |seconds: u32| thread::sleep(seconds * Duration::from_millis(10) * percent);
         match failure {
             Failure::Kill => world.fail("failures: kill", || {
                 nodes.kill(node);
-                pause(1.0);
+                pause(1);
                 nodes.resume(node);
             }),
             Failure::Stop => world.fail("failures: stop", || {
@@ -59,35 +60,35 @@ impl<'a> Disturber<'a> {
             }),
             Failure::Freeze => world.fail("failures: freeze", || {
                 nodes.with(node, |server| server.signal("STOP"));
-                pause(3.0);
+                pause(3);
                 nodes.with(node, |server| server.signal("CONT"));
             }),
             Failure::Terminate => world.fail("failures: terminate", || {
                 nodes.database().expect("PostgreSQL").end_connections();
             }),
-            Failure::Cancel => world.fail("failures: cancel", || self.cancel(part)),
-            Failure::Lock => world.fail("failures: lock", || self.lock(part)),
+            Failure::Cancel => world.fail("failures: cancel", || self.cancel(percent)),
+            Failure::Lock => world.fail("failures: lock", || self.lock(percent)),
             Failure::Crash => world.fail("failures: crash", || {
                 let cluster = nodes.cluster().expect("PostgreSQL");
                 cluster.kill();
-                pause(2.0);
+                pause(2);
                 cluster.resume();
             }),
         }
     }
 
     /// Cancels whatever runs, at moments that nobody can foresee.
-    fn cancel(&self, part: f64) {
+    fn cancel(&self, percent: u32) {
         let sql = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity
                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
-        for _ in 0..20 + (part * 100.0) as usize {
+        for _ in 0..20 + percent {
             self.world.nodes.database().expect("PostgreSQL").run(sql);
         }
     }
 
     /// Holds a lock that every delivery needs.
-    fn lock(&self, part: f64) {
-        let seconds = part * 2.0;
+    fn lock(&self, percent: u32) {
+        let seconds = f64::from(percent) / 50.0;
         let sql = format!("BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE; SELECT pg_sleep({seconds})::text; COMMIT");
         self.world.nodes.database().expect("PostgreSQL").run(&sql);
     }

@@ -27,6 +27,7 @@ fn copy(copies: &Copies, name: &dyn Fn(&InboxId) -> String) -> String {
     match &copies.fate {
         Fate::Stored(place) => format!("{inbox} stored {}", place.sequence),
         Fate::Duplicated([one, other]) => format!("{inbox} stored {} {}", one.sequence, other.sequence),
+        Fate::Dropped => format!("{inbox} dropped"),
         Fate::Bounced(None) => format!("{inbox} bounced silently"),
         Fate::Bounced(Some(notification)) => {
             let recipients: Vec<String> = notification.recipients.iter().map(Recipient::to_string).collect();
@@ -40,8 +41,9 @@ fn fault(used: &UsedFault, name: &dyn Fn(&InboxId) -> String) -> String {
         FaultAction::Defer { .. } => "deferred".to_owned(),
         FaultAction::Reject { .. } => "rejected".to_owned(),
         FaultAction::Disconnect { .. } => "disconnected".to_owned(),
+        FaultAction::Reset { .. } => "reset".to_owned(),
         FaultAction::Delay { seconds } => format!("delayed {seconds}"),
-        FaultAction::Bounce | FaultAction::Duplicate => used.action.as_str().to_owned(),
+        FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate => used.action.as_str().to_owned(),
     };
     format!("{what} by {}", name(&used.inbox))
 }

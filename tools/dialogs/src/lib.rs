@@ -65,9 +65,13 @@ pub enum FaultAction {
     Disconnect {
         store: bool,
     },
+    Reset {
+        store: bool,
+    },
     /// In seconds.
     Delay(u16),
     Bounce,
+    Drop,
     Duplicate,
 }
 
@@ -101,6 +105,7 @@ pub enum Action {
     /// The start of a line of a reply, without CR LF.
     Expect(String),
     ExpectClose,
+    ExpectReset,
     /// The server waits for this many seconds before its next reply.
     ExpectDelay(u16),
     Handshake,
@@ -132,6 +137,8 @@ pub trait Peer {
     /// lines will arrive.
     fn reply_line(&mut self) -> Option<String>;
     fn is_closed(&mut self) -> bool;
+    /// Whether the connection was reset; called after `reply_line` has returned `None`.
+    fn is_reset(&mut self) -> bool;
     /// Whether the server waits for this time before its next reply. The time has passed when this returns.
     fn waits(&mut self, seconds: u16) -> Result<(), String>;
     fn handshake(&mut self);
@@ -199,6 +206,7 @@ impl Dialog {
             Action::Send(bytes) => peer.send(bytes),
             Action::Expect(expected) => return expect(expected, peer),
             Action::ExpectClose => return expect_close(peer),
+            Action::ExpectReset => return expect_reset(peer),
             Action::ExpectDelay(seconds) => return peer.waits(*seconds),
             Action::Leave(failure) => return peer.leave(*failure),
             Action::Handshake => peer.handshake(),
@@ -226,6 +234,14 @@ fn expect_close(peer: &mut impl Peer) -> Result<(), String> {
         Some(line) => Err(format!("got {line:?}, expected the connection to be closed")),
         None if peer.is_closed() => Ok(()),
         None => Err("the connection is still open".to_owned()),
+    }
+}
+
+fn expect_reset(peer: &mut impl Peer) -> Result<(), String> {
+    match peer.reply_line() {
+        Some(line) => Err(format!("got {line:?}, expected a reset")),
+        None if peer.is_reset() => Ok(()),
+        None => Err("the connection was not reset".to_owned()),
     }
 }
 

@@ -47,6 +47,7 @@ fn read_line(dialog: &mut Dialog, line: usize, word: &str, rest: &str) -> Result
         // A code without text is the last line of a reply.
         "S:" => Action::Expect(if rest.len() == 3 { format!("{rest} ") } else { rest.to_owned() }),
         "closed" => Action::ExpectClose,
+        "reset" => Action::ExpectReset,
         "waits" => Action::ExpectDelay(number(rest)?),
         "handshake" => Action::Handshake,
         "left" => Action::Leave(failure(rest)?),
@@ -90,8 +91,11 @@ fn fault(point: &str, inbox: &str, action: &[&str]) -> Result<Fault, String> {
         ["reject", ref words @ ..] => FaultAction::Reject(reply(words)?),
         ["disconnect"] => FaultAction::Disconnect { store: false },
         ["store", "and", "disconnect"] => FaultAction::Disconnect { store: true },
+        ["reset"] => FaultAction::Reset { store: false },
+        ["store", "and", "reset"] => FaultAction::Reset { store: true },
         ["delay", seconds] => FaultAction::Delay(number(seconds)?),
         ["bounce"] => FaultAction::Bounce,
+        ["drop"] => FaultAction::Drop,
         ["duplicate"] => FaultAction::Duplicate,
         _ => return Err(format!("no such fault: {action:?}")),
     };

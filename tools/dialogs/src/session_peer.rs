@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use restante_mail::Domain;
 use restante_smtp::{
-    Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig, SessionFailure, Transport,
+    Closing, Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig, SessionFailure,
+    Transport,
 };
 
 use crate::{API_KEY, Conditions, Delivery, FaultAction, MAIL_DOMAIN, Peer, Question, ServerEvent};
@@ -30,6 +31,7 @@ pub struct SessionPeer {
     replies: VecDeque<Line>,
     deliveries: Vec<Delivery>,
     closed: bool,
+    reset: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,7 @@ impl SessionPeer {
             replies: VecDeque::new(),
             deliveries: Vec::new(),
             closed: false,
+            reset: false,
         }
     }
 
@@ -81,6 +84,7 @@ impl SessionPeer {
                 Event::Recipient(address) => self.check_recipient(&address.to_string()),
                 Event::Deliver(envelope, message) => self.deliver(&envelope, &message),
                 Event::Refused { .. } => {}
+                Event::Reset => self.reset = true,
                 Event::Close => self.closed = true,
             }
         }
@@ -115,11 +119,12 @@ impl SessionPeer {
         let fault = match action {
             Some(FaultAction::Defer(reply)) => refuse(reply, RequestedReply::deferred),
             Some(FaultAction::Reject(reply)) => refuse(reply, RequestedReply::rejected),
-            Some(FaultAction::Disconnect { .. }) => Some(Fault::Disconnect),
+            Some(FaultAction::Disconnect { .. }) => Some(Fault::Disconnect(Closing::Close)),
+            Some(FaultAction::Reset { .. }) => Some(Fault::Disconnect(Closing::Reset)),
             Some(FaultAction::Delay(seconds)) => Some(Fault::Delay(Duration::from_secs((*seconds).into()))),
-            Some(FaultAction::Bounce | FaultAction::Duplicate) | None => None,
+            Some(FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate) | None => None,
         };
-        let is_answered = matches!(fault, Some(Fault::Refuse(_) | Fault::Disconnect));
+        let is_answered = matches!(fault, Some(Fault::Refuse(_) | Fault::Disconnect(_)));
         fault.into_iter().for_each(|fault| self.session.fault(fault));
         !is_answered
     }
@@ -138,18 +143,17 @@ impl SessionPeer {
         let addresses: Vec<String> = envelope.recipients.iter().map(ToString::to_string).collect();
         let outcome = self.ask(Question::Message, &addresses[0]);
         let faults = self.use_message_faults(&addresses);
-        let accepts = |action: &FaultAction| matches!(action, FaultAction::Bounce | FaultAction::Duplicate);
         let reply = faults.iter().map(|(_, action)| action).find(|action| !accepts(action));
         let of = |address: &String| faults.iter().find(|(inbox, _)| inbox == address).map(|(_, action)| action);
         let is_stored = match reply {
-            None | Some(FaultAction::Delay(_) | FaultAction::Bounce | FaultAction::Duplicate) => true,
-            Some(FaultAction::Disconnect { store }) => *store,
+            Some(FaultAction::Disconnect { store } | FaultAction::Reset { store }) => *store,
             Some(FaultAction::Defer(_) | FaultAction::Reject(_)) => false,
+            _ => true,
         };
         let mut stored = 0;
         if outcome.is_ok() && is_stored {
-            let once: Vec<String> =
-                addresses.iter().filter(|address| of(address) != Some(&FaultAction::Bounce)).cloned().collect();
+            let is_kept = |address: &&String| !matches!(of(address), Some(FaultAction::Bounce | FaultAction::Drop));
+            let once: Vec<String> = addresses.iter().filter(is_kept).cloned().collect();
             let twice: Vec<String> =
                 addresses.iter().filter(|address| of(address) == Some(&FaultAction::Duplicate)).cloned().collect();
             for addresses in [once, twice] {
@@ -173,13 +177,15 @@ impl SessionPeer {
             let next = self.conditions.faults.iter().find(|fault| fault.inbox.eq_ignore_ascii_case(address));
             let Some(action) = next.filter(|fault| fault.at_data).map(|fault| fault.action.clone()) else { continue };
             match &action {
-                FaultAction::Bounce | FaultAction::Duplicate => faults.push((address.clone(), action)),
+                action if accepts(action) => faults.push((address.clone(), action.clone())),
                 _ if changes_reply => {}
-                FaultAction::Delay(_) | FaultAction::Disconnect { store: true } => {
+                FaultAction::Delay(_)
+                | FaultAction::Disconnect { store: true }
+                | FaultAction::Reset { store: true } => {
                     changes_reply = true;
                     faults.push((address.clone(), action));
                 }
-                FaultAction::Defer(_) | FaultAction::Reject(_) | FaultAction::Disconnect { store: false } => {
+                _ => {
                     faults = vec![(address.clone(), action)];
                     break;
                 }
@@ -202,6 +208,11 @@ impl SessionPeer {
         self.session.receive(bytes);
         self.run();
     }
+}
+
+/// Whether a fault at the end of the data leaves the reply as it is.
+fn accepts(action: &FaultAction) -> bool {
+    matches!(action, FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate)
 }
 
 impl Peer for SessionPeer {
@@ -237,6 +248,10 @@ impl Peer for SessionPeer {
 
     fn is_closed(&mut self) -> bool {
         self.closed
+    }
+
+    fn is_reset(&mut self) -> bool {
+        self.reset
     }
 
     fn handshake(&mut self) {

@@ -145,6 +145,17 @@ func (r *run) messages(inbox *restante.Inbox, step map[string]any) (any, error) 
 	return messages, nil
 }
 
+// textOptions are the filters that are a text or a regular expression.
+var textOptions = map[string]struct {
+	contains func(string) restante.Option
+	matches  func(*regexp.Regexp) restante.Option
+}{
+	"subject": {restante.Subject, restante.SubjectMatches},
+	"from":    {restante.From, restante.FromMatches},
+	"to":      {restante.To, restante.ToMatches},
+	"text":    {restante.Text, restante.TextMatches},
+}
+
 // options returns the filters of a step.
 func options(step map[string]any) []restante.Option {
 	var options []restante.Option
@@ -153,14 +164,18 @@ func options(step map[string]any) []restante.Option {
 		pattern := regex(value)
 		words, _ := value.(string)
 		switch {
-		case name == "subject" && pattern != nil:
-			add(restante.SubjectMatches(pattern))
-		case name == "subject":
-			add(restante.Subject(words))
-		case name == "from" && pattern != nil:
-			add(restante.FromMatches(pattern))
-		case name == "from":
-			add(restante.From(words))
+		case textOptions[name].contains != nil && pattern != nil:
+			add(textOptions[name].matches(pattern))
+		case textOptions[name].contains != nil:
+			add(textOptions[name].contains(words))
+		case name == "header":
+			for field, match := range object(value) {
+				if pattern := regex(match); pattern != nil {
+					add(restante.HeaderMatches(field, pattern))
+				} else {
+					add(restante.HeaderContains(field, match.(string)))
+				}
+			}
 		case name == "after":
 			add(restante.After(words))
 		case name == "timeout":

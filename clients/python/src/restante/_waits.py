@@ -128,7 +128,7 @@ class Wait(Generic[M]):
             self._link, self._held = found[1], held
 
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
-        """Raises the error for an inbox that has ended; the server's explanation has the time and the reason."""
+        """The error for an inbox that has ended; the server's explanation has the time and the reason."""
         explanation = yield from self._explanation()
         why = explanation.summary if explanation else f"Its address was {self._inbox.address}."
         return NotFoundError(f"{_texts.reason(reply)}: {why}", status=reply.status)

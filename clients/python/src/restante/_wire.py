@@ -197,7 +197,7 @@ class Fault:
     """What fails, and when: `rcpt` is at RCPT TO for this recipient, `data` after the message was received."""
 
     at: Literal["rcpt", "data"]
-    do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
+    do: Literal["defer", "reject", "disconnect", "reset", "delay", "bounce", "drop", "duplicate"]
     times: int = 1
     reply: str | None = None
     store: bool | None = None
@@ -209,7 +209,7 @@ class FaultState:
     """A fault as given, with its uses."""
 
     at: Literal["rcpt", "data"]
-    do: Literal["defer", "reject", "disconnect", "delay", "bounce", "duplicate"]
+    do: Literal["defer", "reject", "disconnect", "reset", "delay", "bounce", "drop", "duplicate"]
     times: int
     left: int
     used: int
@@ -291,6 +291,27 @@ class Explanation:
     """The explanation of a missing message."""
 
     summary: str
+    cause: Literal[
+        "inbox_expired",
+        "inbox_deleted",
+        "late",
+        "arrived",
+        "filter_missed",
+        "nothing_new",
+        "fault",
+        "bare_line_end",
+        "inbox_full",
+        "other_domain",
+        "rejected",
+        "typo",
+        "other_address",
+        "login_failed",
+        "tls_failed",
+        "wrong_port",
+        "no_mail",
+        "sent_elsewhere",
+        "nothing_connected",
+    ]
     inbox: InboxData | None
     ended: Ended | None
     messages: ArrivedMessages

@@ -10,10 +10,20 @@ use crate::reply::{Reply, RequestedReply};
 pub enum Fault {
     /// The recipient or the message is rejected with this reply.
     Refuse(RequestedReply),
-    /// The connection is closed without a reply.
-    Disconnect,
+    /// The connection ends without a reply.
+    Disconnect(Closing),
     /// The reply is delayed by this time. The answer itself must follow.
     Delay(Duration),
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Closing {
+    /// It is closed.
+    #[default]
+    Close,
+    /// It is reset.
+    Reset,
 }
 
 impl Session {
@@ -22,7 +32,7 @@ impl Session {
         let Phase::Waiting(question @ (Question::Recipient(_) | Question::Delivery)) = &mut self.phase else { return };
         match fault {
             Fault::Delay(delay) => self.hold_back(delay),
-            Fault::Disconnect => self.hang_up(),
+            Fault::Disconnect(closing) => self.hang_up(closing),
             Fault::Refuse(reply) => {
                 let path = match question {
                     Question::Recipient(path) => Some(std::mem::take(path)),
@@ -52,9 +62,12 @@ impl Session {
     }
 
     /// Ends the session without a last reply.
-    fn hang_up(&mut self) {
+    fn hang_up(&mut self, closing: Closing) {
         self.phase = Phase::Closed;
         self.transaction = None;
         self.input.clear();
+        if closing == Closing::Reset {
+            self.events.push_back(Event::Reset);
+        }
     }
 }

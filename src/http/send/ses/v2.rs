@@ -330,6 +330,6 @@ pub(super) fn error(failure: &Failure) -> (u16, &'static str) {
         Kind::TooLarge => (400, "BadRequestException"),
         Kind::Later => (429, "TooManyRequestsException"),
         Kind::NotFound => (404, "NotFoundException"),
-        Kind::Disconnect => (500, "InternalServiceErrorException"),
+        Kind::Disconnect(_) => (500, "InternalServiceErrorException"),
     }
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, PATIENCE};
+use crate::client::{Client, EVENT_TIMEOUT};
 use crate::http::{Answer, Request};
 use crate::mail::Outcome;
 
@@ -44,7 +44,7 @@ pub(super) fn for_mail(client: &mut Client<'_>) {
 
 fn repeated(client: &mut Client<'_>, wait: &Request, token: u64) {
     let since = Instant::now();
-    while since.elapsed() < PATIENCE {
+    while since.elapsed() < EVENT_TIMEOUT {
         match client.until_answered(wait) {
             Some(answer) if answer.status == 200 => return expect(client, &answer, token),
             Some(Answer { status: 408, .. }) => {}
@@ -86,7 +86,7 @@ pub(crate) fn slots(client: &mut Client<'_>) {
             return;
         }
         // PostgreSQL frees the slots of a node that was killed when it notices.
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > EVENT_TIMEOUT {
             return client.world.find("a key has all its waits after failures", format!("{statuses:?}"));
         }
     }

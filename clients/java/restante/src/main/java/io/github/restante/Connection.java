@@ -46,6 +46,9 @@ final class Connection {
 
   private static final int MAX_QUOTE = 200;
 
+  /** The number of characters of a label that the server keeps. */
+  private static final int MAX_LABEL = 200;
+
   /** Statuses that a proxy in front of the server gives with a text of its own. */
   private static final Set<Integer> OF_PROXIES = Set.of(413, 429, 502, 503, 504);
 
@@ -58,7 +61,22 @@ final class Connection {
 
   /** One request below /v1. {@code held}: how long the server may keep it open. */
   record Request(
-      String method, String path, Map<String, String> query, Object body, Duration held) {
+      String method,
+      String path,
+      Map<String, String> query,
+      Object body,
+      Duration held,
+      String label) {
+    Request(String method, String path, Map<String, String> query, Object body, Duration held) {
+      this(method, path, query, body, held, "");
+    }
+
+    Request withLabel(String label) {
+      int characters = Math.min(label.codePointCount(0, label.length()), MAX_LABEL);
+      String kept = label.substring(0, label.offsetByCodePoints(0, characters));
+      return new Request(method, path, query, body, held, kept);
+    }
+
     static Request get(String path) {
       return get(path, Map.of());
     }
@@ -232,6 +250,9 @@ final class Connection {
     made.timeout(request.held().plus(GRACE));
     if (!settings.apiKey().isEmpty()) {
       made.header("Authorization", "Bearer " + settings.apiKey());
+    }
+    if (!request.label().isEmpty()) {
+      made.header("X-Restante-Label", quote(request.label()));
     }
     if (request.body() == null) {
       return made.method(request.method(), BodyPublishers.noBody()).build();

@@ -23,7 +23,7 @@ public final class Filter {
    * @return the filter
    */
   public static Filter subject(String text) {
-    return new Filter(search -> search.subject = text);
+    return new Filter(search -> search.contains("subject", "", text));
   }
 
   /**
@@ -33,7 +33,7 @@ public final class Filter {
    * @return the filter
    */
   public static Filter subject(Pattern pattern) {
-    return new Filter(search -> search.subjectPattern = pattern);
+    return new Filter(search -> search.matches("subject", "", pattern));
   }
 
   /**
@@ -43,7 +43,7 @@ public final class Filter {
    * @return the filter
    */
   public static Filter from(String text) {
-    return new Filter(search -> search.from = text);
+    return new Filter(search -> search.contains("from", "", text));
   }
 
   /**
@@ -53,7 +53,69 @@ public final class Filter {
    * @return the filter
    */
   public static Filter from(Pattern pattern) {
-    return new Filter(search -> search.fromPattern = pattern);
+    return new Filter(search -> search.matches("from", "", pattern));
+  }
+
+  /**
+   * Messages of which a field To or Cc contains a text, in any case.
+   *
+   * @param text the text
+   * @return the filter
+   */
+  public static Filter to(String text) {
+    return new Filter(search -> search.contains("to", "", text));
+  }
+
+  /**
+   * Messages in whose field To or Cc a regular expression is found.
+   *
+   * @param pattern the regular expression
+   * @return the filter
+   */
+  public static Filter to(Pattern pattern) {
+    return new Filter(search -> search.matches("to", "", pattern));
+  }
+
+  /**
+   * Messages whose text contains a text, in any case.
+   *
+   * @param text the text
+   * @return the filter
+   */
+  public static Filter text(String text) {
+    return new Filter(search -> search.contains("text", "", text));
+  }
+
+  /**
+   * Messages in whose text a regular expression is found.
+   *
+   * @param pattern the regular expression
+   * @return the filter
+   */
+  public static Filter text(Pattern pattern) {
+    return new Filter(search -> search.matches("text", "", pattern));
+  }
+
+  /**
+   * Messages of which a header field contains a text, in any case.
+   *
+   * @param name the name of the field
+   * @param text the text
+   * @return the filter
+   */
+  public static Filter header(String name, String text) {
+    return new Filter(search -> search.contains("header", name, text));
+  }
+
+  /**
+   * Messages in whose header field a regular expression is found.
+   *
+   * @param name the name of the field
+   * @param pattern the regular expression
+   * @return the filter
+   */
+  public static Filter header(String name, Pattern pattern) {
+    return new Filter(search -> search.matches("header", name, pattern));
   }
 
   /**

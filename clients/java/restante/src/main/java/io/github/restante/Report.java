@@ -85,6 +85,7 @@ record Report(
     }
     return new Explanation(
         summary,
+        explanation.cause(),
         explanation.inbox(),
         explanation.ended(),
         messages,

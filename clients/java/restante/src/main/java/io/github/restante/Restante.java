@@ -87,7 +87,17 @@ public final class Restante implements AutoCloseable {
    * @return the inbox
    */
   public Inbox createInbox() {
-    return found(Request.change("POST", "/inboxes", null));
+    return createInbox("");
+  }
+
+  /**
+   * Creates an inbox with an address of its own.
+   *
+   * @param label is shown with the inbox in the dashboard, for example the name of a test
+   * @return the inbox
+   */
+  public Inbox createInbox(String label) {
+    return found(Request.change("POST", "/inboxes", null).withLabel(label));
   }
 
   /**

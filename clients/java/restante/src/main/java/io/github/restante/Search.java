@@ -1,22 +1,66 @@
 package io.github.restante;
 
+import io.github.restante.model.Header;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.StringJoiner;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
- * The filters of one call: the server applies texts and {@code has}; the others are applied here.
+ * The filters of one call: the server applies texts, one header field and {@code has}; the others
+ * are applied here.
  */
 final class Search {
-  String subject;
-  Pattern subjectPattern;
-  String from;
-  Pattern fromPattern;
+  /**
+   * What a part of the message must contain, or in what the pattern must be found.
+   *
+   * @param name that of the filter in the API
+   * @param field the name of a header field, or nothing
+   */
+  private record Text(String name, String field, String contained, Pattern pattern) {
+    /** By which the filters are shown. */
+    String shownName() {
+      return field.isEmpty() ? name : name + " " + field;
+    }
+
+    /** The filter in the query. */
+    String value() {
+      return field.isEmpty() ? contained : field + ":" + contained;
+    }
+
+    boolean isIn(String text) {
+      return pattern == null
+          ? text.toLowerCase(Locale.ROOT).contains(contained.toLowerCase(Locale.ROOT))
+          : pattern.matcher(text).find();
+    }
+
+    boolean isIn(Message message) {
+      return switch (name) {
+        case "subject" -> isIn(message.subject());
+        case "from" -> isIn(message.from());
+        case "text" -> isIn(message.text());
+        case "to" -> Stream.of("To", "Cc").anyMatch(one -> isInField(message, one));
+        default -> isInField(message, field);
+      };
+    }
+
+    private boolean isInField(Message message, String field) {
+      return message.details().headers().stream()
+          .filter(header -> header.name().equalsIgnoreCase(field))
+          .map(Header::value)
+          .anyMatch(this::isIn);
+    }
+  }
+
+  /** By what they are shown with. */
+  private final Map<String, Text> texts = new LinkedHashMap<>();
+
   final List<String> has = new ArrayList<>();
   Predicate<Message> where;
 
@@ -34,45 +78,74 @@ final class Search {
     return search;
   }
 
+  void contains(String name, String field, String contained) {
+    add(new Text(name, field, contained, null));
+  }
+
+  void matches(String name, String field, Pattern pattern) {
+    add(new Text(name, field, null, pattern));
+  }
+
+  private void add(Text text) {
+    texts.put(text.shownName().toLowerCase(Locale.ROOT), text);
+  }
+
   /** The filters that the server applies. */
   Map<String, String> query(String after) {
     Map<String, String> query = new LinkedHashMap<>();
-    put(query, "subject", subject);
-    put(query, "from", from);
-    put(query, "has", String.join(",", has));
-    put(query, "after", after);
+    for (Text text : texts.values()) {
+      if (isOfServer(text)) {
+        query.put(text.name(), text.value());
+      }
+    }
+    if (!has.isEmpty()) {
+      query.put("has", String.join(",", has));
+    }
+    if (after != null && !after.isEmpty()) {
+      query.put("after", after);
+    }
     return query;
   }
 
-  private static void put(Map<String, String> query, String name, String value) {
-    if (value != null && !value.isEmpty()) {
-      query.put(name, value);
+  /** The server knows texts, and one header field. */
+  private boolean isOfServer(Text text) {
+    if (text.pattern() != null || text.field().isEmpty() && text.contained().isEmpty()) {
+      return false;
     }
+    return text.field().isEmpty()
+        || texts.values().stream()
+            .filter(one -> !one.field().isEmpty() && one.pattern() == null)
+            .findFirst()
+            .filter(text::equals)
+            .isPresent();
   }
 
   /** The filters applied here that exclude a message. */
   List<String> missedBy(Message message) {
-    List<String> missed = new ArrayList<>();
-    if (subjectPattern != null && !subjectPattern.matcher(message.subject()).find()) {
-      missed.add("subject");
-    }
-    if (fromPattern != null && !fromPattern.matcher(message.from()).find()) {
-      missed.add("from");
-    }
-    if (missed.isEmpty() && where != null && !where.test(message)) {
-      missed.add("where");
-    }
-    return missed;
+    List<String> missed =
+        texts.values().stream()
+            .filter(text -> !isOfServer(text) && !text.isIn(message))
+            .map(Text::name)
+            .distinct()
+            .toList();
+    return missed.isEmpty() && where != null && !where.test(message) ? List.of("where") : missed;
   }
 
   /** The filters that are set, by their names in the API. */
   Map<String, Object> named(String after) {
-    Map<String, Object> named = new LinkedHashMap<>(query(after));
-    if (subjectPattern != null) {
-      named.put("subject", subjectPattern);
+    Map<String, Object> named = new LinkedHashMap<>();
+    for (Text text : texts.values()) {
+      if (text.pattern() != null) {
+        named.put(text.shownName(), text.pattern());
+      } else if (!text.value().isEmpty()) {
+        named.put(text.shownName(), text.contained());
+      }
     }
-    if (fromPattern != null) {
-      named.put("from", fromPattern);
+    if (!has.isEmpty()) {
+      named.put("has", String.join(",", has));
+    }
+    if (after != null && !after.isEmpty()) {
+      named.put("after", after);
     }
     if (where != null) {
       named.put("where", where);

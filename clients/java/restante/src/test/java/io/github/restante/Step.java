@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.StreamSupport;
 
@@ -107,11 +108,20 @@ record Step(Scenario scenario, JsonNode step, Names names) {
 
   private static void add(List<Filter> filters, String name, JsonNode value) {
     switch (name) {
-      case "subject" ->
-          filters.add(
-              value.isObject() ? Filter.subject(pattern(value)) : Filter.subject(value.asText()));
-      case "from" ->
-          filters.add(value.isObject() ? Filter.from(pattern(value)) : Filter.from(value.asText()));
+      case "subject" -> filters.add(text(value, Filter::subject, Filter::subject));
+      case "from" -> filters.add(text(value, Filter::from, Filter::from));
+      case "to" -> filters.add(text(value, Filter::to, Filter::to));
+      case "text" -> filters.add(text(value, Filter::text, Filter::text));
+      case "header" ->
+          value
+              .properties()
+              .forEach(
+                  field ->
+                      filters.add(
+                          text(
+                              field.getValue(),
+                              text -> Filter.header(field.getKey(), text),
+                              pattern -> Filter.header(field.getKey(), pattern))));
       case "has" ->
           StreamSupport.stream(value.spliterator(), false)
               .map(part -> has(part.asText()))
@@ -125,6 +135,11 @@ record Step(Scenario scenario, JsonNode step, Names names) {
         // Not a filter.
       }
     }
+  }
+
+  private static Filter text(
+      JsonNode value, Function<String, Filter> contained, Function<Pattern, Filter> pattern) {
+    return value.isObject() ? pattern.apply(pattern(value)) : contained.apply(value.asText());
   }
 
   private static Filter has(String part) {

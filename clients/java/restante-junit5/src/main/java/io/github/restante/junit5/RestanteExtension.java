@@ -4,10 +4,13 @@ import io.github.restante.Inbox;
 import io.github.restante.Message;
 import io.github.restante.Restante;
 import io.github.restante.RestanteException;
+import io.github.restante.WaitTimeoutException;
 import java.lang.reflect.Parameter;
 import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -66,7 +69,18 @@ public final class RestanteExtension
   private static TestMail mail(ExtensionContext context) {
     return context
         .getStore(NAMESPACE)
-        .getOrComputeIfAbsent(context.getUniqueId(), key -> new TestMail(), TestMail.class);
+        .getOrComputeIfAbsent(
+            context.getUniqueId(), key -> new TestMail(nameOf(context)), TestMail.class);
+  }
+
+  /** The class and the test. */
+  private static String nameOf(ExtensionContext context) {
+    return context
+            .getParent()
+            .filter(parent -> context.getTestMethod().isPresent())
+            .map(parent -> parent.getDisplayName() + " › ")
+            .orElse("")
+        + context.getDisplayName();
   }
 
   @Override
@@ -94,12 +108,34 @@ public final class RestanteExtension
         texts.add("cannot read the mail of " + inbox + ": " + problem.getMessage());
       }
     }
+    Map<String, String> entries = new LinkedHashMap<>(reportOfWait(context, error));
     if (!texts.isEmpty()) {
       String text = String.join("\n", texts);
-      context.publishReportEntry("mail of this test", text);
+      entries.put("mail of this test", text);
       error.addSuppressed(new MailOfTest(text));
     }
+    if (!entries.isEmpty()) {
+      context.publishReportEntry(entries);
+    }
     shown.forEach(message -> publish(context, message));
+  }
+
+  /** The reason of a wait that timed out, which is also added to the summary of the CI job. */
+  private static Map<String, String> reportOfWait(ExtensionContext context, Throwable error) {
+    Map<String, String> entries = new LinkedHashMap<>();
+    for (Throwable each = error; each != null; each = each.getCause()) {
+      if (each instanceof WaitTimeoutException timeout) {
+        if (timeout.explanation() != null) {
+          entries.put("why no mail came", timeout.explanation().summary());
+        }
+        if (timeout.link() != null) {
+          entries.put("what happened during the wait", timeout.link());
+        }
+        JobSummary.ofEnvironment().note(nameOf(context), timeout);
+        break;
+      }
+    }
+    return entries;
   }
 
   /** Adds the message as received, and as a page. An id of the server is a safe file name. */

@@ -14,12 +14,18 @@ final class TestMail {
   /** The maximum number of messages of an inbox that are shown, newest first. */
   private static final int MAX_MESSAGES = 10;
 
+  private final String label;
   private final Map<Integer, Inbox> created = new ConcurrentHashMap<>();
   private final Map<String, Inbox> fixed = new ConcurrentHashMap<>();
 
+  /** {@code label}: the name of the test, which the dashboard shows. */
+  TestMail(String label) {
+    this.label = label;
+  }
+
   /** The inbox of a parameter: the first ones of a test and of its set-up are the same. */
   Inbox created(Restante client, int index) {
-    return created.computeIfAbsent(index, key -> client.createInbox());
+    return created.computeIfAbsent(index, key -> client.createInbox(label));
   }
 
   Inbox fixed(Restante client, String address) {

@@ -15,11 +15,13 @@ import io.github.restante.Message;
 import io.github.restante.NotFoundException;
 import io.github.restante.Outgoing;
 import io.github.restante.Restante;
+import io.github.restante.WaitTimeoutException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
@@ -27,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.platform.engine.TestDescriptor;
 import org.junit.platform.engine.reporting.OutputDirectoryProvider;
+import org.junit.platform.engine.reporting.ReportEntry;
 import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 
@@ -71,7 +74,16 @@ class ExtensionTest {
       assertTrue(listed.contains(part), listed);
     }
     assertTrue(error.getMessage().contains("(not: subject)"), error.getMessage());
-    assertEquals(1, results.allEvents().reportingEntryPublished().count());
+    Map<String, String> entries =
+        results.allEvents().reportingEntryPublished().stream()
+            .findFirst()
+            .orElseThrow()
+            .getRequiredPayload(ReportEntry.class)
+            .getKeyValuePairs();
+    assertEquals(listed, entries.get("mail of this test"));
+    String why = entries.get("why no mail came");
+    assertTrue(why.startsWith("A message arrived, but it does not match"), why);
+    checkSummary(files.resolve("summary.md"), (WaitTimeoutException) error);
     assertEquals(2, results.allEvents().fileEntryPublished().count());
     for (String name : Examples.files) {
       assertTrue(Files.readString(files.resolve(name)).contains("482913"), name);
@@ -79,6 +91,14 @@ class ExtensionTest {
     Restante client = RestanteRun.client();
     assertThrows(NotFoundException.class, () -> client.inbox(Examples.passed));
     assertEquals(Examples.failed, client.inbox(Examples.failed).address());
+  }
+
+  private static void checkSummary(Path file, WaitTimeoutException error) throws IOException {
+    new JobSummary(file).note("SignUpTest › [fails](x)", error);
+    String text = Files.readString(file);
+    String head = "### No mail: SignUpTest › &#91;fails&#93;(x)\n\nA message arrived, but";
+    assertTrue(text.startsWith(head), text);
+    assertTrue(text.contains("\n````text\nno message with subject"), text);
   }
 
   /** Puts the files of all tests into one directory. */

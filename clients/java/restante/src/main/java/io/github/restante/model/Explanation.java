@@ -6,6 +6,10 @@ import java.util.List;
  * The explanation of a missing message. Written by clients/generate.py.
  *
  * @param summary One sentence for a person.
+ * @param cause The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late,
+ *     arrived, filter_missed, nothing_new, fault, bare_line_end, inbox_full, other_domain,
+ *     rejected, typo, other_address, login_failed, tls_failed, wrong_port, no_mail, sent_elsewhere,
+ *     nothing_connected.
  * @param inbox The inbox; null if it has ended.
  * @param ended How it ended, if it has.
  * @param messages The messages in it.
@@ -16,6 +20,7 @@ import java.util.List;
  */
 public record Explanation(
     String summary,
+    String cause,
     InboxFields inbox,
     Ended ended,
     ArrivedMessages messages,

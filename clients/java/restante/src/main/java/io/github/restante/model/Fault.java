@@ -8,7 +8,8 @@ import com.fasterxml.jackson.annotation.JsonProperty;
  *
  * @param at The SMTP stage: this recipient's RCPT TO, or after the message has been received. One
  *     of rcpt, data.
- * @param action The kind of fault. One of defer, reject, disconnect, delay, bounce, duplicate.
+ * @param action The kind of fault. One of defer, reject, disconnect, reset, delay, bounce, drop,
+ *     duplicate.
  * @param times How often the fault applies.
  * @param reply The reply, one line with an enhanced status code.
  * @param store Whether the message is stored first.

@@ -8,7 +8,8 @@ import java.util.List;
  *
  * @param id The message identifier, also the {@code after} cursor.
  * @param inboxId The inbox that contains the message.
- * @param from The sender's address; empty if the message has none.
+ * @param from The first address of the From header; if it has none, the envelope sender, which may
+ *     be empty.
  * @param to The recipient address, which is the inbox address.
  * @param subject The decoded subject; empty if there is none.
  * @param text The plain text. Lines end with \n; trailing line breaks are removed. If the message

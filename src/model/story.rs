@@ -1,0 +1,108 @@
+//! The story of a wait that timed out: why no message arrived, as things were when the wait ended.
+
+pub use restante_api::Cause;
+use restante_api::Event;
+
+use super::{
+    Domain, InboxEnd, Latest, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp, WaitRecord, address_of,
+};
+
+/// What an explanation is based on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The number of messages in the inbox.
+    pub messages: i64,
+    /// The newest of them.
+    pub latest: Vec<Latest>,
+    /// The rejections since the inbox was created: those of mail to it first, newest first.
+    pub refused: Vec<RefusedMail>,
+    /// Other inboxes of the project that received mail since then, the most similar first.
+    pub similar: Vec<Similar>,
+    /// The use of SMTP.
+    pub smtp: SmtpUse,
+    /// The use of the APIs for sending.
+    pub send_apis: SendApisUse,
+}
+
+/// The cause of a failure, and the sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The cause.
+    pub cause: Cause,
+    /// The text for [`super::Summary::new`].
+    pub marked: String,
+    /// What failures with the same cause and the same origin have in common, such as a filter or a reply.
+    pub origin: String,
+}
+
+/// The start of a story, as a list shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The wait. Its id is the id of the story.
+    pub wait: WaitRecord,
+    /// The label of the inbox, for example the title of its test.
+    pub label: Option<String>,
+    /// The cause.
+    pub finding: Finding,
+    /// How the inbox had ended when the wait did.
+    pub ended: Option<InboxEnd>,
+}
+
+/// A story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// The wait and the cause.
+    pub failure: Failure,
+    /// The evidence.
+    pub evidence: Evidence,
+    /// What happened to the inbox until the wait ended, oldest first.
+    pub timeline: Vec<Event>,
+}
+
+/// The filter of a list of failures, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct FailureFilter {
+    /// Only those of this project; `None` for all projects.
+    pub project: Option<ProjectId>,
+    /// Only those with this cause.
+    pub cause: Option<Cause>,
+    /// Only those of this group.
+    pub group: Option<String>,
+    /// A substring of the address or the label, case-insensitive.
+    pub text: String,
+    /// Only waits that ended since then.
+    pub since: Option<Timestamp>,
+    /// Only waits that ended before then, for the next page.
+    pub before: Option<Timestamp>,
+}
+
+impl Failure {
+    /// When the wait ended.
+    #[must_use]
+    pub fn ended_at(&self) -> Timestamp {
+        self.wait.end.map_or_else(|| self.wait.deadline(), |(at, _)| at)
+    }
+
+    /// The address of the inbox.
+    #[must_use]
+    pub fn address(&self, mail_domain: &Domain) -> String {
+        address_of(&self.wait.inbox, self.wait.shared.as_ref(), mail_domain)
+    }
+
+    /// The key of the group: failures with the same key have the same cause and the same origin.
+    #[must_use]
+    pub fn group(&self) -> String {
+        self.finding.group()
+    }
+}
+
+impl Finding {
+    /// The key of the group.
+    #[must_use]
+    pub fn group(&self) -> String {
+        /// Maximum number of characters of a key.
+        const MAX_CHARACTERS: usize = 200;
+        let key = format!("{}:{}", self.cause, self.origin).replace('\0', " ");
+        key.chars().take(MAX_CHARACTERS).collect()
+    }
+}

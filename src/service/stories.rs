@@ -1,0 +1,274 @@
+//! Keeps the story of each wait that times out: why no message arrived, as things were when the wait ended.
+//!
+//! The response of the wait is not delayed: it has only the id of the story, which is the id of the wait. The story is
+//! composed and stored in the background, through a queue of limited length in which each project has its share. A
+//! reader can wait until the queued stories are stored.
+//!
+//! A story changes once, if a matching message arrives just after its wait has ended: then this is the cause.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::activity::TotalUse;
+use super::explain::Question;
+use super::summary::named;
+use super::{Inner, MAX_WAIT, Service, ServiceError};
+use crate::model::{
+    Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, ProjectId, Story, Timestamp, WaitRecord,
+    spoken,
+};
+use crate::store::StoreError;
+
+/// Maximum number of stories in the queue, and of those of one project.
+const QUEUE: usize = 1_024;
+const QUEUE_OF_PROJECT: usize = 64;
+/// Maximum number of stories that are stored together.
+const BATCH: usize = 32;
+/// The pause between two batches, so that deliveries are not delayed.
+const REST: Duration = Duration::from_millis(200);
+/// How long a reader waits at most.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+/// A message that arrives within this time after a wait was late. A later one has nothing to do with the wait.
+const LATE_WITHIN: Duration = MAX_WAIT;
+/// The proposed timeout is this many times the time that the message took.
+const MARGIN: u32 = 2;
+/// The newest messages that are compared with a wait that has ended.
+const COMPARED: usize = 20;
+
+/// A wait that timed out, and the use of SMTP at this time.
+#[derive(Debug)]
+struct Draft {
+    wait: WaitRecord,
+    inbox: Inbox,
+    watched: TotalUse,
+}
+
+/// The queue of stories.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    queue: mpsc::Sender<Draft>,
+    /// The drafts of each project in the queue.
+    queued_of: Arc<Mutex<HashMap<ProjectId, usize>>>,
+    /// How many were queued.
+    queued: AtomicU64,
+    /// How many of them are stored, or could not be.
+    done: watch::Receiver<u64>,
+    /// How many readers wait for that.
+    readers: watch::Sender<usize>,
+}
+
+/// The other end of the queue.
+pub(super) struct Composer {
+    drafts: mpsc::Receiver<Draft>,
+    queued_of: Arc<Mutex<HashMap<ProjectId, usize>>>,
+    progress: watch::Sender<u64>,
+    readers: watch::Receiver<usize>,
+}
+
+/// Creates the queue.
+pub(super) fn queue() -> (Recorder, Composer) {
+    let (queue, drafts) = mpsc::channel(QUEUE);
+    let (progress, done) = watch::channel(0);
+    let (readers, waiting) = watch::channel(0);
+    let queued_of = Arc::<Mutex<HashMap<_, _>>>::default();
+    let recorder = Recorder { queue, queued_of: Arc::clone(&queued_of), queued: AtomicU64::new(0), done, readers };
+    (recorder, Composer { drafts, queued_of, progress, readers: waiting })
+}
+
+impl Recorder {
+    /// Queues a draft. Returns whether there was room.
+    fn add(&self, draft: Draft) -> bool {
+        let project = draft.wait.project;
+        let mut queued_of = lock(&self.queued_of);
+        let own = queued_of.get(&project).copied().unwrap_or(0);
+        let is_added = own < QUEUE_OF_PROJECT && self.queue.try_send(draft).is_ok();
+        if is_added {
+            queued_of.insert(project, own + 1);
+            self.queued.fetch_add(1, Ordering::Release);
+        }
+        is_added
+    }
+
+    /// Returns when the stories that this node has queued so far are stored, or could not be, or after a second.
+    pub(super) async fn written(&self) {
+        let (queued, mut done) = (self.queued.load(Ordering::Acquire), self.done.clone());
+        if *done.borrow() < queued {
+            self.readers.send_modify(|readers| *readers += 1);
+            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| *done >= queued)).await;
+            self.readers.send_modify(|readers| *readers -= 1);
+        }
+    }
+}
+
+impl Composer {
+    /// Composes and stores stories until the service is dropped.
+    pub(super) async fn run(mut self, service: Weak<Inner>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while self.drafts.recv_many(&mut batch, BATCH).await > 0 {
+            let Some(service) = service.upgrade().map(Service) else { return };
+            let count = batch.len() as u64;
+            for draft in &batch {
+                let mut queued_of = lock(&self.queued_of);
+                let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
+                if left > 0 {
+                    queued_of.insert(draft.wait.project, left);
+                }
+            }
+            if let Err(error) = service.store_stories(std::mem::take(&mut batch)).await {
+                tracing::warn!(%error, "cannot store why waits timed out");
+            }
+            drop(service);
+            self.progress.send_modify(|done| *done += count);
+            let _ = timeout(REST, self.readers.wait_for(|readers| *readers > 0)).await;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The mutex is not poisoned: no code panics while it is locked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Service {
+    /// Queues the story of a wait that timed out. Returns its id, unless there are too many.
+    pub(super) fn keep_story(&self, wait: WaitRecord, inbox: &Inbox) -> Option<Uuid> {
+        let id = wait.id;
+        let draft = Draft { wait, inbox: inbox.clone(), watched: self.0.activity.at_this_node() };
+        self.0.stories.add(draft).then_some(id)
+    }
+
+    async fn store_stories(&self, drafts: Vec<Draft>) -> Result<(), StoreError> {
+        let mut stories = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            match self.compose_story(draft).await {
+                Ok(story) => stories.push(story),
+                Err(ServiceError::Store(error)) => return Err(error),
+                // Its inbox or the message of its cursor no longer exists.
+                Err(error) => tracing::debug!(%error, "cannot explain a wait"),
+            }
+        }
+        self.0.store.add_stories(&stories).await
+    }
+
+    async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
+        let Draft { wait, inbox, watched } = draft;
+        let until = wait.end.map_or_else(|| wait.deadline(), |(at, _)| at);
+        let filter = wait.filter.clone();
+        let watched = self.0.activity.and_other_nodes(&self.0.store, watched).await?;
+        let question = Question { inbox: &inbox, ended: None, filter: &filter, until, watched: Some(watched) };
+        let (finding, evidence) = self.answer(&question).await?;
+        let label = self.0.store.label(&inbox).await?;
+        let failure = Failure { wait, label, finding, ended: None };
+        Ok(Story { failure, evidence, timeline: Vec::new() })
+    }
+
+    /// The failures that match a filter, newest first: at most `limit`.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn failures(&self, filter: &FailureFilter, limit: usize) -> Result<Vec<Failure>, StoreError> {
+        self.0.stories.written().await;
+        self.amend_stories(filter.project).await?;
+        self.0.store.failures(filter, self.mail_domain(), limit).await
+    }
+
+    /// The groups of a project's failures since `since`: the key, the number of failures, and when the last wait ended.
+    /// The group with the latest failure first.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn failure_groups(
+        &self,
+        project: ProjectId,
+        since: Timestamp,
+    ) -> Result<Vec<(String, i64, Timestamp)>, StoreError> {
+        self.0.store.failure_groups(project, since).await
+    }
+
+    /// The story with this id, in any project: the caller checks who may see it.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn story(&self, id: Uuid) -> Result<Option<Story>, StoreError> {
+        self.0.stories.written().await;
+        let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
+        let Some(story) = self.0.store.story(id).await?.filter(|story| story.failure.ended_at() >= kept_since) else {
+            return Ok(None);
+        };
+        self.amend_stories(Some(story.failure.wait.project)).await?;
+        self.0.store.story(id).await
+    }
+
+    /// The story of the latest wait on an inbox that timed out, if that wait had this filter.
+    pub(super) async fn kept_story(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Option<Story>, StoreError> {
+        self.0.stories.written().await;
+        let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
+        let story = self.0.store.latest_story(inbox, kept_since).await?;
+        let Some(story) = story.filter(|story| story.failure.wait.filter == *filter) else {
+            return Ok(None);
+        };
+        self.amend_stories(Some(inbox.project)).await?;
+        self.0.store.story(story.failure.wait.id).await
+    }
+
+    /// Looks for messages that were late for waits that ended lately: of one project, or of all.
+    pub(super) async fn amend_stories(&self, project: Option<ProjectId>) -> Result<(), StoreError> {
+        let now = self.0.clock.now();
+        let later = self.0.store.stories_with_later_mail(project, now.before(2 * LATE_WITHIN), now).await?;
+        for (id, until) in later {
+            let Some(mut story) = self.0.store.story(id).await? else { continue };
+            let late = self.late_message(&story.failure.wait).await?;
+            if let Some(message) = &late {
+                story.failure.finding = late_finding(&story.failure, message);
+                story.evidence.latest.insert(0, message.clone());
+            }
+            self.0.store.amend_story(id, until, late.map(|_| &story)).await?;
+        }
+        Ok(())
+    }
+
+    /// The first matching message that arrived just after a wait had ended.
+    async fn late_message(&self, wait: &WaitRecord) -> Result<Option<Latest>, StoreError> {
+        let (Some((ended_at, _)), now) = (wait.end, self.0.clock.now()) else { return Ok(None) };
+        let Some(inbox) = self.0.store.live_inbox(&wait.inbox, now).await? else { return Ok(None) };
+        let selection = match self.selection(&inbox, &wait.filter).await {
+            Ok(selection) => selection,
+            Err(ServiceError::Store(error)) => return Err(error),
+            // The message of the cursor no longer exists.
+            Err(_) => return Ok(None),
+        };
+        let latest = self.0.store.latest_messages(&inbox, &selection, COMPARED, now).await?;
+        let is_late = |message: &Latest| {
+            message.missed_by.is_empty()
+                && message.received_at > ended_at
+                && message.received_at <= ended_at.after(LATE_WITHIN)
+        };
+        Ok(latest.into_iter().filter(is_late).min_by_key(|message| message.received_at))
+    }
+}
+
+fn late_finding(failure: &Failure, message: &Latest) -> Finding {
+    let late_by = message.received_at.since(failure.ended_at());
+    let took = message.received_at.since(failure.wait.started_at);
+    // Rounded up to five seconds.
+    let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
+    let marked = format!(
+        "A matching message arrived {} after the wait had ended: {}. Use a timeout of {} s instead of {} s.",
+        precise(late_by),
+        named(message),
+        proposed.as_secs(),
+        failure.wait.timeout.as_secs_f64(),
+    );
+    Finding { cause: Cause::Late, marked, origin: String::new() }
+}
+
+/// A duration as text, in milliseconds if it is short.
+fn precise(duration: Duration) -> String {
+    if duration.as_secs() < 2 { format!("{} ms", duration.as_millis()) } else { spoken(duration) }
+}

@@ -1,0 +1,151 @@
+//! Compares a filter with the content of messages: their text and their header.
+//!
+//! Nothing is parsed again: the text is stored, and of the bytes as received only the header section is read. Contents
+//! are read one at a time, and of a large message only the start, so the memory does not depend on the messages.
+
+use super::content::{decompress, fold_case, on_blocking_thread};
+use super::messages::Head;
+use super::selection::{COMPARED_HERE, ContentFilter, Selection};
+use super::{ContentForm, PartsReader, Pieces, Store, StoreError, parts};
+use crate::db::values;
+use restante_mail::header_values;
+
+/// Maximum number of bytes of a text and of a header section that are compared. Of a longer one, only the start is
+/// compared.
+pub(super) const COMPARED_BYTES: usize = 256 * 1024;
+
+/// What is compared of a message.
+enum Compared {
+    /// The parsed parts, and after this position the bytes as received.
+    Both(Vec<u8>, usize),
+    /// The start of the text, and the start of the bytes as received.
+    Starts(String, Vec<u8>),
+}
+
+impl Store {
+    /// The first `most` of these messages that match, in their order.
+    pub(super) async fn matching_heads(
+        &self,
+        selection: &Selection,
+        heads: Vec<Head>,
+        most: usize,
+    ) -> Result<Vec<Head>, StoreError> {
+        let mut heads = selection.matching(heads).await?;
+        let Some(filter) = &selection.content else {
+            heads.truncate(most);
+            return Ok(heads);
+        };
+        let mut matching = Vec::new();
+        for head in heads {
+            if self.missed_in_content(filter, &head).await?.is_some_and(|missed| missed.is_empty()) {
+                matching.push(head);
+                if matching.len() >= most {
+                    break;
+                }
+            }
+        }
+        Ok(matching)
+    }
+
+    /// The names of the filters that exclude a message.
+    pub(super) async fn missed_by(&self, selection: &Selection, head: &Head) -> Result<Vec<&'static str>, StoreError> {
+        let mut missed = selection.missed_by(head);
+        if let Some(filter) = &selection.content {
+            missed.extend(self.missed_in_content(filter, head).await?.unwrap_or_default());
+        }
+        Ok(missed)
+    }
+
+    /// The names of the filters for the content that exclude a message; `None` if it was removed in the meantime.
+    async fn missed_in_content(
+        &self,
+        filter: &ContentFilter,
+        head: &Head,
+    ) -> Result<Option<Vec<&'static str>>, StoreError> {
+        // Reading may not have to wait, and another request must not wait for all of it.
+        tokio::task::coop::consume_budget().await;
+        let Some(compared) = self.compared(filter, head).await? else { return Ok(None) };
+        if compared.size() <= COMPARED_HERE {
+            return compared.missed_by(filter).map(Some);
+        }
+        let filter = filter.clone();
+        on_blocking_thread(move || compared.missed_by(&filter)).await?.map(Some)
+    }
+
+    async fn compared(&self, filter: &ContentFilter, head: &Head) -> Result<Option<Compared>, StoreError> {
+        const DATA: &str = "SELECT data FROM contents WHERE number = $1";
+        if !head.is_large() {
+            let rows = self.database.look_up(DATA, values![head.content_number]).await?;
+            let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+            return Ok(Some(Compared::Both(decompress(&row.bytes()?)?, head.parsed_size)));
+        }
+        let (mut text, mut header) = (String::new(), Vec::new());
+        if filter.text.is_some() {
+            let Some(mut parts) = PartsReader::open(self.pieces(head, ContentForm::Parsed)).await? else {
+                return Ok(None);
+            };
+            text = match parts.start_of_text(COMPARED_BYTES).await {
+                Err(StoreError::Removed) => return Ok(None),
+                text => text?,
+            };
+        }
+        if filter.reads_header() {
+            header = match start_of_header(self.pieces(head, ContentForm::Raw)).await {
+                Err(StoreError::Removed) => return Ok(None),
+                header => header?,
+            };
+        }
+        Ok(Some(Compared::Starts(text, header)))
+    }
+}
+
+/// The first pieces, up to the empty line after the header.
+async fn start_of_header(mut pieces: Pieces) -> Result<Vec<u8>, StoreError> {
+    let mut start = Vec::new();
+    while start.len() < COMPARED_BYTES
+        && let Some(piece) = pieces.next().await?
+    {
+        let seen = start.len().saturating_sub(4);
+        start.extend_from_slice(&piece);
+        if start[seen..].windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            break;
+        }
+    }
+    Ok(start)
+}
+
+impl Compared {
+    fn size(&self) -> usize {
+        match self {
+            Self::Both(both, _) => both.len(),
+            Self::Starts(text, header) => text.len() + header.len(),
+        }
+    }
+
+    fn missed_by(&self, filter: &ContentFilter) -> Result<Vec<&'static str>, StoreError> {
+        let (text, raw) = match self {
+            Self::Both(both, parsed) => {
+                let (parsed, raw) = both.split_at_checked(*parsed).ok_or(StoreError::Damaged(parts::CUT_OFF))?;
+                (parts::text(parsed)?, raw)
+            }
+            Self::Starts(text, header) => (text.as_str(), header.as_slice()),
+        };
+        let contains = |text: &str, part: &str| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some();
+        let mut missed = Vec::new();
+        if let Some(part) = &filter.text
+            && !contains(&fold_case(&text[..text.floor_char_boundary(COMPARED_BYTES)]), part)
+        {
+            missed.push("text");
+        }
+        let has_field = |names: &[&str], part: &str| {
+            header_values(&raw[..raw.len().min(COMPARED_BYTES)], names).any(|value| contains(&fold_case(&value), part))
+        };
+        if filter.to.as_ref().is_some_and(|part| !has_field(&["to", "cc"], part)) {
+            missed.push("to");
+        }
+        if filter.header.as_ref().is_some_and(|(name, part)| !has_field(&[name.as_str()], part)) {
+            missed.push("header");
+        }
+        Ok(missed)
+    }
+}

@@ -1,0 +1,287 @@
+//! The stories of waits that timed out: rows on both engines, so that they outlive their inbox and a restart. Only the
+//! latest of each project are kept.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::content::fold_case;
+use super::{Change, Store, StoreError, story_form};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
+use crate::model::{
+    Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd, InboxId, MessageFilter,
+    ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
+};
+
+/// Maximum number of stories that are kept for each project.
+const MAX_STORIES_KEPT: i64 = 1_000;
+/// Maximum number of stories that one step of sweeping deletes.
+const FORGOTTEN_A_STEP: i64 = 100;
+
+/// A SELECT of the columns of a [`Failure`].
+macro_rules! failures {
+    ($more:literal, $conditions:literal) => {
+        concat!(
+            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient, text, header,
+                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end,
+                inbox_ended_at",
+            $more,
+            " FROM stories WHERE ",
+            $conditions
+        )
+    };
+}
+
+impl Store {
+    /// Stores stories, and deletes the oldest of their projects.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn add_stories(&self, stories: &[Story]) -> Result<(), StoreError> {
+        const INSERT: &str = "
+            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient,
+                text, header, has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause,
+                origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+                $22, $23, $24, $17, $25)
+            ON CONFLICT (id) DO NOTHING";
+        const FORGET: &str = "
+            DELETE FROM stories WHERE project_id = $1 AND ended_at <= (
+                SELECT ended_at FROM stories WHERE project_id = $1 ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET $2)";
+        let rows = stories.iter().map(row).collect();
+        let projects: BTreeSet<Uuid> = stories.iter().map(|story| story.failure.wait.project.0).collect();
+        let forget = projects.into_iter().map(|project| values![project, MAX_STORIES_KEPT]).collect();
+        let add = async move |mut transaction: Transaction| {
+            transaction.execute_many(INSERT, rows).await?;
+            transaction.execute_many(FORGET, forget).await?;
+            transaction.notify(Change::Failures);
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(add).await
+    }
+
+    /// The story with this id, in any project.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn story(&self, id: Uuid) -> Result<Option<Story>, StoreError> {
+        const STORY: &str = failures!(", data", "id = $1");
+        let rows = self.database.query(STORY, values![id]).await?;
+        rows.into_iter().next().map(read_story).transpose()
+    }
+
+    /// The story of the latest wait on `inbox` that timed out, if that ended since `since`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn latest_story(&self, inbox: &Inbox, since: Timestamp) -> Result<Option<Story>, StoreError> {
+        const LATEST: &str = failures!(
+            ", data",
+            "inbox_id = $1 AND project_id = $2 AND inbox_created_at = $3 AND ended_at >= $4
+             ORDER BY ended_at DESC, id DESC LIMIT 1"
+        );
+        let parameters = values![&inbox.id, inbox.project, inbox.created_at, since];
+        let rows = self.database.query(LATEST, parameters).await?;
+        rows.into_iter().next().map(read_story).transpose()
+    }
+
+    /// The failures that match `filter`, newest first: at most `limit`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn failures(
+        &self,
+        filter: &FailureFilter,
+        mail_domain: &Domain,
+        limit: usize,
+    ) -> Result<Vec<Failure>, StoreError> {
+        const FIND: &str = failures!(
+            "",
+            "($1 = 0 OR project_id = $2) AND ($3 = '' OR cause = $3) AND ($4 = '' OR group_key = $4)
+             AND ended_at >= $5 AND ended_at < $6 ORDER BY ended_at DESC, id DESC LIMIT $7"
+        );
+        let id = filter.project.map_or(Uuid::nil(), |project| project.0);
+        let (cause, group) = (filter.cause.map_or("", Cause::as_str), filter.group.as_deref().unwrap_or_default());
+        let since = filter.since.map_or(0, Timestamp::as_millis);
+        let before = filter.before.map_or(i64::MAX, Timestamp::as_millis);
+        let wanted = fold_case(&filter.text);
+        let most = if wanted.is_empty() { Value::from(limit) } else { MAX_STORIES_KEPT.into() };
+        let parameters = values![filter.project.is_some(), id, cause, group, since, before, most];
+        let mut found = Vec::new();
+        for mut row in self.database.query(FIND, parameters).await? {
+            let failure = read_failure(&mut row)?;
+            let fields = [Some(failure.address(mail_domain)), failure.label.clone()];
+            if fields.into_iter().flatten().any(|field| fold_case(&field).contains(&*wanted)) {
+                found.push(failure);
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// The number of failures of a project since `since`, of each group: the key, the number, and when the last wait
+    /// ended. The group with the latest failure first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn failure_groups(
+        &self,
+        project: ProjectId,
+        since: Timestamp,
+    ) -> Result<Vec<(String, i64, Timestamp)>, StoreError> {
+        const GROUPS: &str = "
+            SELECT group_key, COUNT(*), MAX(ended_at) FROM stories WHERE project_id = $1 AND ended_at >= $2
+            GROUP BY group_key ORDER BY MAX(ended_at) DESC, group_key";
+        let rows = self.database.query(GROUPS, values![project, since]).await?;
+        let group = |mut row: Row| Ok((row.text()?, row.integer()?, Timestamp::from_millis(row.integer()?)));
+        Ok(rows.into_iter().map(group).collect::<Result<_, DatabaseError>>()?)
+    }
+
+    /// The stories of waits that ended since `since` on inboxes that received mail after that, which has not been
+    /// compared with the wait yet: of one project, or of all.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn stories_with_later_mail(
+        &self,
+        project: Option<ProjectId>,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
+        const LATER: &str = concat!(
+            "SELECT s.id, i.last_received_at FROM stories s JOIN inboxes i ON i.id = s.inbox_id
+             WHERE s.ended_at >= $1 AND ($2 = 0 OR s.project_id = $3) AND i.project_id = s.project_id
+                AND i.created_at = s.inbox_created_at AND i.last_received_at > s.compared_until AND ",
+            crate::store::live!("i.", "$4"),
+            " ORDER BY s.ended_at LIMIT 100"
+        );
+        let id = project.map_or(Uuid::nil(), |project| project.0);
+        let rows = self.database.query(LATER, values![since, project.is_some(), id, now]).await?;
+        let later = rows.into_iter().map(|mut row| Ok((row.uuid()?, Timestamp::from_millis(row.integer()?))));
+        Ok(later.collect::<Result<_, DatabaseError>>()?)
+    }
+
+    /// Records that mail up to `until` was compared with the wait of a story; it is its cause if `story` is given.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn amend_story(&self, id: Uuid, until: Timestamp, story: Option<&Story>) -> Result<(), StoreError> {
+        const COMPARED: &str = "UPDATE stories SET compared_until = $2 WHERE id = $1";
+        const AMEND: &str = "
+            UPDATE stories SET compared_until = $2, cause = $3, origin = $4, summary = $5, group_key = $6, data = $7
+            WHERE id = $1";
+        let Some(story) = story else {
+            self.change(COMPARED, values![id, until], None).await?;
+            return Ok(());
+        };
+        let finding = &story.failure.finding;
+        let parameters = values![
+            id,
+            until,
+            finding.cause.as_str(),
+            stored_text(&finding.origin),
+            stored_text(&finding.marked),
+            finding.group(),
+            story_form::encode(story),
+        ];
+        self.change(AMEND, parameters, Some(Change::Failures)).await?;
+        Ok(())
+    }
+
+    /// The mark of the failures of a project: a version that is different after they have changed.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn failures_mark(&self, project: ProjectId) -> Result<String, StoreError> {
+        const MARK: &str = "
+            SELECT COUNT(*), COALESCE(MAX(ended_at), 0), COALESCE(SUM(CASE WHEN cause = 'late' THEN 1 ELSE 0 END), 0)
+            FROM stories WHERE project_id = $1";
+        let rows = self.database.query(MARK, values![project]).await?;
+        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
+        Ok(format!("{}-{}-{}", row.integer()?, row.integer()?, row.integer()?))
+    }
+}
+
+/// Deletes stories of waits that ended before `ended_before`. Returns whether there were any.
+pub(super) async fn forget(transaction: &mut Transaction, ended_before: Timestamp) -> Result<bool, StoreError> {
+    const FORGET: &str = "
+        DELETE FROM stories WHERE id IN (
+            SELECT id FROM stories WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
+    Ok(transaction.execute(FORGET, values![ended_before, FORGOTTEN_A_STEP]).await? > 0)
+}
+
+fn row(story: &Story) -> Vec<Value> {
+    let Failure { wait, label, finding, ended } = &story.failure;
+    let filter = &wait.filter;
+    let inbox_ended_at = ended.map(|(InboxEnd::Expired(at) | InboxEnd::Deleted(at))| at);
+    let inbox_end = ended.map(|end| if matches!(end, InboxEnd::Expired(_)) { "expired" } else { "deleted" });
+    values![
+        wait.id,
+        wait.project,
+        &wait.inbox,
+        wait.shared.as_ref(),
+        wait.inbox_created_at,
+        filter.subject.as_deref().map(stored_text),
+        filter.from.as_deref().map(stored_text),
+        filter.to.as_deref().map(stored_text),
+        filter.text.as_deref().map(stored_text),
+        filter.header.as_ref().map(|header| stored_text(&header.to_string())),
+        filter.has.otp,
+        filter.has.code,
+        filter.has.link,
+        filter.after.as_deref().map(stored_text),
+        wait.started_at,
+        i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
+        story.failure.ended_at(),
+        label.as_deref(),
+        finding.cause.as_str(),
+        stored_text(&finding.origin),
+        stored_text(&finding.marked),
+        inbox_end,
+        inbox_ended_at,
+        finding.group(),
+        story_form::encode(story),
+    ]
+}
+
+/// A text without NUL, which PostgreSQL does not store.
+fn stored_text(text: &str) -> String {
+    text.replace('\0', " ")
+}
+
+fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
+    let wait = WaitRecord {
+        id: row.uuid()?,
+        project: ProjectId(row.uuid()?),
+        inbox: InboxId::from_stored(row.text()?),
+        shared: row.optional_text()?.map(SharedAddress::from_stored),
+        inbox_created_at: Timestamp::from_millis(row.integer()?),
+        filter: MessageFilter {
+            subject: row.optional_text()?,
+            from: row.optional_text()?,
+            to: row.optional_text()?,
+            text: row.optional_text()?,
+            header: row.optional_text()?.and_then(|text| HeaderFilter::parse(&text).ok()),
+            has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
+            after: row.optional_text()?,
+        },
+        started_at: Timestamp::from_millis(row.integer()?),
+        timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
+        end: Some((Timestamp::from_millis(row.integer()?), WaitEnd::Timeout)),
+    };
+    let label = row.optional_text()?;
+    // Another version of the program may have stored a cause that this one does not know.
+    let cause = Cause::of_word(&row.text()?).unwrap_or(Cause::SentElsewhere);
+    let (origin, marked) = (row.text()?, row.text()?);
+    let (end, at) = (row.optional_text()?, row.optional_integer()?.map(Timestamp::from_millis));
+    let ended =
+        at.map(|at| if end.as_deref() == Some("expired") { InboxEnd::Expired(at) } else { InboxEnd::Deleted(at) });
+    Ok(Failure { wait, label, finding: Finding { cause, marked, origin }, ended })
+}
+
+fn read_story(mut row: Row) -> Result<Story, StoreError> {
+    let failure = read_failure(&mut row)?;
+    let (evidence, timeline) = story_form::decode(&row.bytes()?)?;
+    Ok(Story { failure, evidence, timeline })
+}

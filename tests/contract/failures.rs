@@ -1,0 +1,206 @@
+//! The stories of waits that timed out: the link in the response, the cause, and who may see it.
+
+use std::time::Duration;
+
+use restante::model::{Cause, Failure, FailureFilter, Story, Timestamp};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::smtp::Smtp;
+use testkit::{Answer, BASE_URL, Engine, Harness, MAIL_DOMAIN};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
+
+fn address(inbox: &str) -> String {
+    format!("{inbox}@{MAIL_DOMAIN}")
+}
+
+/// Waits for 15 seconds without success.
+async fn time_out(api: &Harness, inbox: &str, query: &str) -> Answer {
+    let waiting = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?{query}"));
+    let answer = api.advance_until_done(SECOND, waiting).await;
+    assert_eq!(answer.error(), (408, "timeout".to_owned()));
+    answer
+}
+
+/// The id of the story to which a response links.
+fn story_id(answer: &Answer) -> Uuid {
+    let link = answer.headers["link"].to_str().unwrap();
+    let url = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=\"help\"")).unwrap();
+    url.strip_prefix(&format!("{BASE_URL}/failures/")).unwrap().parse().unwrap()
+}
+
+async fn story(api: &Harness, answer: &Answer) -> Story {
+    api.service.story(story_id(answer)).await.unwrap().unwrap()
+}
+
+async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
+    api.get(&format!("/v1/inboxes/{inbox}/explain?{query}")).await.json()
+}
+
+async fn failures(api: &Harness, filter: FailureFilter) -> Vec<Failure> {
+    api.service.failures(&filter, 10).await.unwrap()
+}
+
+#[testkit::each_engine]
+async fn a_timeout_links_to_its_story(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "subject=Welcome&from=shop&has=otp").await;
+    let Story { failure, .. } = story(&api, &answer).await;
+    assert_eq!(failure.finding.cause, Cause::NothingConnected);
+    let wait = &failure.wait;
+    let filter = &wait.filter;
+    assert_eq!(
+        (filter.subject.as_deref(), filter.from.as_deref(), filter.has.otp),
+        (Some("Welcome"), Some("shop"), true)
+    );
+    assert!(failure.ended_at().since(wait.started_at) >= 15 * SECOND, "{failure:?}");
+    assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
+
+    let at_once = api.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await;
+    assert_eq!((at_once.status, at_once.headers.get("link")), (404, None));
+    let explained = explain(&api, &inbox, "").await;
+    assert_eq!(explained["cause"], "nothing_connected");
+}
+
+#[testkit::each_engine]
+async fn the_cause_stays_as_it_was_when_the_wait_ended(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "subject=Code").await;
+    // Mail that arrives after the wait, for another address and with another subject.
+    assert!(smtp.send(&address("somebody"), MAIL).await.starts_with("250"));
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    assert!(smtp.send(&address(&inbox), "Subject: bare\n\r\n\r\n").await.starts_with("550"));
+    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+    let explained = explain(&api, &inbox, "subject=Code").await;
+    assert_eq!((&explained["cause"], &explained["messages"]["count"]), (&"nothing_connected".into(), &0.into()));
+    assert_eq!(explain(&api, &inbox, "subject=Other").await["cause"], "filter_missed");
+
+    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+    let explained = explain(&api, &inbox, "subject=Code").await;
+    assert_eq!((&explained["cause"], &explained["inbox"]), (&"nothing_connected".into(), &Value::Null));
+    assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_deleted");
+    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+}
+
+#[testkit::each_engine]
+async fn a_message_just_after_the_wait_was_late(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "subject=welcome").await;
+    let early = story(&api, &answer).await;
+    api.clock.advance(14 * SECOND);
+    api.deliver(&inbox, "Something else").await;
+    assert_eq!(story(&api, &answer).await, early);
+    api.clock.advance(SECOND);
+    api.deliver(&inbox, "Welcome").await;
+    let Story { failure, evidence, .. } = story(&api, &answer).await;
+    assert_eq!((failure.finding.cause, evidence.latest[0].subject.as_str()), (Cause::Late, "Welcome"));
+    let explained = explain(&api, &inbox, "subject=welcome").await;
+    let summary = explained["summary"].as_str().unwrap();
+    // The clock may have moved on after the wait had ended.
+    let (late_by, rest) = summary.strip_prefix("A matching message arrived ").unwrap().split_once(" s after ").unwrap();
+    assert!(late_by.parse::<u32>().unwrap() >= 15, "{summary}");
+    assert!(rest.starts_with("the wait had ended: \"Welcome\" from "), "{summary}");
+    assert!(rest.contains("Use a timeout of ") && rest.ends_with(" s instead of 15 s."), "{summary}");
+    assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
+}
+
+#[testkit::each_engine]
+async fn mail_long_after_the_wait_was_not_late(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "").await;
+    api.clock.advance(130 * SECOND);
+    api.deliver(&inbox, "The mail of the next step").await;
+    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+}
+
+#[testkit::each_engine]
+async fn failures_of_the_same_cause_are_one_group(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    for query in ["subject=acount", "subject=acount", "subject=receipt"] {
+        let inbox = api.create_inbox().await;
+        api.deliver(&inbox, "Your account").await;
+        time_out(&api, &inbox, query).await;
+    }
+    let refused = api.create_inbox().await;
+    assert!(smtp.send(&address(&refused), "Subject: bare\n\r\n\r\n").await.starts_with("550"));
+    time_out(&api, &refused, "").await;
+    let project = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
+    let all = failures(&api, FailureFilter { project: Some(project), ..FailureFilter::default() }).await;
+    let causes: Vec<_> = all.iter().map(|failure| failure.finding.cause).collect();
+    assert_eq!(causes, [Cause::BareLineEnd, Cause::FilterMissed, Cause::FilterMissed, Cause::FilterMissed]);
+    assert_eq!((all[2].group() == all[3].group(), all[1].group() == all[2].group()), (true, false));
+    let groups = api.service.failure_groups(project, all[3].wait.started_at).await.unwrap();
+    let counts: Vec<_> = groups.iter().map(|(key, count, _)| (key.clone(), *count)).collect();
+    assert_eq!(counts, [(all[0].group(), 1), (all[1].group(), 1), (all[2].group(), 2)]);
+
+    let chosen = |filter: FailureFilter| failures(&api, filter);
+    let by_cause = FailureFilter { cause: Some(Cause::BareLineEnd), ..FailureFilter::default() };
+    assert_eq!(chosen(by_cause).await, all[..1]);
+    let by_group = FailureFilter { group: Some(all[2].group()), ..FailureFilter::default() };
+    assert_eq!(chosen(by_group).await, all[2..]);
+    let by_address = FailureFilter { text: all[1].wait.inbox.to_string(), ..FailureFilter::default() };
+    assert_eq!(chosen(by_address).await, all[1..2]);
+    let since = FailureFilter { since: Some(all[1].ended_at()), ..FailureFilter::default() };
+    assert_eq!(chosen(since).await, all[..2]);
+    let before = FailureFilter { before: Some(all[1].ended_at()), ..FailureFilter::default() };
+    assert_eq!(chosen(before).await, all[2..]);
+}
+
+#[testkit::each_engine]
+async fn no_project_sees_the_failures_of_another(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox_with(&api.other_key).await;
+    let waiting = api.spawn_get_with(&api.other_key, &format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000"));
+    let answer = api.advance_until_done(SECOND, waiting).await;
+    let theirs = story(&api, &answer).await.failure.wait.project;
+    let own = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
+    assert_ne!(own, theirs);
+    assert!(failures(&api, FailureFilter { project: Some(own), ..FailureFilter::default() }).await.is_empty());
+    assert_eq!(failures(&api, FailureFilter { project: Some(theirs), ..FailureFilter::default() }).await.len(), 1);
+    assert!(api.service.failure_groups(own, Timestamp::from_millis(0)).await.unwrap().is_empty());
+}
+
+#[testkit::each_engine]
+async fn a_login_of_another_client_is_not_the_cause(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox_with(&api.other_key).await;
+    // The application of another project sends mail; somebody else fails to log in.
+    let others = api.create_inbox().await;
+    assert!(smtp.send(&address(&others), MAIL).await.starts_with("250"));
+    let mut stranger = smtp.client().await;
+    assert!(stranger.say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==").await.starts_with("535"));
+    assert!(stranger.say("QUIT").await.starts_with("221"));
+    let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{inbox}/explain"), "").await.json();
+    assert_eq!(explained["cause"], "sent_elsewhere", "{explained}");
+
+    // The same client has sent mail to the project, so it is its application.
+    let received = api.create_inbox_with(&api.other_key).await;
+    assert!(smtp.send(&address(&received), MAIL).await.starts_with("250"));
+    let later = api.create_inbox_with(&api.other_key).await;
+    let explain = |inbox: String| {
+        let (api, path) = (&api, format!("/v1/inboxes/{inbox}/explain"));
+        async move { api.call_with(&api.other_key, "GET", &path, "").await.json() }
+    };
+    assert_eq!(explain(later).await["cause"], "login_failed");
+}
+
+#[testkit::each_engine]
+async fn a_story_is_kept_for_a_week(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "").await;
+    api.clock.advance(6 * 24 * 3_600 * SECOND);
+    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+    api.clock.advance(24 * 3_600 * SECOND);
+    assert_eq!(api.service.story(story_id(&answer)).await.unwrap(), None);
+    assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_expired");
+}
