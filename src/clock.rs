@@ -18,6 +18,11 @@ static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
 /// that depends on the time of others.
 pub const MAX_DEVIATION: Duration = Duration::from_secs(2);
 
+/// A wall clock that is no further away agrees with the one that is followed.
+const AGREEING: Duration = Duration::from_millis(100);
+/// Smaller differences do not move the time, so that it does not run backwards.
+const STEADY: Duration = Duration::from_millis(20);
+
 /// A source of time. Cheap to clone; clones of a manual clock share their time.
 #[derive(Clone, Debug)]
 pub struct Clock(TimeSource);
@@ -87,11 +92,11 @@ impl Clock {
         }
     }
 
-    /// Follows another clock, which showed `time` at `instant`: nodes that share a database have the same time. Has no
-    /// effect on a manual clock.
-    pub fn follow(&self, time: Timestamp, instant: Instant) {
+    /// Follows another clock, which showed `time` at `instant`, or at most `uncertain` before or after it: nodes that
+    /// share a database have the same time. If the wall clock agrees, its time is kept. Has no effect on a manual clock.
+    pub fn follow(&self, time: Timestamp, instant: Instant, uncertain: Duration) {
         if let TimeSource::System(following) = &self.0 {
-            following.origin.store(time.as_millis() - millis(instant.0), Ordering::Relaxed);
+            following.follow(time.as_millis() - millis(instant.0), millis(AGREEING + uncertain));
         }
     }
 
@@ -172,6 +177,16 @@ impl Clock {
 }
 
 impl Following {
+    /// Follows a clock that showed `origin` at the origin of the monotonic clock.
+    fn follow(&self, origin: i64, most: i64) {
+        let own = self.wall() - millis(START.elapsed());
+        let target = if (own - origin).abs() <= most { own } else { origin };
+        let present = self.origin.load(Ordering::Relaxed);
+        if present == 0 || (target - present).abs() > millis(STEADY) {
+            self.origin.store(target, Ordering::Relaxed);
+        }
+    }
+
     fn now(&self) -> Timestamp {
         match self.origin.load(Ordering::Relaxed) {
             0 => Timestamp::from_millis(self.wall()),

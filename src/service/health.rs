@@ -107,7 +107,7 @@ pub(super) async fn compare_clocks(store: &Store, clock: &Clock) -> Result<(), S
     let Some(now) = store.database_time().await? else { return Ok(()) };
     let took = clock.instant().since(asked);
     if took <= MAX_ANSWER {
-        clock.follow(now, asked.after(took / 2));
+        clock.follow(now, asked.after(took / 2), took / 2);
     }
     Ok(())
 }

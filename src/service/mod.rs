@@ -47,6 +47,8 @@ mod wait_memory;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -54,7 +56,7 @@ use crate::clock::Clock;
 use crate::config::Limits;
 use crate::db::Database;
 use crate::memory::{Budget, Room};
-use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
+use crate::model::{AcceptedDomains, Domain, InboxId, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
@@ -148,14 +150,7 @@ impl Service {
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let (fault_news, received) = faults::FaultNews::new();
         let fault_news = Arc::new(fault_news);
-        store.listen({
-            let (hub, exceptions, fault_news) = (hub.clone(), Arc::clone(&exceptions), Arc::clone(&fault_news));
-            move |changes| {
-                exceptions.follow(changes);
-                fault_news.follow(changes);
-                hub.announce(changes);
-            }
-        });
+        listen(&store, &hub, &exceptions, &fault_news);
         let sweeper = expire::Sweeper {
             store: store.clone(),
             clock: clock.clone(),
@@ -175,15 +170,8 @@ impl Service {
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
         let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
-            let reporting = activity.clone().report(store.clone());
-            tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
-            let announcing = faults::announce(store.clone(), activity.node(), received);
-            tasks.spawn(stop.clone().run_until_cancelled_owned(announcing));
-            let removing = expire::remove_orphans(store.clone(), clock.clone());
-            tasks.spawn(stop.clone().run_until_cancelled_owned(removing));
-            let watching = health::watch_clock(store.clone(), clock.clone());
-            tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
-            tasks.spawn(stop.clone().run_until_cancelled_owned(wait_log.clone().write(store.clone())));
+            let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
+            share(&store, &clock, &activity, &wait_log, received, background);
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -298,4 +286,30 @@ impl Service {
     fn policy(&self) -> Policy {
         self.0.options.policy(self.0.default_project, self.0.clock.now())
     }
+}
+
+/// Passes the changes of committed transactions on.
+fn listen(store: &Store, hub: &hub::Hub, exceptions: &Arc<recipients::Exceptions>, news: &Arc<faults::FaultNews>) {
+    let (hub, exceptions, news) = (hub.clone(), Arc::clone(exceptions), Arc::clone(news));
+    store.listen(move |changes| {
+        exceptions.follow(changes);
+        news.follow(changes);
+        hub.announce(changes);
+    });
+}
+
+/// Starts what a node does only if others may share its database.
+fn share(
+    store: &Store,
+    clock: &Clock,
+    activity: &activity::Activity,
+    wait_log: &wait_log::WaitLog,
+    faults: mpsc::Receiver<InboxId>,
+    background: impl Fn(BoxFuture<'static, ()>),
+) {
+    background(Box::pin(activity.clone().report(store.clone())));
+    background(Box::pin(faults::announce(store.clone(), activity.node(), faults)));
+    background(Box::pin(expire::remove_orphans(store.clone(), clock.clone())));
+    background(Box::pin(health::watch_clock(store.clone(), clock.clone())));
+    background(Box::pin(wait_log.clone().write(store.clone())));
 }

@@ -73,9 +73,7 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
     const REMOVE: &str = "DELETE FROM contents WHERE number = $1";
     const REMOVE_CHUNKS: &str = "DELETE FROM chunks WHERE content_number = $1";
     transaction.wait_as_long_as_it_takes();
-    if !transaction.try_lock(SWEEPING).await? {
-        return Ok(0);
-    }
+    transaction.lock(SWEEPING).await?;
     transaction.execute_script(PLANS).await?;
     let orphans = transaction.query(ORPHANS, values![ORPHANS_A_STEP]).await?;
     let numbers = orphans.into_iter().map(|mut row| row.integer().map(|number| values![number]));

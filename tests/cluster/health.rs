@@ -63,7 +63,7 @@ async fn a_missing_table_makes_a_node_unhealthy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exhausted_sequence_makes_a_node_unhealthy() {
-    let exhausted = "ALTER TABLE messages ALTER COLUMN number SET MAXVALUE 1";
+    let exhausted = "ALTER TABLE messages ALTER COLUMN number SET MAXVALUE 2; SELECT setval('messages_number_seq', 2)";
     breaks(exhausted, "ALTER TABLE messages ALTER COLUMN number SET NO MAXVALUE", true).await;
 }
 
@@ -88,7 +88,6 @@ async fn a_read_only_database_makes_a_node_unhealthy_without_any_mail() {
     administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
     let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
     administrator.batch_execute(&reset).await.unwrap();
-    node.deliver(mail("a", "refused")).await.unwrap_err();
     database.end_connections();
     timeout(LONG, async { while node.deliver(mail("a", "stored")).await.is_err() {} }).await.unwrap();
     timeout(LONG, until_healthy(&node)).await.unwrap();
