@@ -20,7 +20,7 @@ pub use byte_size::byte_size;
 pub use data::Data;
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use limits::Limits;
-pub use listeners::{Listeners, SmtpAuth};
+pub use listeners::{Listeners, MailpitApi, SmtpAuth};
 pub use process::{LogFormat, Process};
 pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
@@ -102,6 +102,7 @@ impl Settings {
     /// # Errors
     /// [`SettingsError`] for the first that does not fit the others.
     pub fn check(&self) -> Result<(), SettingsError> {
+        self.listeners.check()?;
         self.tls.check()?;
         self.sending.check(&self.accepted)?;
         self.limits.check()

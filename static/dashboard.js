@@ -29,8 +29,9 @@ function follow() {
   };
 }
 
-async function load(url) {
-  const response = await fetch(url, { headers: { accept: "text/html" } });
+// With `part`, the server sends only the content of the page.
+async function load(url, part) {
+  const response = await fetch(url, { headers: { accept: "text/html", ...(part && { "x-part": "1" }) } });
   const type = response.headers.get("content-type") ?? "";
   if (!type.startsWith("text/html")) throw new Error("no page");
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -41,16 +42,25 @@ async function refresh(again = false) {
   if (leaving) return;
   const turn = ++latest;
   try {
-    const { response, page } = await load(location.href);
+    const { response, page } = await load(location.href, true);
     if (turn !== latest) return;
     const main = $("main[data-live]", page);
     if (!response.ok || response.redirected || !main) return location.reload();
     $("main").dataset.seen = main.dataset.seen;
+    countFailures(main.dataset.failures);
     for (const region of $$("main [data-region]")) replace(region, $(`[data-region="${region.dataset.region}"]`, page));
     if (again) follow();
   } catch {
     if (turn === latest) setTimeout(() => refresh(again), 2000);
   }
+}
+
+function countFailures(count) {
+  const shown = $(".nav-count");
+  if (!shown) return;
+  shown.textContent = count;
+  shown.setAttribute("aria-label", `${count} in the last day`);
+  shown.hidden = count === "0";
 }
 
 function replace(old, fresh) {
@@ -66,6 +76,7 @@ function replace(old, fresh) {
   }
   old.replaceChildren(...fresh.childNodes);
   $$(".choose", old).forEach((box) => { box.checked = chosen.includes(box.value); });
+  countChosen();
   if (focused) $$("a", old).find((link) => link.getAttribute("href") === focused)?.focus();
   if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
   if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row, .mail-row"))) missed(rows);
@@ -110,8 +121,9 @@ function announce(text) {
   $(".announce").textContent = text;
 }
 
-// Navigation without flicker.
-async function visit(url, push = true) {
+// Navigation without flicker. The place in the list is kept in the history, and found again with Back.
+async function visit(url, push = true, top = 0) {
+  if (push) history.replaceState({ top: $("main")?.scrollTop ?? 0 }, "");
   const turn = ++latest;
   leaving = true;
   // Loading a large message takes time.
@@ -130,10 +142,13 @@ async function visit(url, push = true) {
     document.title = page.title;
     if (push) history.pushState(null, "", response.url);
     if (freshList) freshList.scrollTop = scrolled;
+    $("main").scrollTop = top;
+    fit();
     follow();
     showTab();
     showNotify();
     hideUndo();
+    countChosen();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
   } catch (error) {
     if (turn !== latest) return;
@@ -147,6 +162,18 @@ async function visit(url, push = true) {
     if (busy && turn === latest) busy.hidden = true;
   }
 }
+
+// A width that does not fit is scaled down.
+function fit() {
+  const [sheet, frame] = [$(".sheet"), $(".mail")];
+  if (!frame) return;
+  frame.style.zoom = 1;
+  const style = getComputedStyle(sheet);
+  const room = sheet.clientWidth - Number.parseFloat(style.paddingLeft) - Number.parseFloat(style.paddingRight);
+  frame.style.zoom = Math.min(1, room / frame.offsetWidth);
+}
+
+addEventListener("resize", fit);
 
 // A deletion can be undone for ten seconds.
 function hideUndo() {
@@ -186,7 +213,7 @@ document.addEventListener("click", (event) => {
     visit(link.href);
   }
 });
-addEventListener("popstate", () => visit(location.href, false));
+addEventListener("popstate", ({ state }) => visit(location.href, false, state?.top));
 // A browser has few connections to one server, so a hidden page polls instead of keeping one open.
 let looking;
 document.addEventListener("visibilitychange", () => {
@@ -194,6 +221,33 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) looking = setInterval(() => $("main[data-live]") && refresh(), 10000);
   else attend();
   follow();
+});
+
+// Selecting inboxes: all of the page, a range with Shift, and how many are selected.
+let lastChosen;
+
+function countChosen() {
+  const boxes = $$("input.choose[name]");
+  const chosen = boxes.filter((box) => box.checked).length;
+  const all = $("[data-choose-all]");
+  if (!all) return;
+  all.checked = chosen > 0 && chosen === boxes.length;
+  all.indeterminate = chosen > 0 && chosen < boxes.length;
+  $(".chosen-count").textContent = chosen ? `${chosen} selected` : "";
+  $(".chosen .button").disabled = !chosen;
+}
+
+document.addEventListener("click", (event) => {
+  const box = event.target.closest("input.choose");
+  if (!box) return;
+  const boxes = $$("input.choose[name]");
+  if (box.matches("[data-choose-all]")) boxes.forEach((one) => { one.checked = box.checked; });
+  else if (event.shiftKey && lastChosen) {
+    const [from, to] = [boxes.indexOf(lastChosen), boxes.indexOf(box)].sort((one, other) => one - other);
+    if (from >= 0) boxes.slice(from, to + 1).forEach((one) => { one.checked = box.checked; });
+  }
+  lastChosen = box;
+  countChosen();
 });
 
 // Search while typing.
@@ -264,7 +318,7 @@ async function findIn(palette) {
   const turn = ++finding;
   const url = new URL($("[data-find]").href);
   url.searchParams.set("q", $("input", palette).value);
-  const { page } = await load(url);
+  const { page } = await load(url, true);
   if (turn !== finding) return;
   $(".palette-results", palette).replaceChildren(...($('[data-region="found"]', page)?.childNodes ?? []));
 }
@@ -346,6 +400,8 @@ setInterval(() => {
 }, 5000);
 
 showTab();
+fit();
 follow();
 showNotify();
 hideUndo();
+countChosen();

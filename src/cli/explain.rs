@@ -6,7 +6,7 @@ use std::fmt;
 use clap::Args;
 use restante_api::{Arrived, Explanation, MissedBy, Refused};
 
-use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags};
+use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
 use super::output::{self, printable_line};
 use crate::config::boolean;
@@ -31,19 +31,9 @@ pub(super) struct ExplainFlags {
 /// [`CliError`] if a request fails.
 pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
-    let explanation = client.explain(&id(&client, &flags.inbox)?, &flags.filter)?;
+    let explanation = client.explain(&flags.inbox, &flags.filter)?;
     let readable = Readable { explanation: &explanation, flag_of_has: "--has" };
     Ok(if flags.json { output::json(&explanation) } else { output::line(&readable.to_string()) }?)
-}
-
-/// The id of the inbox. One that has ended is not found by its address, but can still be explained: on the mail domain,
-/// its id is the local part.
-fn id(client: &ApiClient, inbox: &str) -> Result<String, ClientError> {
-    let Some((local_part, _)) = inbox.rsplit_once('@') else { return Ok(inbox.to_owned()) };
-    match client.inbox(inbox) {
-        Err(ClientError::NoInbox { .. }) => Ok(local_part.to_owned()),
-        found => found.map(|found| found.id),
-    }
 }
 
 /// An explanation as text.

@@ -150,6 +150,7 @@ impl Server {
             self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,
             send_apis: settings.listeners.send_apis,
+            mailpit_api: settings.listeners.mailpit_api,
             smtp_auth: settings.listeners.smtp_auth,
             data_dir: settings.data.data_dir.clone(),
             trusted_proxies: settings.trusted_proxies.clone(),

@@ -109,8 +109,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
 
 /// Creates the inbox with an address that has not been used yet. One that has ended is an error: its mail is gone.
 fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> {
-    let id = address.split_once('@').map_or(address.as_str(), |(id, _)| id);
-    if client.explain(id, &FilterFlags::default()).is_ok_and(|explanation| explanation.ended.is_some()) {
+    if client.explain(&address, &FilterFlags::default()).is_ok_and(|explanation| explanation.ended.is_some()) {
         return Err(ClientError::NoInbox { name: address });
     }
     match client.inbox_at(&address) {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::SettingsError;
 use super::values::{HostAndPort, boolean, host_and_port, on_or_off};
 
 /// The addresses on which the service listens, and what it offers there.
@@ -52,12 +53,41 @@ pub struct Listeners {
         value_parser = on_or_off()
     )]
     pub send_apis: bool,
+    /// Who can use the API of Mailpit, under `/mailpit`
+    #[arg(long, env = "RESTANTE_MAILPIT_API", value_name = "WHO", default_value = "key")]
+    pub mailpit_api: MailpitApi,
+}
+
+impl Listeners {
+    /// Checks what settings require of each other.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if other hosts could read mail without a key.
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        if self.mailpit_api == MailpitApi::Open && !self.http_listen.ip().is_loopback() {
+            let problem = format!("`open` needs no key, and other hosts can reach {}", self.http_listen);
+            return Err(SettingsError::new("--mailpit-api", problem, "Use `key`, or let HTTP listen on 127.0.0.1"));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Listeners {
     fn default() -> Self {
         super::defaults()
     }
+}
+
+/// Who can use the API of Mailpit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum MailpitApi {
+    /// clients with an API key, as the password of HTTP Basic
+    #[default]
+    Key,
+    /// every client on this machine, without a key: it reads the default project
+    Open,
+    /// nobody
+    Off,
 }
 
 /// Which credentials SMTP accepts.

@@ -145,6 +145,16 @@ fn an_error_names_its_flag() {
 }
 
 #[test]
+fn mailpits_api_is_open_only_on_loopback() {
+    assert!(
+        resolve_line("--mailpit-api open").is_ok() && resolve_line("--mailpit-api open --http-listen [::1]:1").is_ok()
+    );
+    let refused = resolve_line("--mailpit-api open --http-listen 0.0.0.0:8025").unwrap_err();
+    assert!(refused.starts_with("--mailpit-api: `open` needs no key"), "{refused}");
+    assert!(resolve_line("--mailpit-api key --http-listen 0.0.0.0:8025").is_ok());
+}
+
+#[test]
 fn a_refused_secret_is_not_repeated() {
     for line in ["--api-key rst_live_tooshort", "--admin-token tooshort", "--relay smtp://user:tooshort@"] {
         let error = resolve_line(line).unwrap_err();

@@ -4,11 +4,10 @@ use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use uuid::Uuid;
-
-use crate::config::{HostAndPort, Limits, SmtpAuth};
+use crate::config::{HostAndPort, Limits, MailpitApi, SmtpAuth};
 use crate::service::Service;
 
 /// The state that the handlers share.
@@ -36,6 +35,8 @@ pub struct App {
     pub mcp: bool,
     /// Whether the APIs for sending are served.
     pub send_apis: bool,
+    /// Who can use the API of Mailpit.
+    pub mailpit_api: MailpitApi,
     /// Which credentials SMTP accepts, and so do the APIs for sending.
     pub smtp_auth: SmtpAuth,
     /// The directory of the data, whose disk must have room for a message.
@@ -60,7 +61,7 @@ impl App {
     }
 
     /// The page that explains why a wait timed out.
-    pub(super) fn failure_url(&self, id: Uuid) -> String {
+    pub(super) fn failure_url(&self, id: impl Display) -> String {
         format!("{}/failures/{id}", self.base_url)
     }
 

@@ -2,7 +2,8 @@
 //!
 //! The HTML is never trusted. The policy of the response forbids everything except inline styles and embedded images;
 //! images of the message are embedded in place of their `cid:` references. `restante_mail::display` removes elements
-//! that make a browser open a connection before the policy blocks the request.
+//! that make a browser open a connection before the policy blocks the request. A link can only open a page of the
+//! dashboard in a new tab, which shows where the link leads; without scripts, only a click opens it.
 
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
@@ -12,10 +13,13 @@ use super::app::App;
 use super::error::Error;
 use crate::service::Caller;
 
-const POLICY: &str = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
+const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; \
      base-uri 'none'; frame-ancestors 'self'";
+/// The start of the policy, without and with links that open a new tab.
+const SANDBOX: &str = "sandbox; ";
+const SANDBOX_WITH_LINKS: &str = "sandbox allow-popups allow-popups-to-escape-sandbox; ";
 /// The same, but images of other hosts are loaded, because the reader has requested that.
-const POLICY_WITH_IMAGES: &str = "sandbox; default-src 'none'; img-src data: http: https:; \
+const POLICY_WITH_IMAGES: &str = "default-src 'none'; img-src data: http: https:; \
      style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
 /// Features of a browser that even a frame without scripts might request.
 const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
@@ -39,21 +43,25 @@ impl Images {
 }
 
 /// The message as a page: the start of its HTML, or of its text if it has none. `download` is the relative URL of the
-/// whole message.
+/// whole message, and `links` the start of the URL that its links open.
 pub(super) async fn page(
     app: &App,
     caller: &Caller,
     id: &str,
     images: Images,
-    download: &'static str,
+    download: impl Into<String>,
+    links: Option<String>,
 ) -> Result<Response, Error> {
     let (message, room) = app.service.whole_message(caller, id).await?;
-    let making = room.run(move || view::page(&message.raw, download));
+    let sandbox = if links.is_some() { SANDBOX_WITH_LINKS } else { SANDBOX };
+    let policy = format!("{sandbox}{}", images.policy());
+    let download = download.into();
+    let making = room.run(move || view::page(&message.raw, &download, links.as_deref()));
     let (html, mut room) = making.await.map_err(Error::internal)?;
     room.shrink(html.len());
     let headers = [
         (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY.as_str(), images.policy()),
+        (CONTENT_SECURITY_POLICY.as_str(), policy.as_str()),
         (REFERRER_POLICY.as_str(), "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS.as_str(), "nosniff"),
         ("x-dns-prefetch-control", "off"),

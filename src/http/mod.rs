@@ -8,6 +8,7 @@ mod app;
 mod auth;
 mod body;
 mod client;
+mod compression;
 pub mod dashboard;
 mod deadline;
 mod describe;
@@ -17,6 +18,7 @@ mod frame;
 mod guide;
 mod host;
 mod label;
+mod mailpit;
 mod mcp;
 pub mod metrics;
 mod openapi;
@@ -46,7 +48,8 @@ pub fn router(app: App) -> Router {
         .nest("/api/v1", api::router().into())
         .merge(mcp)
         .merge(send::router(&app))
-        .merge(dashboard::router(&app))
+        .merge(mailpit::router(&app))
+        .merge(compression::compressed(dashboard::router(&app)))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
         .layer(middleware::from_fn(request_id::stamp))

@@ -11,6 +11,8 @@ pub enum Watched {
     Mail(ProjectId),
     /// One inbox of a project.
     Inbox(ProjectId, InboxId),
+    /// What failed in a project: its refusals, and its waits that timed out and that are open.
+    Failures(ProjectId),
     /// The outgoing items of a project.
     Outgoing(ProjectId),
     /// The refusals of a project, or of all projects.

@@ -84,12 +84,25 @@ impl Service {
     /// [`ServiceError::InboxNotFound`], even for an invalid address or another domain.
     pub async fn inbox_by_address(&self, caller: &Caller, address: &str) -> Result<Inbox, ServiceError> {
         let inbox = self.own_inbox(caller, &self.id_of_address(caller, address).await?).await?;
-        let is_found = match EmailAddress::parse(address.trim()) {
-            Ok(address) => (address.domain() == self.mail_domain()) == inbox.shared.is_none(),
-            Err(_) => false,
-        };
-        // The id of an inbox with a shared address is no address on the mail domain.
-        if is_found { Ok(inbox) } else { Err(ServiceError::InboxNotFound) }
+        if self.is_at(&inbox, address) { Ok(inbox) } else { Err(ServiceError::InboxNotFound) }
+    }
+
+    /// Whether the inbox whose id was found for an address has it. The id of an inbox with a shared address is no
+    /// address on the mail domain.
+    pub(super) fn is_at(&self, inbox: &Inbox, address: &str) -> bool {
+        EmailAddress::parse(address.trim())
+            .is_ok_and(|address| (address.domain() == self.mail_domain()) == inbox.shared.is_none())
+    }
+
+    /// The id in the id or the address of an inbox, as [`Self::id_of_address`] for an address.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`].
+    pub async fn id_of_name(&self, caller: &Caller, name: &str) -> Result<InboxId, ServiceError> {
+        if name.contains('@') {
+            return self.id_of_address(caller, name).await;
+        }
+        InboxId::parse(name).map_err(|_| ServiceError::InboxNotFound)
     }
 
     /// The id of the caller's inbox with this address (case-insensitive), which may have ended. On the mail domain, it
@@ -97,7 +110,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`], even for an invalid address or another domain.
-    pub async fn id_of_address(&self, caller: &Caller, address: &str) -> Result<InboxId, ServiceError> {
+    async fn id_of_address(&self, caller: &Caller, address: &str) -> Result<InboxId, ServiceError> {
         let address = EmailAddress::parse(address.trim()).map_err(|_| ServiceError::InboxNotFound)?;
         let found = match Recipient::of(&address, self.mail_domain()) {
             Recipient::Inbox(id) => Some(id),

@@ -43,8 +43,9 @@ pub(super) struct Question<'a> {
 }
 
 impl Service {
-    /// Explains why no message that matches `filter` has arrived. If the latest wait on the inbox that timed out had
-    /// this filter, the cause is that of its story. `smtp_address` is the SMTP server as callers know it.
+    /// Explains why no message that matches `filter` has arrived at the inbox with the id or address `name`. If the
+    /// latest wait on the inbox that timed out had this filter, the cause is that of its story. `smtp_address` is the
+    /// SMTP server as callers know it.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago;
@@ -52,12 +53,13 @@ impl Service {
     pub async fn explain(
         &self,
         caller: &Caller,
-        id: &str,
+        name: &str,
         filter: &MessageFilter,
         smtp_address: &str,
     ) -> Result<Explanation, ServiceError> {
-        let (id, now) = (InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?, self.0.clock.now());
+        let (id, now) = (self.id_of_name(caller, name).await?, self.0.clock.now());
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
+        let found = found.filter(|(inbox, _)| !name.contains('@') || self.is_at(inbox, name));
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         let (finding, evidence, ended_at) = match self.kept_story(&inbox, filter).await? {
             Some(story) => {

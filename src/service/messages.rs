@@ -64,6 +64,16 @@ impl Service {
         Ok(StoredMessage { parts: message.parts.with_room(room), ..message })
     }
 
+    /// Opens a message again that was read before, with the reservation that it has.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`] if it was removed in the meantime.
+    pub async fn reopen_message(&self, caller: &Caller, id: &str, room: Room) -> Result<StoredMessage, ServiceError> {
+        let found = self.0.store.message(caller.project, parse(id)?, self.0.clock.now()).await?;
+        let message = found.ok_or(ServiceError::MessageNotFound)?;
+        Ok(StoredMessage { parts: message.parts.with_room(room), ..message })
+    }
+
     /// Opens the bytes of the message as received, which are read in pieces.
     ///
     /// # Errors

@@ -13,6 +13,8 @@ mod contents;
 mod deletions;
 mod deliver;
 mod error;
+mod event_log;
+mod event_memory;
 mod expire;
 mod explain;
 mod faults;
@@ -25,8 +27,8 @@ mod lockout;
 mod messages;
 mod outgoing;
 mod progress;
+mod project_mail;
 mod projects;
-mod pulse;
 mod queue;
 mod recipients;
 mod refusals;
@@ -40,10 +42,9 @@ mod sessions;
 mod slots;
 mod stories;
 mod summary;
+mod timeline;
 mod trash;
 mod wait;
-mod wait_log;
-mod wait_memory;
 
 use std::sync::Arc;
 
@@ -67,13 +68,13 @@ pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
 pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use error::{DeliverError, ProjectError, ServiceError};
+pub use event_log::Waits;
 pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use health::Unhealthy;
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
-pub use pulse::{MINUTES, Pulse};
 pub use refusals::REFUSALS_OF_INBOX;
 pub use remedy::remedy;
 pub use retention::RetentionError;
@@ -82,7 +83,6 @@ pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
-pub use wait_log::Waits;
 
 /// The settings of the service.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ struct Inner {
     fault_news: Arc<faults::FaultNews>,
     refusals: refusals::Recorder,
     activity: activity::Activity,
-    wait_log: wait_log::WaitLog,
+    event_log: event_log::EventLog,
     stories: stories::Recorder,
     refused_waits: refused_waits::RefusedWaits,
     lockout: lockout::Lockout,
@@ -168,10 +168,10 @@ impl Service {
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
-        let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
+        let event_log = event_log::EventLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
             let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
-            share(&store, &clock, &activity, &wait_log, received, background);
+            share(&store, &clock, &activity, &event_log, received, background);
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -192,7 +192,7 @@ impl Service {
             fault_news,
             refusals,
             activity,
-            wait_log,
+            event_log,
             stories,
             refused_waits: refused_waits::RefusedWaits::default(),
             lockout,
@@ -303,7 +303,7 @@ fn share(
     store: &Store,
     clock: &Clock,
     activity: &activity::Activity,
-    wait_log: &wait_log::WaitLog,
+    event_log: &event_log::EventLog,
     faults: mpsc::Receiver<InboxId>,
     background: impl Fn(BoxFuture<'static, ()>),
 ) {
@@ -311,5 +311,5 @@ fn share(
     background(Box::pin(faults::announce(store.clone(), activity.node(), faults)));
     background(Box::pin(expire::remove_orphans(store.clone(), clock.clone())));
     background(Box::pin(health::watch_clock(store.clone(), clock.clone())));
-    background(Box::pin(wait_log.clone().write(store.clone())));
+    background(Box::pin(event_log.clone().write(store.clone())));
 }

@@ -45,10 +45,10 @@ struct Candidate {
     data: Option<Bytes>,
 }
 
-/// A SELECT of the columns of a [`Candidate`] from the next messages of a project or of an inbox; `$1` is the current
-/// time.
+/// A SELECT of a position, of `$data`, of the columns of a [`Head`], and of whether the message is live, from the next
+/// messages of a project or of an inbox; `$1` is the current time.
 macro_rules! candidates {
-    (project, $data:literal, $join:literal) => {
+    (project, $data:expr, $join:literal) => {
         candidates!(
             "m.number",
             "SELECT * FROM messages WHERE project_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4",
@@ -56,7 +56,7 @@ macro_rules! candidates {
             $join
         )
     };
-    (inbox, $data:literal, $join:literal) => {
+    (inbox, $data:expr, $join:literal) => {
         candidates!(
             "m.sequence",
             "SELECT * FROM messages WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $5 AND created_at = $6)
@@ -66,7 +66,7 @@ macro_rules! candidates {
             $join
         )
     };
-    ($position:literal, $source:literal, $data:literal, $join:literal) => {
+    ($position:literal, $source:literal, $data:expr, $join:literal) => {
         concat!(
             "SELECT ",
             $position,
@@ -90,6 +90,7 @@ macro_rules! candidates {
         )
     };
 }
+pub(super) use candidates;
 
 impl MailFilter {
     /// The memory for comparing the texts of one batch; 0 if no texts are compared.

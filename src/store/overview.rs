@@ -69,6 +69,7 @@ impl Store {
             Watched::Inboxes(project) | Watched::Mail(project) => (INBOXES, 4, vec![(*project).into(), now.into()]),
             Watched::Inbox(project, id) => (INBOX, 4, vec![(*project).into(), now.into(), id.as_str().into()]),
             Watched::Outgoing(project) => (OUTGOING, 6, vec![(*project).into()]),
+            Watched::Failures(project) => (REFUSED, 2, vec![true.into(), (*project).into()]),
             Watched::Refused(project) => {
                 let id = project.unwrap_or(ProjectId(Uuid::nil())).into();
                 (REFUSED, 2, vec![project.is_some().into(), id])

@@ -66,6 +66,13 @@ pub(super) fn text(mut stored: &[u8]) -> Result<&str, StoreError> {
     str::from_utf8(text).map_err(|_| NOT_TEXT)
 }
 
+/// The start of the text, at most `most` bytes, of the beginning of stored parts.
+pub(super) fn beginning_of_text(mut stored: &[u8], most: usize) -> Result<&str, StoreError> {
+    let header = Header::read(&mut stored)?;
+    let text = &stored[..header.text.min(most).min(stored.len())];
+    Ok(text.utf8_chunks().next().map_or("", |chunk| chunk.valid()))
+}
+
 impl Header {
     fn read(stored: &mut impl Buf) -> Result<Self, StoreError> {
         const SHORT: StoreError = StoreError::Damaged(CUT_OFF);

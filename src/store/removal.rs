@@ -1,4 +1,4 @@
-//! Deletes a single message. Its row remains as a cursor until its inbox is swept; its content is deleted immediately.
+//! Deletes messages. Their rows remain as cursors until their inbox is swept; their contents are deleted immediately.
 
 use super::sweep::remove_contents;
 use super::{Change, Store, StoreError, live, until_undisturbed};
@@ -11,48 +11,61 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn delete_message(&self, project: ProjectId, id: MessageId, now: Timestamp) -> Result<bool, StoreError> {
-        until_undisturbed(|| {
-            self.database.transact(async move |transaction| delete(transaction, project, id, now).await)
-        })
-        .await
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(false) };
+        let deleted = until_undisturbed(|| {
+            let inbox = head.inbox_id.clone();
+            self.database.transact(async move |mut transaction: Transaction| {
+                let deleted = delete_in(&mut transaction, project, &inbox, vec![id], now).await?;
+                transaction.commit().await?;
+                Ok::<_, StoreError>(deleted)
+            })
+        });
+        Ok(deleted.await? > 0)
     }
 }
 
-async fn delete(
-    mut transaction: Transaction,
+/// Deletes those of the messages that are in this live inbox of `project`. Returns how many there were.
+pub(super) async fn delete_in(
+    transaction: &mut Transaction,
     project: ProjectId,
-    id: MessageId,
+    inbox: &InboxId,
+    ids: Vec<MessageId>,
     now: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<u64, StoreError> {
     // The inbox is locked first, as in a delivery, so that the two cannot deadlock.
     const INBOX: &str = concat!(
         "
-        SELECT number, id FROM inboxes WHERE number = (SELECT inbox_number FROM messages WHERE id = $1)
-            AND project_id = $2 AND ",
+        SELECT number FROM inboxes WHERE id = $1 AND project_id = $2 AND ",
         live!("$3"),
         " {for_update}"
     );
     const CONTENT: &str = "
-        SELECT content_number FROM messages WHERE id = $1 AND content_number IS NOT NULL
+        SELECT content_number FROM messages WHERE id = $1 AND inbox_number = $2 AND content_number IS NOT NULL
             AND sequence > (SELECT emptied_sequence FROM inboxes WHERE number = $2)";
     const EMPTY: &str = "
         UPDATE messages SET content_number = NULL, is_shared = 0, parsed_size = 0, raw_size = 0, sender = '',
             subject = '', subject_folded = ''
         WHERE id = $1";
     const COUNT: &str = "
-        UPDATE inboxes SET message_count = message_count - 1, changes = changes + 1 WHERE number = $1";
-    let Some(mut row) = transaction.query(INBOX, values![id, project, now]).await?.into_iter().next() else {
-        return Ok(false);
+        UPDATE inboxes SET message_count = message_count - $2, changes = changes + 1 WHERE number = $1";
+    let Some(mut row) = transaction.query(INBOX, values![inbox, project, now]).await?.into_iter().next() else {
+        return Ok(0);
     };
-    let (number, inbox) = (row.integer()?, InboxId::from_stored(row.text()?));
-    let content = transaction.query(CONTENT, values![id, number]).await?;
-    if content.is_empty() {
-        return Ok(false);
+    let (number, mut contents, mut emptied) = (row.integer()?, Vec::new(), Vec::new());
+    for id in ids {
+        let content = transaction.query(CONTENT, values![id, number]).await?;
+        if !content.is_empty() {
+            transaction.execute(EMPTY, values![id]).await?;
+            emptied.push(id);
+        }
+        contents.extend(content);
     }
-    transaction.execute(EMPTY, values![id]).await?;
-    transaction.execute(COUNT, values![number]).await?;
-    remove_contents(&mut transaction, content).await?;
-    transaction.notify(Change::Inbox(inbox));
-    transaction.commit().await?;
-    Ok(true)
+    if emptied.is_empty() {
+        return Ok(0);
+    }
+    let count = emptied.len() as u64;
+    transaction.execute(COUNT, values![number, emptied.len()]).await?;
+    remove_contents(transaction, contents).await?;
+    transaction.notify(Change::Inbox(inbox.clone()));
+    Ok(count)
 }

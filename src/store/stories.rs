@@ -189,6 +189,16 @@ impl Store {
         Ok(())
     }
 
+    /// The number of failures of a project since `since`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn count_failures(&self, project: ProjectId, since: Timestamp) -> Result<i64, StoreError> {
+        const COUNT: &str = "SELECT COUNT(*) FROM stories WHERE project_id = $1 AND ended_at >= $2";
+        let rows = self.database.query(COUNT, values![project, since]).await?;
+        Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
+    }
+
     /// The mark of the failures of a project: a version that is different after they have changed.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use restante::model::ApiKey;
 use serde_json::{Value, json};
 
 use super::smtp::Smtp;
-use testkit::{Engine, Harness};
+use testkit::{Engine, Harness, MAIL_DOMAIN};
 
 const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
 const HOUR: Duration = Duration::from_secs(3600);
@@ -326,6 +326,36 @@ async fn with_every_domain_accepted_each_kind_of_address_has_its_answer(engine: 
     ] {
         let reply = send(&smtp, recipient).await;
         assert!(reply.starts_with(code), "{recipient}: {reply}");
+    }
+}
+
+/// The status of the explanation for an inbox with this name, and its inbox or how it ended.
+async fn explained(api: &Harness, key: &ApiKey, name: &str) -> (u16, Value) {
+    let answer = api.call_with(key, "GET", &format!("/v1/inboxes/{name}/explain"), "").await;
+    let body = answer.json();
+    let found = if body["inbox"].is_null() { &body["ended"]["reason"] } else { &body["inbox"]["id"] };
+    (answer.status, found.clone())
+}
+
+#[testkit::each_engine]
+async fn an_inbox_is_explained_by_its_address_even_after_its_end(engine: Engine) {
+    let api = Harness::accepting(engine, "example.com").await;
+    let (ada, own) = (created(&api, &api.key, ADA).await, api.create_inbox().await);
+    let on_mail_domain = format!("{own}@{}", MAIL_DOMAIN);
+    for (name, id) in [("Ada@Example.com", &ada), ("ada%40example.com", &ada), (&on_mail_domain, &own), (&own, &own)] {
+        assert_eq!(explained(&api, &api.key, name).await, (200, json!(id)), "{name}");
+        assert_eq!(explained(&api, &api.other_key, name).await.0, 404, "{name}");
+    }
+    // The id of an inbox with another address is no address on the mail domain.
+    for name in [format!("{ada}@{}", MAIL_DOMAIN), "bob@example.com".to_owned(), "@".to_owned()] {
+        assert_eq!(explained(&api, &api.key, &name).await.0, 404, "{name}");
+    }
+    for id in [&ada, &own] {
+        assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{id}"), "").await.status, 204);
+    }
+    for name in [ADA, &on_mail_domain] {
+        assert_eq!(explained(&api, &api.key, name).await, (200, json!("deleted")), "{name}");
+        assert_eq!(explained(&api, &api.other_key, name).await.0, 404, "{name}");
     }
 }
 

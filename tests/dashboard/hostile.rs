@@ -115,12 +115,13 @@ fn inspect(browser: &Browser, payload: &str) {
 /// Whether the frame, if there is one, has another origin; whether something ran; the scripts; elements of the mail.
 const STATE: &str = "
     const frame = document.querySelector('.sheet iframe');
-    const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, iframe:not([sandbox=\"\"]))';
+    const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, \
+        iframe:not([sandbox^=\"allow-popups\"]))';
     return [!frame || frame.contentDocument === null, 'pwned' in document.documentElement.dataset,
             document.scripts.length, document.querySelectorAll(strangers).length]";
 
 fn inboxes(browser: &Browser) -> String {
-    let path = browser.run("return document.querySelector('.side li a').getAttribute('href')");
+    let path = browser.run("return document.querySelector('.side [data-icon=inbox]').getAttribute('href')");
     path.as_str().unwrap().to_owned()
 }
 

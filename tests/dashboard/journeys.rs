@@ -52,7 +52,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     browser.click(".compose .primary");
     browser.sees("h1", "Outgoing");
     browser.sees(".sent", "sent");
-    browser.click(".side li:first-child a");
+    browser.click(".side [data-icon=inbox]");
     browser.sees(".inbox-row", "Re: Confirm your address");
 
     assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
@@ -60,7 +60,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     browser.sees(".refused-row", "relay not permitted");
     browser.sees(".refused-row", "someone@elsewhere.example");
 
-    browser.click(".side li:first-child a");
+    browser.click(".side [data-icon=inbox]");
     browser.sees(".inbox-row", &address);
     let row = format!(".inbox-row[data-key='{}']", address.split('@').next().unwrap());
     browser.click(&format!("{row} .row-link"));

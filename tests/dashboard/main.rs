@@ -5,6 +5,7 @@
 mod addresses;
 mod barriers;
 mod deletions;
+mod failures;
 mod faults;
 mod hostile;
 mod journeys;

@@ -175,6 +175,14 @@ func (m *Message) Reply(ctx context.Context, reply Reply) (Sent, error) {
 	return send(ctx, m.connection, details.InboxID, outgoing)
 }
 
+// Forward forwards the message as it is to an address, from its inbox: for a look at it in a real mail client. The
+// server must be allowed to send mail.
+func (m *Message) Forward(ctx context.Context, to string) (Sent, error) {
+	body := map[string]string{"to": to}
+	return fetch(ctx, m.connection, request{method: http.MethodPost, path: messagePath(m.ID) + "/forward", body: body},
+		func(sent Sent) bool { return sent.ID != "" })
+}
+
 // header returns the value of a header field, or nothing.
 func (d Details) header(name string) string {
 	for _, header := range d.Headers {

@@ -66,7 +66,7 @@ type Envelope struct {
 	// Whether the client authenticated.
 	Authenticated *bool `json:"authenticated"`
 	// The way by which it arrived; null for a report of this service. One of smtp, api, ses, resend, sendgrid, postmark,
-	// mailgun.
+	// mailgun, mailpit.
 	Via string `json:"via"`
 }
 

@@ -160,9 +160,11 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		"within 0.3 s.",
 		"A message arrived, but it does not match the filters (subject)",
 		"(not: subject)",
+		"What happened during this wait: http://",
 		"mail of ",
 		"code 482913",
 		"link https://app.example/c/1",
+		"=== ATTR  TestSignUp what-happened-during-the-wait http://",
 		"=== ATTR  TestSignUp why-no-mail-came A message arrived, but it does not match the filters (subject)",
 	} {
 		if !strings.Contains(string(output), part) {
@@ -170,7 +172,7 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		}
 	}
 	section, err := os.ReadFile(summary)
-	for _, part := range []string{"### No mail: TestSignUp\n\nA message arrived", "\n````text\nno message with subject"} {
+	for _, part := range []string{"### No mail: TestSignUp\n\nA message arrived", "\n````text\nno message with subject", "[What happened"} {
 		if err != nil || !strings.Contains(string(section), part) {
 			t.Errorf("%q is not in: %v\n%s", part, err, section)
 		}

@@ -1,6 +1,6 @@
 """Plays a scenario of clients/scenarios.json, whose format clients/README.md describes.
 
-It is written once: an async client is called through a portal to an event loop in a thread of its own.
+It is written once: an async client is called through a portal to an event loop in its own thread.
 """
 
 import base64
@@ -27,7 +27,8 @@ from mail import compose, deliver
 
 from restante import AsyncInbox, AsyncMessage, AsyncRestante, Inbox, Restante, RestanteError, Server
 
-FILTERS = {"subject": "subject", "from": "from_", "has": "has", "after": "after", "where": "where"}
+FILTERS = {"from": "from_"}
+"""The filters with another name in Python."""
 Names = MutableMapping[str, Any]
 
 
@@ -232,6 +233,8 @@ def free_port() -> int:
 
 def filters(options: Any) -> dict[str, Any]:
     given = {FILTERS.get(name, name): pattern(value) for name, value in options.items()}
+    if header := given.get("header"):
+        given["header"] = {name: pattern(value) for name, value in header.items()}
     if wanted := given.get("where"):
         given["where"] = lambda message: matches(plain(message), wanted)
     return given

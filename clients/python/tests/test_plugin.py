@@ -1,4 +1,4 @@
-"""The pytest plugin, as a user has it: each test runs a pytest of its own on a project of its own."""
+"""The pytest plugin, as a user has it: each test runs its own pytest on its own project."""
 
 import json
 import os
@@ -32,7 +32,7 @@ Run = Callable[..., pytest.RunResult]
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs pytest on a file in a process of its own."""
+    """Runs pytest on a file in its own process."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(test: str, *options: str, plugins: str = "") -> pytest.RunResult:
@@ -202,7 +202,7 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
             ">   *restante_inbox.wait_for_message(*",
             'E   *WaitTimeoutError: No message with subject "confirm" arrived at *@restante.example.com within 0.2 s.',
             'E   *A message arrived, but it does not match the filters (subject): "Welcome to the shop" from shop@app*',
-            "E   *Dashboard: http://127.0.0.1:*/inboxes/*",
+            "E   *What happened during this wait: http://127.0.0.1:*/failures/*",
             "*- mail of this test -*",
             "*@restante.example.com: 1 message, http://127.0.0.1:*/inboxes/*",
             '  "Welcome to the shop" from shop@app.example at *',

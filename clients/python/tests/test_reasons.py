@@ -64,13 +64,14 @@ def test_a_ci_job_and_junit_have_the_reason(  # type: ignore[no-untyped-def]
     summary = pytester.path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     run(NOTHING, "--junit-xml=junit.xml").assert_outcomes(failed=1)
-    [found] = ElementTree.parse(pytester.path / "junit.xml").iter("property")
-    assert found.get("name") == "why no mail came"
-    assert str(found.get("value")).startswith("Nothing has connected over SMTP")
+    properties = ElementTree.parse(pytester.path / "junit.xml").iter("property")
+    found = {one.get("name"): one.get("value") or "" for one in properties}
+    assert found["why no message arrived"].startswith("Nothing has connected over SMTP")
+    assert "/failures/" in found["what happened during the wait"]
     section = summary.read_text()
     assert "### No mail: test&#95;a&#95;ci&#95;job" in section
     assert "Nothing has connected over SMTP" in section
-    assert "/inboxes/" in section
+    assert f"(<{found['what happened during the wait']}>)" in section
 
 
 def test_without_a_ci_job_nothing_is_written(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
@@ -93,8 +94,9 @@ def test_a_synchronous_wait_in_an_event_loop_warns(client: Restante) -> None:
         inbox.wait_for_message(after=None)
 
 
-def test_an_error_links_to_the_dashboard(client: Restante) -> None:
+def test_an_error_links_to_the_page_about_the_wait(client: Restante) -> None:
     inbox = client.create_inbox(label="a test: äöü with a title")
     with pytest.raises(WaitTimeoutError) as error:
-        inbox.wait_for_message(timeout=0)
-    assert f"Dashboard: {client.url}/inboxes/{inbox.id}" in str(error.value)
+        inbox.wait_for_message(timeout=0.1)
+    assert str(error.value.link).startswith(f"{client.url}/failures/")
+    assert str(error.value).endswith(f"What happened during this wait: {error.value.link}")

@@ -1,4 +1,7 @@
-/** The filters of a wait. The server applies texts and `has`; regular expressions and predicates are applied here. */
+/**
+ * The filters of a wait. The server applies texts, `has` and one header field; regular expressions, predicates and
+ * further header fields are applied here.
+ */
 
 import { matchesText, type TextMatch } from "./match.js";
 import type { Message } from "./message.js";
@@ -10,6 +13,12 @@ export interface Filters {
   subject?: TextMatch;
   /** A text that the sender's address contains (case-insensitive), or a regular expression. */
   from?: TextMatch;
+  /** A text that the fields To and Cc contain (case-insensitive), or a regular expression. */
+  to?: TextMatch;
+  /** A text that the plain text contains (case-insensitive), or a regular expression. */
+  text?: TextMatch;
+  /** Header fields by name: a text that the value contains (case-insensitive), or a regular expression. */
+  header?: Readonly<Record<string, TextMatch>>;
   /** Only messages with a labelled code, a link, an `otp` (it may be a number without a label), or several of these. */
   has?: Content | readonly Content[];
   /** Only messages later than this one. By default, later than the last one that a wait returned; null starts over. */
@@ -29,23 +38,39 @@ export interface WaitOptions extends Filters {
 
 /** The filters that the server applies, as query parameters. */
 export function serverQuery(filters: Filters, after: string | undefined): Record<string, string | undefined> {
+  const text = (filter: TextMatch | undefined) => (typeof filter === "string" ? filter : undefined);
+  const field = serverField(filters);
   return {
-    subject: typeof filters.subject === "string" ? filters.subject : undefined,
-    from: typeof filters.from === "string" ? filters.from : undefined,
+    subject: text(filters.subject),
+    from: text(filters.from),
+    to: text(filters.to),
+    text: text(filters.text),
+    header: field?.join(":"),
     has: typeof filters.has === "string" ? filters.has : filters.has?.join(","),
     after,
   };
 }
 
+/** The header field that the server compares: it takes one, and only a text. */
+function serverField({ header = {} }: Filters): [string, string] | undefined {
+  return Object.entries(header).find((entry): entry is [string, string] => typeof entry[1] === "string");
+}
+
 /** The names of the filters that exclude a message and that the server cannot apply. */
 export function missed(message: Message, filters: Filters): string[] {
-  const texts = missedTexts(message, filters);
-  return texts.length === 0 && filters.where?.(message) === false ? ["where"] : texts;
+  const named = missedTexts(message, filters);
+  const hasField = (name: string, match: TextMatch) =>
+    message.fieldValues(name).some((value) => matchesText(value, match));
+  const { to, header = {} } = filters;
+  const [sent] = serverField(filters) ?? [];
+  if (to instanceof RegExp && !hasField("to", to) && !hasField("cc", to)) named.push("to");
+  if (Object.entries(header).some(([name, match]) => name !== sent && !hasField(name, match))) named.push("header");
+  return named.length === 0 && filters.where?.(message) === false ? ["where"] : named;
 }
 
 /** The regular expressions that exclude a message, for which its details are not needed. */
-export function missedTexts(fields: Pick<MessageFields, "subject" | "from">, filters: Filters): string[] {
-  const named = ["subject", "from"] as const;
+export function missedTexts(fields: Pick<MessageFields, "subject" | "from" | "text">, filters: Filters): string[] {
+  const named = ["subject", "from", "text"] as const;
   return named.filter((name) => !matches(fields[name], filters[name]));
 }
 
@@ -56,13 +81,15 @@ function matches(text: string, filter: TextMatch | undefined): boolean {
 /** All filters except the cursor, as a text. */
 export function describeFilters(filters: Filters): string {
   const contents = typeof filters.has === "string" ? [filters.has] : (filters.has ?? []);
+  const { subject, from, to, text, header = {} } = filters;
+  const texts = Object.entries({ subject, from, to, text }).filter((entry): entry is [string, TextMatch] => !!entry[1]);
   const named = [
-    filters.subject === undefined ? "" : `subject ${quoted(filters.subject)}`,
-    filters.from === undefined ? "" : `from ${quoted(filters.from)}`,
-    contents.length === 0 ? "" : `has ${contents.join(" and ")}`,
-    filters.where ? "where" : "",
+    ...texts.map(([name, filter]) => `${name} ${quoted(filter)}`),
+    ...Object.entries(header).map(([name, filter]) => `header ${name} ${quoted(filter)}`),
+    ...(contents.length === 0 ? [] : [`has ${contents.join(" and ")}`]),
+    ...(filters.where ? ["where"] : []),
   ];
-  return named.filter((name) => name !== "").join(", ");
+  return named.join(", ");
 }
 
 function quoted(filter: TextMatch): string {

@@ -90,11 +90,14 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   }
 }
 
+function httpAddress(options: ServerOptions): string {
+  return options.httpListen ?? variable("RESTANTE_HTTP_LISTEN") ?? ANY_PORT;
+}
+
 function flags(dataDir: string, options: ServerOptions): string[] {
-  const http = options.httpListen ?? variable("RESTANTE_HTTP_LISTEN") ?? ANY_PORT;
   const smtp = options.smtpListen ?? variable("RESTANTE_SMTP_LISTEN") ?? ANY_PORT;
   const fixed = ["--data-dir", dataDir, "--print-json", "--exit-with-stdin"];
-  return ["serve", "--http-listen", http, "--smtp-listen", smtp, ...fixed, ...(options.flags ?? [])];
+  return ["serve", "--http-listen", httpAddress(options), "--smtp-listen", smtp, ...fixed, ...(options.flags ?? [])];
 }
 
 /** The environment, with the defaults for a server of tests. */
@@ -105,6 +108,8 @@ function environment(options: ServerOptions): NodeJS.ProcessEnv {
   // It listens on loopback, and if it never sends, it can accept mail to every address of the application.
   if (environment.RESTANTE_OUTBOUND === "off") environment.RESTANTE_ACCEPT_DOMAINS ??= "*";
   environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
+  // Helpers for Mailpit have no key. Other hosts must not read without one.
+  if (/^(127\.|\[::1\])/.test(httpAddress(options))) environment.RESTANTE_MAILPIT_API ??= "open";
   // Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
   environment.RESTANTE_SMTP_STARTTLS ??= "off";
   environment.RESTANTE_SMTP_PLAINTEXT_AUTH ??= "true";

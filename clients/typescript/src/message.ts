@@ -173,6 +173,15 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     return new Map((this.#details?.links ?? []).map(({ url, text }) => [url, text ?? ""]));
   }
 
+  /**
+   * The values of the header fields with this name.
+   * @internal
+   */
+  fieldValues(name: string): string[] {
+    const named = (this.#details?.headers ?? []).filter((field) => field.name.toLowerCase() === name.toLowerCase());
+    return named.map(({ value }) => value);
+  }
+
   /** All details of the message: envelope, headers, parts, how the code was recognised. */
   details(): Promise<MessageDetails> {
     return this.#http.json({ method: "GET", path: `${this.#path}/details` }, "attachments");

@@ -84,13 +84,13 @@ function completed(explanation: Explanation, { notes: { excluded }, found }: Fai
   });
   const others = latest.filter(({ id }) => !found.includes(id));
   const isExcluded = excluded.size > 0 && others.length > 0 && others.every(({ missedBy }) => missedBy.length > 0);
-  let { summary } = explanation;
+  let { summary, cause } = explanation;
   if (found.length > 0) summary = beside(others, count - found.length);
-  else if (isExcluded) summary = excludedSummary(others);
-  return { ...explanation, summary, messages: { count, latest } };
+  else if (isExcluded) [summary, cause] = [excludedSummary(others), "filter_missed"];
+  return { ...explanation, summary, cause, messages: { count, latest } };
 }
 
-/** What arrived besides the messages that the wait has counted. */
+/** What arrived in addition to the messages that the wait has counted. */
 function beside(others: Arrived[], count: number): string {
   if (count <= 0) return "No other message arrived.";
   const filters = filtersOf(others);

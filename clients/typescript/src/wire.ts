@@ -67,7 +67,7 @@ export interface Envelope {
   /** Whether the client authenticated. */
   authenticated: boolean | null;
   /** The way by which it arrived; null for a report of this service. */
-  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | null;
+  via: "smtp" | "api" | "ses" | "resend" | "sendgrid" | "postmark" | "mailgun" | "mailpit" | null;
 }
 
 /** A header field. */

@@ -73,14 +73,14 @@ async function timedOut(waiting: Promise<unknown>): Promise<WaitTimeoutError> {
   return error as WaitTimeoutError;
 }
 
-test("a time-out has the page about the longest request", async () => {
+test("a timeout has the page about the longest request", async () => {
   const page = (number: number, after: number): Scripted => {
     const headers = { Link: `<http://server/failures/${number}>; rel="help"` };
     return { ...TIMEOUT, headers, after };
   };
   const explained = { status: 200, body: EXPLANATION };
-  const { inbox, queries } = await inboxWith(page(7, 150), page(8, 200), explained);
-  const error = await timedOut(inbox.waitForMessage({ timeout: 300 }));
+  const { inbox, queries } = await inboxWith(page(7, 0), page(8, 2_000), explained);
+  const error = await timedOut(inbox.waitForMessage({ timeout: 2_000 }));
   expect(queries()).toHaveLength(3);
   expect(error.link).toBe("http://server/failures/7");
   expect(error.message).toMatch(/\nWhat happened during this wait: http:\/\/server\/failures\/7$/);
@@ -88,7 +88,7 @@ test("a time-out has the page about the longest request", async () => {
 });
 
 test.for(["<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])(
-  "without a page, a time-out links to the inbox: %s",
+  "without a page, a timeout links to the inbox: %s",
   async (Link) => {
     const { inbox } = await inboxWith({ ...TIMEOUT, headers: { Link }, after: 20 }, { status: 200, body: EXPLANATION });
     const error = await timedOut(inbox.waitForMessage({ timeout: 10 }));

@@ -91,6 +91,8 @@ words! {
         Postmark = "postmark",
         /// The API of Mailgun.
         Mailgun = "mailgun",
+        /// The API of Mailpit.
+        Mailpit = "mailpit",
     }
 }
 
@@ -109,6 +111,7 @@ impl Via {
             Self::Sendgrid => "SendGrid API",
             Self::Postmark => "Postmark API",
             Self::Mailgun => "Mailgun API",
+            Self::Mailpit => "Mailpit API",
         }
     }
 }

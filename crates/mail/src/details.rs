@@ -109,10 +109,10 @@ pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
     let (own_text, page_text) = texts(body);
     Details {
         headers: Vec::new(),
-        from: mailboxes(structure, "from"),
-        to: mailboxes(structure, "to"),
-        cc: mailboxes(structure, "cc"),
-        reply_to: mailboxes(structure, "reply-to"),
+        from: all_mailboxes(&structure.fields, "from"),
+        to: all_mailboxes(&structure.fields, "to"),
+        cc: all_mailboxes(&structure.fields, "cc"),
+        reply_to: all_mailboxes(&structure.fields, "reply-to"),
         message_id: first_id("message-id"),
         in_reply_to: first_id("in-reply-to"),
         date: field("date").and_then(date),
@@ -138,6 +138,30 @@ pub fn attachments(raw: &[u8]) -> Vec<Attachment> {
     all_attachments(&Structure::read(raw))
 }
 
+/// What `read` returns for each attachment: it gets the attachment, its number in the tree of parts (`2`, or `1.3` in a
+/// multipart that is the first part; `0` if it is the whole message), and its decoded content.
+pub fn each_attachment<T>(raw: &[u8], mut read: impl FnMut(Attachment, String, &[u8]) -> T) -> Vec<T> {
+    let structure = Structure::read(raw);
+    let numbers = numbers(&structure);
+    let attached = attached(&structure).map(|(place, part)| {
+        let content = part.encoding.decode(part.body);
+        read(attachment(place, part, content.len()), numbers[place].clone(), &content)
+    });
+    attached.collect()
+}
+
+/// The number of each part in the tree of parts.
+fn numbers(structure: &Structure<'_>) -> Vec<String> {
+    let mut numbers = vec!["0".to_owned(); structure.parts.len()];
+    for (place, part) in structure.parts.iter().enumerate() {
+        let parent = if place == 0 { String::new() } else { format!("{}.", numbers[place]) };
+        for (child, number) in part.children.iter().zip(1..) {
+            numbers[*child] = format!("{parent}{number}");
+        }
+    }
+    numbers
+}
+
 /// The decoded values of the header fields with one of these names, in lower case, each on one line. `raw` is a message
 /// or the start of one.
 pub fn header_values(raw: &[u8], names: &[&str]) -> impl Iterator<Item = String> {
@@ -155,8 +179,9 @@ fn header_line(field: &Field<'_>) -> (String, String) {
     (charset::decode_unlabelled(field.name).into_owned(), header::text(field.bounded_value()))
 }
 
-fn mailboxes(structure: &Structure<'_>, name: &str) -> Vec<Mailbox> {
-    let fields = structure.fields.iter().filter(|field| field.is(name));
+/// The addresses in all fields with this name.
+pub(crate) fn all_mailboxes(fields: &[Field<'_>], name: &str) -> Vec<Mailbox> {
+    let fields = fields.iter().filter(|field| field.is(name));
     fields.flat_map(|field| field_mailboxes(field.bounded_value())).take(ADDRESSES).collect()
 }
 
@@ -312,6 +337,8 @@ mod tests {
         let (pdf, content) = attachment_content(MESSAGE, 2).unwrap();
         assert_eq!((pdf.file_name.as_deref(), content.as_slice()), (Some("invoice.pdf"), &b"%PDF"[..]));
         assert_eq!(attachment_content(MESSAGE, 3), None);
+        let numbered = each_attachment(MESSAGE, |one, number, content| (number, one.size == content.len()));
+        assert_eq!(numbered, [("2".to_owned(), true), ("3".to_owned(), true), ("4".to_owned(), true)]);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! The content security policy of the response makes the frame harmless. But browsers open connections in advance, for
 //! frames, links and hints that the policy then blocks. Such a connection reveals to the sender that the message is
-//! being read. This module therefore removes content that cannot be shown anyway, and replaces links by text with their
-//! target.
+//! being read. This module therefore removes content that cannot be shown anyway, and replaces each link by one to a
+//! page that shows where the link leads.
+
+use std::collections::HashSet;
 
 use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tokenizer};
 
@@ -11,56 +13,111 @@ use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tok
 const LEFT_OUT: [&[u8]; 9] =
     [b"script", b"iframe", b"noembed", b"noframes", b"title", b"portal", b"fencedframe", b"noscript", b"plaintext"];
 /// Elements of which only the tags are removed.
-const TAGS_LEFT_OUT: [&[u8]; 10] =
-    [b"frame", b"frameset", b"object", b"embed", b"applet", b"link", b"base", b"param", b"source", b"track"];
+/// The animations are removed because they could give a link another target.
+const TAGS_LEFT_OUT: [&[u8]; 14] = [
+    b"frame",
+    b"frameset",
+    b"object",
+    b"embed",
+    b"applet",
+    b"link",
+    b"base",
+    b"param",
+    b"source",
+    b"track",
+    b"set",
+    b"animate",
+    b"animatemotion",
+    b"animatetransform",
+];
 /// Names of `meta` elements that control how a page is shown.
 const KEPT_META: [&[u8]; 3] = [b"color-scheme", b"supported-color-schemes", b"viewport"];
 /// Attributes with a URL that a browser might load or open.
 const LEADING: [&[u8]; 6] = [b"href", b"xlink:href", b"ping", b"action", b"formaction", b"target"];
 
-/// Returns `html` without content that a frame without network access cannot show.
+/// Returns `html` without content that a frame without network access cannot show. A link opens `links`, followed by
+/// the encoded target, in a new tab; without `links` it only shows its target.
 #[must_use]
-pub fn displayed(html: &str) -> String {
+pub fn displayed(html: &str, links: Option<&str>) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let mut display = Display { html: String::with_capacity(html.len()), left_out: None, in_style: false };
+    let html_bytes = String::with_capacity(html.len());
+    let mut display = Display { html: html_bytes, links, left_out: None, in_style: false };
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         display.token(&token);
     }
     display.html
 }
 
-/// The images that `html` would load from another host.
+/// The number of different images that `html` would load from other hosts: of elements, and of style sheets.
 #[must_use]
 pub fn remote_images(html: &str) -> usize {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let is_remote = |value: &[u8]| {
-        let value = value.trim_ascii_start().to_ascii_lowercase();
-        [&b"http://"[..], b"https://", b"//"].iter().any(|scheme| value.starts_with(scheme))
-    };
-    let mut count = 0;
+    let (mut found, mut in_style) = (HashSet::new(), false);
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
-        let Token::StartTag(tag) = token else { continue };
-        let is_image = matches!(tag.name.as_slice(), b"img" | b"image" | b"input");
-        let loads = |name: &[u8]| match name {
-            b"src" | b"srcset" | b"xlink:href" => is_image,
-            b"background" => true,
-            _ => false,
-        };
-        count += usize::from(tag.attributes.iter().any(|(name, value)| loads(name) && is_remote(value)));
+        match token {
+            Token::StartTag(tag) => {
+                in_style = tag.name.as_slice() == b"style";
+                for (name, value) in &tag.attributes {
+                    images_of(&tag.name, name, &String::from_utf8_lossy(value), &mut found);
+                }
+            }
+            Token::EndTag(_) => in_style = false,
+            Token::String(text) if in_style => images_of_style(&String::from_utf8_lossy(&text), &mut found),
+            _ => {}
+        }
     }
-    count
+    found.len()
 }
 
-struct Display {
+/// Adds the remote images of an attribute.
+fn images_of(element: &[u8], name: &[u8], value: &str, found: &mut HashSet<String>) {
+    let is_image = matches!(element, b"img" | b"image" | b"input");
+    match name {
+        b"style" => images_of_style(value, found),
+        // A browser loads one of the candidates.
+        b"srcset" if is_image => {
+            found.extend(remote(value.split([',', ' ']).find(|url| !url.is_empty()).unwrap_or("")))
+        }
+        b"src" | b"href" | b"xlink:href" if is_image => found.extend(remote(value)),
+        b"background" => found.extend(remote(value)),
+        b"poster" if element == b"video" => found.extend(remote(value)),
+        _ => {}
+    }
+}
+
+/// Adds the remote images of a style sheet. Fonts and imported style sheets are never loaded.
+fn images_of_style(style: &str, found: &mut HashSet<String>) {
+    let lower = style.to_ascii_lowercase();
+    for (at, start) in lower.match_indices("url(") {
+        let is_font =
+            lower[..at].rfind(['{', '}']).is_some_and(|from| lower[..from].trim_end().ends_with("@font-face"));
+        let is_import = lower[..at].trim_end().ends_with("@import");
+        let value = &style[at + start.len()..];
+        let value = value.split(')').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+        if !is_font && !is_import {
+            found.extend(remote(value));
+        }
+    }
+}
+
+/// The URL, if it leads to another host.
+fn remote(url: &str) -> Option<String> {
+    let url = url.trim();
+    let lower = url.to_ascii_lowercase();
+    ["http://", "https://", "//"].iter().any(|scheme| lower.starts_with(scheme)).then(|| url.to_owned())
+}
+
+struct Display<'l> {
     html: String,
+    links: Option<&'l str>,
     /// The element that is being removed.
     left_out: Option<HtmlString>,
     in_style: bool,
 }
 
-impl Display {
+impl Display<'_> {
     fn token(&mut self, token: &Token) {
         match token {
             Token::EndTag(tag) if self.left_out.as_ref() == Some(&tag.name) => self.left_out = None,
@@ -100,13 +157,27 @@ impl Display {
         let is_link = matches!(element, b"a" | b"area");
         match name {
             b"href" | b"xlink:href" if is_link => {
-                self.write_attribute("href", "#");
-                self.write_attribute("title", value);
+                self.link(value);
             }
+            // Other elements with a link: MathML. A reference within the document and the source of an image stay.
+            b"href" | b"xlink:href" if element != b"image" && !value.starts_with('#') => {}
             _ if LEADING.contains(&name) && (is_link || matches!(element, b"form" | b"button" | b"input")) => {}
             b"title" if is_link => {}
             _ => self.write_attribute(&String::from_utf8_lossy(name), value),
         }
+    }
+
+    fn link(&mut self, target: &str) {
+        match self.links {
+            Some(links) if !target.starts_with('#') => {
+                let url = format!("{links}{}", encoded(target.trim()));
+                self.write_attribute("href", &url);
+                self.write_attribute("target", "_blank");
+                self.write_attribute("rel", "noopener noreferrer");
+            }
+            _ => self.write_attribute("href", "#"),
+        }
+        self.write_attribute("title", target);
     }
 
     fn write_attribute(&mut self, name: &str, value: &str) {
@@ -170,6 +241,19 @@ impl Display {
     }
 }
 
+/// A text as the value of a query's parameter.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
 fn is_tag_left_out(name: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-:".contains(byte);
     TAGS_LEFT_OUT.contains(&name) || !name.iter().all(plain)
@@ -191,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_mail_shows_stays_as_it_is() {
+    fn visible_content_of_a_message_is_unchanged() {
         for html in [
             "<!DOCTYPE html><html><head><style>a > b{color:red}@media (width < 9px){}</style></head>\
              <body>Hi</body></html>",
@@ -200,21 +284,40 @@ mod tests {
             "<meta content=\"light dark\" name=\"color-scheme\">",
             "<svg viewBox=\"0 0 9 9\"/>",
         ] {
-            assert_eq!(displayed(html).to_lowercase(), html.to_lowercase());
+            assert_eq!(displayed(html, None).to_lowercase(), html.to_lowercase());
         }
     }
 
     #[test]
     fn links_say_where_they_lead_and_do_not_lead_there() {
         assert_eq!(
-            displayed("<a href='https://x.example/?a&amp;b' target=_top ping=//y>Go</a>"),
+            displayed("<a href='https://x.example/?a&amp;b' target=_top ping=//y>Go</a>", None),
             "<a href=\"#\" title=\"https://x.example/?a&amp;b\">Go</a>"
         );
-        assert_eq!(displayed("<form action=//x method=post><button formaction=//y>"), "<form method=\"post\"><button>");
+        assert_eq!(
+            displayed("<form action=//x method=post><button formaction=//y>", None),
+            "<form method=\"post\"><button>"
+        );
     }
 
     #[test]
-    fn what_could_only_open_a_connection_is_left_out() {
+    fn a_link_opens_the_page_that_shows_its_target() {
+        let shown = |html| displayed(html, Some("/link?to="));
+        let opens = |url: &str, title: &str| {
+            format!("<a href=\"/link?to={url}\" target=\"_blank\" rel=\"noopener noreferrer\" title=\"{title}\">")
+        };
+        assert_eq!(
+            shown("<a target=_self href='https://x.example/?a=ä'>"),
+            opens("https%3A%2F%2Fx.example%2F%3Fa%3D%C3%A4", "https://x.example/?a=ä")
+        );
+        assert_eq!(shown("<a href=' javascript:x'>"), opens("javascript%3Ax", " javascript:x"));
+        assert_eq!(shown("<a href='#top'>"), "<a href=\"#\" title=\"#top\">");
+        assert_eq!(shown("<svg><a><animate attributeName=href to=//x></a>"), "<svg><a></a>");
+        assert_eq!(shown("<math href=//x><mtext xlink:href=//x>"), "<math><mtext>");
+    }
+
+    #[test]
+    fn elements_that_open_a_connection_are_removed() {
         for html in [
             "<link rel=preconnect href=//x>",
             "<iframe src=//x>text</iframe>",
@@ -227,7 +330,7 @@ mod tests {
             "<!-- <link rel=preconnect href=//x> -->",
             "<plaintext><link rel=preconnect href=//x>",
         ] {
-            assert_eq!(displayed(html), "", "{html}");
+            assert_eq!(displayed(html, None), "", "{html}");
         }
     }
 
@@ -238,6 +341,9 @@ mod tests {
             ("<img src=cid:a><img src='data:image/png,x'><img alt='https://x'>", 0),
             ("<img src='https://a/b.png'><IMG SRC=' HTTP://a'><td background=//a/b>", 3),
             ("<!-- <img src=https://a> --><a href=https://a>x</a>", 0),
+            ("<img src=//a/1><td style=\"background:url('https://a/2')\"><style>p{background:URL(http://a/3)}", 3),
+            ("<img src=https://a/1 srcset='https://a/1 1x, https://a/2 2x'><img src=https://a/1>", 1),
+            ("<style>@import url(https://a/x.css);@font-face{src:url(https://a/f.woff)}</style>url(https://a)", 0),
         ] {
             assert_eq!(remote_images(html), count, "{html}");
         }
@@ -245,10 +351,10 @@ mod tests {
 
     #[test]
     fn nothing_becomes_a_tag_that_was_none() {
-        assert_eq!(displayed("<svg><style><iframe src=//x></style>"), "<svg><style>iframe src=//x></style>");
-        assert_eq!(displayed("<xmp><link></xmp>"), "<pre>&lt;link&gt;</pre>");
-        assert_eq!(displayed("<textarea><link></textarea>"), "<textarea>&lt;link&gt;</textarea>");
-        assert_eq!(displayed("<a\"<iframe src=//x>"), "");
-        assert_eq!(displayed("<p a<iframe=1 onclick=x>"), "<p>");
+        assert_eq!(displayed("<svg><style><iframe src=//x></style>", None), "<svg><style>iframe src=//x></style>");
+        assert_eq!(displayed("<xmp><link></xmp>", None), "<pre>&lt;link&gt;</pre>");
+        assert_eq!(displayed("<textarea><link></textarea>", None), "<textarea>&lt;link&gt;</textarea>");
+        assert_eq!(displayed("<a\"<iframe src=//x>", None), "");
+        assert_eq!(displayed("<p a<iframe=1 onclick=x>", None), "<p>");
     }
 }

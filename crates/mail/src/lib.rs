@@ -18,6 +18,7 @@
 
 mod accepted;
 mod address;
+mod addressing;
 pub mod anatomy;
 mod body;
 mod budget;
@@ -43,6 +44,7 @@ pub mod view;
 
 pub use accepted::{AcceptedDomains, InvalidPattern};
 pub use address::{Domain, EmailAddress, InvalidAddress};
+pub use addressing::{Addressing, addressing, sent_fields};
 pub use budget::{Budget, working_memory};
 pub use details::header_values;
 pub use otp::{Codes, Recognised, Rule};

@@ -63,9 +63,10 @@ pub fn view(raw: &[u8]) -> View {
 }
 
 /// The message as one HTML page for a frame without network access: the start of its HTML with its own images, or of
-/// its text if it has no HTML. A page that is cut off says so, with a link to the whole message at `download`.
+/// its text if it has no HTML. A page that is cut off says so, with a link to the whole message at `download`. Links of
+/// the message open `links` followed by their target, as [`displayed`] describes.
 #[must_use]
-pub fn page(raw: &[u8], download: &str) -> String {
+pub fn page(raw: &[u8], download: &str, links: Option<&str>) -> String {
     let structure = Structure::read(raw);
     let body::Start { html, text, is_cut } = body::start(&structure, SHOWN_BYTES);
     let mut page = String::new();
@@ -82,7 +83,7 @@ pub fn page(raw: &[u8], download: &str) -> String {
         push_escaped(&mut page, &text);
         page.push_str("</pre>");
     } else {
-        anatomy::push_with_images(&mut page, raw, &structure, &displayed(&html));
+        anatomy::push_with_images(&mut page, raw, &structure, &displayed(&html, links));
     }
     page
 }
@@ -108,7 +109,7 @@ mod tests {
     fn a_page_shows_the_first_mebibyte_and_says_so() {
         for head in ["", "Content-Type: text/html\r\n"] {
             let raw = format!("{head}Subject: long\r\n\r\n{}", "&é".repeat(SHOWN_BYTES));
-            let page = page(raw.as_bytes(), "raw");
+            let page = page(raw.as_bytes(), "raw", None);
             assert!(page.contains("<a href=\"raw\">The download</a> is complete."));
             assert!((3 * SHOWN_BYTES / 2..5 * SHOWN_BYTES).contains(&page.len()), "{}", page.len());
             assert!(!page.contains('\u{FFFD}') && page.contains("&amp;é&amp;é"));
@@ -118,10 +119,10 @@ mod tests {
     #[test]
     fn a_short_page_is_whole() {
         assert_eq!(
-            page(b"\r\n1 < 2 & 3", "raw"),
+            page(b"\r\n1 < 2 & 3", "raw", None),
             "<!DOCTYPE html><meta charset=\"utf-8\"><pre style=\"white-space:pre-wrap\">1 &lt; 2 &amp; 3</pre>"
         );
-        assert_eq!(page(b"Content-Type: text/html\r\n\r\n<p onclick=x>Hi", "raw"), "<p>Hi");
+        assert_eq!(page(b"Content-Type: text/html\r\n\r\n<p onclick=x>Hi", "raw", None), "<p>Hi");
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
             let text = "é".repeat(10 * SHOWN_BYTES);
             let body = if encoding == "base64" { "w6k=".repeat(10 * SHOWN_BYTES) } else { text };
             let raw = format!("Content-Transfer-Encoding: {encoding}\r\n\r\n{body}");
-            let page = page(raw.as_bytes(), "raw");
+            let page = page(raw.as_bytes(), "raw", None);
             let shown = page.split_once("pre-wrap\">").unwrap().1;
             assert!(shown.starts_with("éé") && !shown.contains('Ã'), "{encoding}");
         }

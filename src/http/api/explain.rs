@@ -6,7 +6,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use restante_api::{Explanation, InboxPath, MessageQuery};
+use restante_api::{Explanation, InboxNamePath, MessageQuery};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
@@ -20,7 +20,7 @@ pub(super) async fn explain(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     headers: HeaderMap,
-    PathOf(path): PathOf<InboxPath>,
+    PathOf(path): PathOf<InboxNamePath>,
     Parameters(query): Parameters<MessageQuery>,
 ) -> Result<Response, Error> {
     let filter = message_filter(query)?;

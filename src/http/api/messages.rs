@@ -89,7 +89,7 @@ pub(super) async fn page(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    frame::page(&app, &caller, &path.id, frame::Images::Own, "raw").await
+    frame::page(&app, &caller, &path.id, frame::Images::Own, "raw", None).await
 }
 
 pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOperation<'_> {

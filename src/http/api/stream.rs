@@ -10,7 +10,7 @@ use serde::ser::Error as _;
 
 use crate::http::error::Error;
 use crate::http::request_id::RequestId;
-use crate::http::response::JSON;
+use crate::http::response::{JSON, escape};
 use crate::memory::Room;
 use crate::model::{Domain, address_of};
 use crate::service::{MessagePages, PartsReader, ServiceError, StoredMessage};
@@ -143,31 +143,6 @@ impl Json for MessageJson {
 
     fn room(&self) -> Room {
         self.parts.room()
-    }
-}
-
-/// Writes a part of a string as JSON. A character may be split.
-fn escape(text: &[u8], json: &mut Vec<u8>) {
-    let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
-    for run in text.split_inclusive(is_special) {
-        let Some((special, plain)) = run.split_last().filter(|(last, _)| is_special(last)) else {
-            json.extend_from_slice(run);
-            continue;
-        };
-        json.extend_from_slice(plain);
-        let letter = match special {
-            b'"' | b'\\' => *special,
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x08 => b'b',
-            0x0c => b'f',
-            _ => {
-                json.extend_from_slice(format!("\\u{special:04x}").as_bytes());
-                continue;
-            }
-        };
-        json.extend_from_slice(&[b'\\', letter]);
     }
 }
 

@@ -10,6 +10,7 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::messages::{search_progress, snippet};
 use super::page::{NavPlace, Shell, given, html, subject, with_query};
+use super::plain::shown;
 use super::visit::ProjectPage;
 use super::when::When;
 use crate::http::App;
@@ -122,8 +123,8 @@ fn row(message: MessageStart, page: &ProjectPage, mail_domain: &Domain, now: Tim
         url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
         id: message.id.to_string(),
         address: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
-        from: message.from,
-        subject: subject(&message.subject).to_owned(),
+        from: shown(&message.from),
+        subject: subject(&message.subject),
         snippet: snippet(&message.text),
         code: given(message.code),
         attachments: message.attachments,

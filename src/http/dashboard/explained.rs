@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::page::{subject, with_query};
+use super::plain::{Piece, coded, shown};
 use super::visit::InboxPage;
 use super::when::When;
 use crate::config::HostAndPort;
@@ -37,7 +38,7 @@ struct MissedMessage {
 /// A refusal with its remedy.
 pub(super) struct Refusal {
     pub(super) reply: String,
-    pub(super) remedy: String,
+    pub(super) remedy: Vec<Piece>,
     pub(super) sender: String,
     pub(super) recipient: String,
     pub(super) when: When,
@@ -66,9 +67,9 @@ impl Refusal {
     fn new(app: &App, refused: &RefusedMail) -> Self {
         Self {
             reply: refused.reply.clone(),
-            remedy: remedy(refused, app.service.mail_domain()),
-            sender: refused.sender_address().to_owned(),
-            recipient: refused.recipient_address().to_owned(),
+            remedy: coded(&remedy(refused, app.service.mail_domain())),
+            sender: shown(refused.sender_address()),
+            recipient: shown(refused.recipient_address()),
             when: When::new(refused.refused_at, app.service.clock().now()),
         }
     }
@@ -102,13 +103,23 @@ impl ExplanationPanel {
         Self::new(app, base, &failure.wait.inbox, smtp, summary, &story.evidence)
     }
 
+    /// The cause in one sentence.
+    pub(super) fn sentence(&self) -> &str {
+        &self.summary
+    }
+
+    /// The evidence alone.
+    pub(super) fn without_sentence(self) -> Self {
+        Self { summary: String::new(), ..self }
+    }
+
     fn new(app: &App, base: &str, inbox: &InboxId, smtp_address: String, summary: String, evidence: &Evidence) -> Self {
         let (now, domain) = (app.service.clock().now(), app.service.mail_domain());
         let url = |inbox: &InboxId| format!("{base}/inboxes/{}", path_segment(inbox.as_str()));
         let missed = |message: &Latest| MissedMessage {
             url: format!("{}/messages/{}", url(inbox), message.id),
-            subject: subject(&message.subject).to_owned(),
-            from: message.from.clone(),
+            subject: subject(&message.subject),
+            from: shown(&message.from),
             received: When::new(message.received_at, now),
             missed_by: message.missed_by.join(", "),
         };
@@ -119,7 +130,7 @@ impl ExplanationPanel {
             received: When::new(similar.last_received_at, now),
         });
         Self {
-            summary,
+            summary: shown(&summary),
             messages: evidence.latest.iter().map(missed).collect(),
             refused: Refusal::distinct(app, &evidence.refused),
             similar: similar.collect(),

@@ -9,6 +9,7 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, subject};
+use super::plain::shown;
 use super::visit::{ProjectPage, SignedIn};
 use crate::http::App;
 use crate::http::download::path_segment;
@@ -104,8 +105,8 @@ async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Fou
     let found = found.messages.into_iter().map(|message| Found {
         kind: "Message",
         url: page.path(&format!("/inboxes/{}/messages/{}", path_segment(message.inbox_id.as_str()), message.id)),
-        text: subject(&message.subject).to_owned(),
-        detail: message.from,
+        text: subject(&message.subject),
+        detail: shown(&message.from),
     });
     Ok(found.collect())
 }

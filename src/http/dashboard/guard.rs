@@ -26,6 +26,10 @@ use crate::service::Session;
 /// The name of the session's cookie.
 pub(super) const COOKIE_NAME: &str = "restante_session";
 
+/// A request with this header is answered with the content of the page only, without the navigation and an open
+/// message: the script replaces the regions that have changed.
+const PART: &str = "x-part";
+
 /// The largest form of a client that is not signed in.
 const PUBLIC_FORM_BYTES: usize = 16 * 1024;
 /// The largest form of every page but the one that sends a message.
@@ -41,7 +45,7 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut visit = Visit::default();
+    let mut visit = Visit { is_part: request.headers().contains_key(PART), ..Visit::default() };
     let failure = match admit(&app, access, &mut request, &mut visit).await {
         Ok(()) => {
             request.extensions_mut().insert(Arc::new(visit.clone()));

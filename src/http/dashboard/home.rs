@@ -15,12 +15,19 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::service::Viewer;
 
-pub(super) async fn home(Extension(visit): Extension<Arc<Visit>>) -> Response {
-    match visit.session.as_ref().map(|session| session.viewer) {
+pub(super) async fn home(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+) -> Result<Response, PageError> {
+    Ok(match visit.session.as_ref().map(|session| session.viewer) {
         None => see("/sign-in"),
         Some(Viewer::Administrator) => see("/projects"),
-        Some(Viewer::Project(project)) => see(&format!("/projects/{project}/inboxes")),
-    }
+        // A project begins with what failed, if something did.
+        Some(Viewer::Project(project)) => {
+            let failures = app.service.recent_failures(project).await.map_err(Error::from)?;
+            see(&format!("/projects/{project}/{}", if failures > 0 { "failures" } else { "inboxes" }))
+        }
+    })
 }
 
 pub(super) async fn inbox(

@@ -9,6 +9,7 @@ use axum::response::Response;
 use super::deletions::Undo;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, again, html, see, subject, with_query};
+use super::plain::shown;
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
 use super::waits::{OpenWait, open_waits};
@@ -220,8 +221,8 @@ fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> InboxRow 
         is_permanent: summary.inbox.kind == InboxKind::Permanent,
         messages: summary.messages,
         last: received_at.map(|(received_at, text)| LastMessage {
-            subject: subject(&text).to_owned(),
-            sender: summary.last_sender.unwrap_or_default(),
+            subject: subject(&text),
+            sender: shown(&summary.last_sender.unwrap_or_default()),
             received: When::new(received_at, now),
         }),
         expires: summary.inbox.expires_at.map(|expires_at| When::new(expires_at, now)),

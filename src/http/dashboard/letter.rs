@@ -3,6 +3,7 @@
 use restante_mail::details::{Attachment, Details, Mailbox};
 
 use super::page::given;
+use super::plain::shown;
 use super::when::{When, size};
 use crate::http::download::safe_name;
 use crate::model::{Envelope, Timestamp};
@@ -71,10 +72,10 @@ impl Letter {
 
 impl LetterField {
     fn new(name: &'static str, people: &[Mailbox]) -> Self {
-        let shown = people
-            .iter()
-            .take(ADDRESSES)
-            .map(|one| Person { name: one.name.clone(), address: one.address.clone().unwrap_or_default() });
+        let shown = people.iter().take(ADDRESSES).map(|one| Person {
+            name: one.name.as_deref().map(shown),
+            address: shown(one.address.as_deref().unwrap_or_default()),
+        });
         Self { name, people: shown.collect(), more: people.len().saturating_sub(ADDRESSES) }
     }
 }

@@ -53,6 +53,14 @@ pub(super) async fn outgoing(
     events(&app, page.session, Watched::Outgoing(page.project.id), seen)
 }
 
+pub(super) async fn failures(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    seen: Seen,
+) -> Result<Response, PageError> {
+    events(&app, page.session, Watched::Failures(page.project.id), seen)
+}
+
 pub(super) async fn refused(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, PageError> {
     events(&app, page.session, Watched::Refused(Some(page.project.id)), seen)
 }

@@ -19,5 +19,6 @@ pub(super) async fn html(
     query: Query,
 ) -> Result<Response, PageError> {
     let images = if query.first("images").as_deref() == Some("show") { Images::All } else { Images::Own };
-    Ok(frame::page(&app, &page.caller(), &message, images, "eml").await?)
+    let links = Some(page.path("/link?to="));
+    Ok(frame::page(&app, &page.caller(), &message, images, "eml", links).await?)
 }

@@ -12,6 +12,7 @@ use super::faults::FaultsPanel;
 use super::notices::Notices;
 use super::page::{NavPlace, Shell, given, html, html_in, subject, with_query};
 use super::parts::MessagePath;
+use super::plain::shown;
 use super::reader::{MessageView, ReaderQuery};
 use super::start::Setup;
 use super::visit::{InboxPage, Params};
@@ -128,7 +129,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let older = |before: i64| with_query(&base, &[("q", search.as_deref()), ("before", Some(&before.to_string()))]);
     let more = found.next.map(older);
     let address = page.inbox.address(app.service.mail_domain());
-    let title = open.as_ref().map_or(address.as_str(), |open| subject(open.subject())).to_owned();
+    let title = open.as_ref().map_or_else(|| address.clone(), |open| subject(open.subject()));
     let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
     let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
@@ -150,7 +151,8 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         is_waits,
         message: None,
     };
-    let Some(open) = open else { return Ok(html(&shown)?) };
+    // The script does not replace the open message.
+    let Some(open) = open.filter(|_| !page.of.is_part) else { return Ok(html(&shown)?) };
     // Last, so that no other reservation is made while the page has one for the message.
     let (message, room) = MessageView::read(app, page, open, &reader).await?;
     shown.message = Some(message);
@@ -173,7 +175,7 @@ pub(super) fn search_progress(compared: usize, found: usize) -> String {
 /// The start of a text on one line.
 pub(super) fn snippet(text: &str) -> String {
     let words = text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
-    words.chars().take(SNIPPET_CHARACTERS).collect()
+    shown(&words.chars().take(SNIPPET_CHARACTERS).collect::<String>())
 }
 
 fn row(
@@ -188,8 +190,8 @@ fn row(
         url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search), ("tab", tab)]),
         id: message.id.to_string(),
         is_open,
-        from: message.from,
-        subject: subject(&message.subject).to_owned(),
+        from: shown(&message.from),
+        subject: subject(&message.subject),
         snippet: snippet(&message.text),
         code: given(message.code),
         attachments: message.attachments,

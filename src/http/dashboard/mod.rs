@@ -12,9 +12,11 @@ mod all_mail;
 mod assets;
 mod compose;
 mod deletions;
+mod difference;
 mod error_page;
 mod explained;
 mod failure;
+mod failures;
 mod faults;
 mod find;
 mod guard;
@@ -23,6 +25,7 @@ mod home;
 mod html_check;
 mod inboxes;
 mod letter;
+mod link;
 mod live;
 mod mail;
 mod messages;
@@ -30,8 +33,8 @@ mod notices;
 mod outgoing;
 mod page;
 mod parts;
+mod plain;
 mod projects;
-mod pulse;
 mod reader;
 mod refused;
 mod sign_in;
@@ -113,7 +116,9 @@ pub fn routes() -> Vec<Route> {
         post("/projects/{project}/outgoing/{item}/cancel", Project, outgoing::cancel),
         get("/projects/{project}/refused", Project, refused::of_project),
         get("/projects/{project}/refused/events", Project, live::refused),
-        get("/projects/{project}/waits", Project, waits::of_project),
+        get("/projects/{project}/failures", Project, failures::list),
+        get("/projects/{project}/failures/events", Project, live::failures),
+        get("/projects/{project}/link", Project, link::show),
         get("/projects/{project}/find", Project, find::in_project),
         get("/projects/{project}/start", Project, start::show),
     ]

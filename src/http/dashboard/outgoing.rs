@@ -101,7 +101,7 @@ fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
         inbox_path: path_segment(item.inbox.as_str()),
         inbox: item.shared.as_ref().map_or_else(|| item.inbox.to_string(), ToString::to_string),
         recipient: item.recipient,
-        subject: subject(&item.subject).to_owned(),
+        subject: subject(&item.subject),
         status: item.status.as_str(),
         attempts: attempts.into_iter().map(|attempt| attempt_row(attempt, now)).collect(),
         started: item.attempts,

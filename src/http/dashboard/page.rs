@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::assets;
 use super::failure::sentence;
+use super::plain::shown;
 use crate::http::error::Error;
 use crate::memory::Room;
 use crate::model::Project;
@@ -23,9 +24,9 @@ const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefet
 /// An entry of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NavPlace {
+    Failures,
     Inboxes,
     Mail,
-    Waits,
     Outgoing,
     Refused,
     Start,
@@ -35,15 +36,16 @@ pub(super) enum NavPlace {
 }
 
 impl NavPlace {
-    const OF_PROJECT: [Self; 6] = [Self::Inboxes, Self::Mail, Self::Waits, Self::Outgoing, Self::Refused, Self::Start];
+    const OF_PROJECT: [Self; 6] =
+        [Self::Failures, Self::Inboxes, Self::Mail, Self::Outgoing, Self::Refused, Self::Start];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
     /// Its icon, its label, and a shorter label for narrow screens.
     fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
+            Self::Failures => ("failures", "Failures", None),
             Self::Inboxes => ("inbox", "Inboxes", None),
             Self::Mail => ("mail", "All mail", Some("Mail")),
-            Self::Waits => ("waits", "Waits", None),
             Self::Outgoing => ("outgoing", "Outgoing", None),
             Self::Refused => ("refused", "Rejected", None),
             Self::Start => ("start", "Getting started", Some("Start")),
@@ -56,9 +58,9 @@ impl NavPlace {
     /// Its path within the project or the installation.
     fn path(self) -> &'static str {
         match self {
+            Self::Failures => "/failures",
             Self::Inboxes => "/inboxes",
             Self::Mail => "/mail",
-            Self::Waits => "/waits",
             Self::Outgoing => "/outgoing",
             Self::Refused | Self::AllRefused => "/refused",
             Self::Start => "/start",
@@ -88,7 +90,7 @@ impl NavPlace {
 
     fn entry(self, base: &str, current: Option<Self>) -> Entry {
         let (icon, label, short) = self.look();
-        Entry { url: self.url(base), icon, label, short, is_current: current == Some(self) }
+        Entry { url: self.url(base), icon, label, short, count: 0, is_current: current == Some(self) }
     }
 }
 
@@ -98,6 +100,8 @@ pub(super) struct Entry {
     pub(super) icon: &'static str,
     pub(super) label: &'static str,
     pub(super) short: Option<&'static str>,
+    /// What is new there.
+    pub(super) count: i64,
     pub(super) is_current: bool,
 }
 
@@ -110,6 +114,10 @@ pub(super) struct Shell {
     pub(super) navigation: Option<Navigation>,
     /// The stream that announces changes of the page, and the mark of the page.
     pub(super) live: Option<Live>,
+    /// Whether only the content of the page is sent, for the script.
+    pub(super) is_part: bool,
+    /// The failures of the last day.
+    pub(super) failures: i64,
 }
 
 pub(super) struct Navigation {
@@ -134,7 +142,7 @@ impl Shell {
     /// A page without navigation, for visitors who are not signed in.
     pub(super) fn bare(title: impl Into<String>) -> Self {
         let (style_sheet, script) = (assets::style_sheet_url(), assets::script_url());
-        Self { title: title.into(), style_sheet, script, navigation: None, live: None }
+        Self { title: title.into(), style_sheet, script, navigation: None, live: None, is_part: false, failures: 0 }
     }
 
     /// A page for a session.
@@ -150,6 +158,16 @@ impl Shell {
     /// The same page with live updates.
     pub(super) fn live(self, url: impl Into<String>, seen: String) -> Self {
         Self { live: Some(Live { url: url.into(), seen }), ..self }
+    }
+
+    /// The same page with the number of failures in the navigation.
+    pub(super) fn with_failures(mut self, count: i64) -> Self {
+        if let Some(entry) = self.navigation.iter_mut().flat_map(|navigation| navigation.of_project.first_mut()).next()
+        {
+            entry.count = count;
+        }
+        self.failures = count;
+        self
     }
 
     /// The token in every form.
@@ -238,8 +256,8 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
 }
 
 /// A subject as it is shown.
-pub(super) fn subject(subject: &str) -> &str {
-    if subject.trim().is_empty() { "(no subject)" } else { subject }
+pub(super) fn subject(subject: &str) -> String {
+    if subject.trim().is_empty() { "(no subject)".to_owned() } else { shown(subject) }
 }
 
 /// The text, or `None` if it is empty.

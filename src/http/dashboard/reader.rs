@@ -223,7 +223,7 @@ impl MessageView {
         let inbox_url = page.path();
         let address = page.inbox.address(app.service.mail_domain());
         let shown = Self {
-            subject: subject(&opened.everything.subject).to_owned(),
+            subject: subject(&opened.everything.subject),
             letter: opened.letter(&address, app.service.clock().now()),
             reply_url: format!("{inbox_url}/send?reply={}", opened.everything.id),
             inbox_url,

@@ -10,12 +10,14 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, given, html};
+use super::plain::{Piece, coded, shown};
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
 use crate::http::App;
+use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Watched};
+use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, Watched};
 use crate::service::remedy;
 
 /// The options of the time filter: the word in the query, the label, and the hours.
@@ -49,13 +51,18 @@ struct Choice {
 struct RefusedRow {
     reason: String,
     reply: String,
-    remedy: String,
+    remedy: Vec<Piece>,
     /// The sender, if the client had sent one.
     sender: Option<String>,
     recipient: Option<String>,
+    /// The page of the inbox with the recipient's address.
+    inbox: Option<String>,
     client: String,
     /// The name of the project, for the administrator.
     project: Option<String>,
+    /// How often the same happened, and when it first did.
+    count: usize,
+    first: When,
     when: When,
 }
 
@@ -93,7 +100,7 @@ impl List {
         let reasons = reasons(&known, reason.as_deref());
         let names = if project.is_none() { names(app).await? } else { HashMap::new() };
         let found = if is_filtered { app.service.refusals(&filter).await? } else { known };
-        let rows = found.into_iter().map(|(project, refused)| row(app, names.get(&project.0).cloned(), refused));
+        let rows = groups(found).into_iter().map(|group| row(app, names.get(&group.project.0).cloned(), group));
         Ok(Self { is_filtered, rows: rows.collect(), reasons, times: times(time.as_deref()), search })
     }
 }
@@ -124,16 +131,49 @@ fn times(chosen: Option<&str>) -> Vec<Choice> {
     TIMES.into_iter().map(choice).collect()
 }
 
-fn row(app: &App, project: Option<String>, refused: RefusedMail) -> RefusedRow {
+/// Refusals of the same client with the same reply, sender and recipient.
+struct Group {
+    project: ProjectId,
+    newest: RefusedMail,
+    first_at: Timestamp,
+    count: usize,
+}
+
+/// Groups refusals, which are ordered from the newest to the oldest.
+fn groups(refused: Vec<(ProjectId, RefusedMail)>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (project, refused) in refused {
+        let is_same = |group: &&mut Group| {
+            let other = &group.newest;
+            group.project == project
+                && (&other.reply, &other.sender, &other.recipient)
+                    == (&refused.reply, &refused.sender, &refused.recipient)
+                && other.client() == refused.client()
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => (group.count, group.first_at) = (group.count + 1, refused.refused_at),
+            None => groups.push(Group { project, first_at: refused.refused_at, newest: refused, count: 1 }),
+        }
+    }
+    groups
+}
+
+fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
+    let Group { project, newest: refused, first_at, count } = group;
+    let now = app.service.clock().now();
+    let inbox = refused.inbox.as_ref().map(|inbox| path_segment(inbox.as_str()));
     RefusedRow {
-        remedy: remedy(&refused, app.service.mail_domain()),
+        remedy: coded(&remedy(&refused, app.service.mail_domain())),
         reason: refused.reason.label().replace('_', " "),
-        sender: given(refused.sender_address().to_owned()),
-        recipient: given(refused.recipient_address().to_owned()),
+        sender: given(shown(refused.sender_address())),
+        recipient: given(shown(refused.recipient_address())),
+        inbox: inbox.map(|inbox| format!("/projects/{project}/inboxes/{inbox}")),
         reply: refused.reply,
         // Over HTTP, no port is known.
         client: refused.peer.trim_end_matches(":0").to_owned(),
-        project,
-        when: When::new(refused.refused_at, app.service.clock().now()),
+        project: project_name,
+        count,
+        first: When::new(first_at, now),
+        when: When::new(refused.refused_at, now),
     }
 }

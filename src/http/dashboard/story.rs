@@ -9,32 +9,63 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use restante_api::{Event, EventKind};
 
+use super::difference::{Difference, difference};
 use super::explained::ExplanationPanel;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, project_path};
+use super::plain::{Piece, coded, shown};
 use super::visit::{Params, SignedIn};
-use super::waits::{Filter, filters};
+use super::waits::{Filter, filters, seconds};
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::parse_id;
+use crate::model::{Story, parse_id};
 use crate::service::{advice, title};
+
+/// Messages with which each filter is compared.
+const MAX_COMPARED: usize = 3;
 
 #[derive(Template)]
 #[template(path = "story.html")]
 struct StoryPage {
     shell: Shell,
     cause: &'static str,
-    advice: &'static str,
+    advice: Vec<Piece>,
     address: String,
     label: Option<String>,
     inbox_url: String,
+    failures_url: String,
+    /// The cause in one sentence.
+    sentence: String,
     filters: Vec<Filter>,
     timeout: String,
     ended: When,
+    /// The filters beside the messages that they exclude.
+    differences: Vec<Compared>,
     explanation: ExplanationPanel,
     timeline: Vec<Event>,
+}
+
+/// A filter beside the field of a message that it excludes.
+struct Compared {
+    name: &'static str,
+    difference: Difference,
+}
+
+/// The filters that are compared with a text, each with the newest messages that it excludes.
+fn differences(story: &Story) -> Vec<Compared> {
+    let wait = &story.failure.wait;
+    let filters = [("subject", &wait.filter.subject), ("from", &wait.filter.from)];
+    let mut compared = Vec::new();
+    for (name, wanted) in filters.into_iter().filter_map(|(name, wanted)| Some((name, wanted.as_ref()?))) {
+        let missed = story.evidence.latest.iter().filter(|message| message.missed_by.contains(&name));
+        for message in missed.take(MAX_COMPARED) {
+            let found = if name == "subject" { &message.subject } else { &message.from };
+            compared.push(Compared { name, difference: difference(&shown(wanted), &shown(found)) });
+        }
+    }
+    compared
 }
 
 pub(super) async fn show(
@@ -52,17 +83,21 @@ pub(super) async fn show(
     let address = failure.address(app.service.mail_domain());
     let cause = title(failure.finding.cause);
     let base = project_path(&project, "");
+    let explanation = ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story);
     Ok(html(&StoryPage {
-        shell: Shell::new(&session, Some(&project), format!("{cause}: {address}"), Some(NavPlace::Waits)),
+        shell: Shell::new(&session, Some(&project), format!("{cause}: {address}"), Some(NavPlace::Failures)),
         cause,
-        advice: advice(failure.finding.cause),
+        advice: coded(advice(failure.finding.cause)),
         address,
         label: failure.label.clone(),
         inbox_url: format!("{base}/inboxes/{}", path_segment(failure.wait.inbox.as_str())),
+        failures_url: format!("{base}/failures"),
+        sentence: explanation.sentence().to_owned(),
         filters: filters(&failure.wait),
-        timeout: format!("{} s", failure.wait.timeout.as_secs_f64()),
+        timeout: seconds(failure.wait.timeout),
+        differences: differences(&story),
         ended: When::new(failure.ended_at(), app.service.clock().now()),
-        explanation: ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story),
+        explanation: explanation.without_sentence(),
         timeline: story.timeline,
     })?)
 }

@@ -25,6 +25,8 @@ pub(super) struct Visit {
     pub(super) project: Option<Project>,
     /// The inbox id of the path; it may not exist.
     pub(super) inbox: Option<String>,
+    /// Whether only the content of the page is wanted.
+    pub(super) is_part: bool,
 }
 
 /// The session of a visitor who is signed in.
@@ -36,6 +38,10 @@ pub(super) struct ProjectPage {
     pub(super) project: Project,
     /// The SMTP server as the viewer reaches it.
     pub(super) smtp: HostAndPort,
+    /// Whether only the regions of the page are wanted.
+    pub(super) is_part: bool,
+    /// The number of waits that timed out in the last day.
+    pub(super) failures: i64,
 }
 
 /// A page of an inbox.
@@ -63,7 +69,8 @@ impl SignedIn {
 
 impl ProjectPage {
     pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
-        Shell::new(&self.session, Some(&self.project), title, Some(place))
+        let shell = Shell::new(&self.session, Some(&self.project), title, Some(place));
+        Shell { is_part: self.is_part, ..shell }.with_failures(self.failures)
     }
 
     /// A path of the project.
@@ -128,7 +135,8 @@ impl FromRequestParts<Arc<App>> for ProjectPage {
         let visit = visit(parts)?;
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
         let project = visit.project.clone().ok_or(Error::NotFound)?;
-        Ok(Self { session, project, smtp: app.smtp(&parts.headers) })
+        let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
+        Ok(Self { session, project, smtp: app.smtp(&parts.headers), is_part: visit.is_part, failures })
     }
 }
 

@@ -1,31 +1,16 @@
 //! The open waits of a project, and the waits on one inbox with the reasons for timeouts.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
-use axum::extract::State;
-use axum::response::Response;
 
 use super::explained::{ExplanationPanel, explain_url};
-use super::failure::PageError;
-use super::page::{NavPlace, Shell, html};
-use super::pulse::PulseView;
 use super::visit::{InboxPage, ProjectPage};
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord, Watched, address_of};
-
-#[derive(Template)]
-#[template(path = "project_waits.html")]
-struct ProjectWaitsPage {
-    shell: Shell,
-    open: Vec<OpenWait>,
-    pulse: PulseView,
-    /// How many open waits a key may have.
-    most: u8,
-}
+use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of};
 
 /// An open wait in a list of a project.
 pub(super) struct OpenWait {
@@ -108,7 +93,7 @@ impl WaitRow {
             filters: filters(wait),
             started: When::new(wait.started_at, now),
             deadline: When::new(wait.deadline(), now),
-            timeout: format!("{} s", wait.timeout.as_secs_f64()),
+            timeout: seconds(wait.timeout),
             outcome: wait.end.map(|(at, end)| WaitOutcome::new(wait, end, at, base, now)),
             explanation: None,
         }
@@ -139,6 +124,12 @@ impl WaitOutcome {
     }
 }
 
+/// A timeout in seconds, with one decimal. A client asks for a little less than its user did.
+pub(super) fn seconds(timeout: Duration) -> String {
+    let tenths = (timeout.as_millis() + 50) / 100;
+    if tenths % 10 == 0 { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+}
+
 /// The open waits of a project.
 pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<OpenWait>, Error> {
     let now = app.service.clock().now();
@@ -156,12 +147,4 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
 /// The filters of a wait.
 pub(super) fn filters(wait: &WaitRecord) -> Vec<Filter> {
     wait.filter.given().map(|(name, value)| Filter { name, value }).collect()
-}
-
-pub(super) async fn of_project(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
-    let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
-    let open = open_waits(&app, &page).await?;
-    let shell = page.shell("Waits", NavPlace::Waits).live(page.path("/inboxes/events"), seen);
-    let pulse = PulseView::read(&app, page.project.id).await?;
-    Ok(html(&ProjectWaitsPage { shell, open, pulse, most: app.limits.waits_per_key })?)
 }

@@ -20,6 +20,7 @@ use crate::http::body::{self, read_as};
 use crate::http::client::client;
 use crate::http::error::Error;
 use crate::http::host::{is_own_origin, served_host};
+use crate::http::mailpit::Admitted;
 use crate::http::server::Disconnect;
 use crate::memory::{Holder, Room, UNCOUNTED};
 use crate::model::{Refusal, RefusalReason, Via};
@@ -121,7 +122,7 @@ impl Provider {
         find: impl AsyncFnOnce(Option<&Caller>) -> Result<Response, ServiceError>,
     ) -> Result<Response, Error> {
         let mut call = Call::new(self, senders, parts)?;
-        if let Err(failure) = call.authenticate(&parts.headers).await {
+        if let Err(failure) = call.authenticate(parts).await {
             return Ok(call.answer(Err(failure)).await);
         }
         match find(call.caller.as_ref()).await {
@@ -169,7 +170,7 @@ impl<'a> Call<'a> {
         body: axum::body::Body,
         parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
     ) -> Result<(T, Room), Failure> {
-        self.authenticate(&parts.headers).await?;
+        self.authenticate(&parts).await?;
         if self.senders.disk.is_full().await {
             return Err(Failure::refused(Refusal::DiskShort));
         }
@@ -190,9 +191,14 @@ impl<'a> Call<'a> {
     }
 
     /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential must.
-    async fn authenticate(&mut self, headers: &HeaderMap) -> Result<(), Failure> {
+    async fn authenticate(&mut self, parts: &Parts) -> Result<(), Failure> {
         let app = &self.senders.app;
-        match Credential::of(headers) {
+        if let Some(Admitted { caller, has_key }) = parts.extensions.get() {
+            self.caller = has_key.then_some(*caller);
+            let is_refused = !has_key && app.smtp_auth == SmtpAuth::Required;
+            return if is_refused { Err(Failure::refused(Refusal::AuthenticationFailed)) } else { Ok(()) };
+        }
+        match Credential::of(&parts.headers) {
             Credential::Missing => {
                 let text = "no credential: send any, or an API key of this server";
                 Err(Failure::new(Kind::NoCredential, text))

@@ -11,7 +11,7 @@ const POSTMARK: &str = "x-postmark-server-token";
 
 /// What a client presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Credential {
+pub(in crate::http) enum Credential {
     /// Nothing.
     Missing,
     /// A dummy, or a key of the real provider.
@@ -23,7 +23,7 @@ pub(super) enum Credential {
 impl Credential {
     /// The credential in these headers: a bearer token, the password or the user of HTTP Basic, the access key id of
     /// an AWS signature, or Postmark's token.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(in crate::http) fn of(headers: &HeaderMap) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let mut presented: Vec<String> = text(POSTMARK).map(str::to_owned).into_iter().collect();
         if let Some(authorization) = text(AUTHORIZATION.as_str()) {

@@ -13,6 +13,7 @@ mod failure;
 mod form;
 mod json;
 mod mailgun;
+pub(super) mod mailpit;
 mod outgoing;
 mod postmark;
 mod resend;
@@ -31,6 +32,7 @@ use super::response::JSON;
 use crate::disk::Disk;
 
 pub(super) use call::MAX_TIME;
+pub(super) use credential::Credential;
 
 /// The path of all providers.
 const PATH: &str = "/send";
@@ -39,7 +41,7 @@ const PATH: &str = "/send";
 const OTHER: &str = "/{*path}";
 
 /// What the handlers share in addition to the application.
-struct Senders {
+pub(super) struct Senders {
     app: Arc<App>,
     /// The disk that must have room for a message.
     disk: Disk,
@@ -50,8 +52,6 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     if !app.send_apis {
         return Router::new();
     }
-    let disk = Disk::new(app.data_dir.clone(), app.limits.free_disk, app.service.clock().clone());
-    let senders = Arc::new(Senders { app: Arc::clone(app), disk });
     let providers = Router::new()
         .nest("/ses", ses::router())
         .merge(ses::query_router())
@@ -60,13 +60,21 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .nest("/postmark", postmark::router())
         .nest("/mailgun", mailgun::router());
     // Some clients can be given only a host.
-    Router::new().nest(PATH, providers).merge(postmark::routes()).merge(ses::root_router()).with_state(senders)
+    let at_root = postmark::routes().merge(ses::root_router());
+    Router::new().nest(PATH, providers).merge(at_root).with_state(senders(app))
+}
+
+/// The state of the handlers.
+pub(super) fn senders(app: &Arc<App>) -> Arc<Senders> {
+    let disk = Disk::new(app.data_dir.clone(), app.limits.free_disk, app.service.clock().clone());
+    Arc::new(Senders { app: Arc::clone(app), disk })
 }
 
 /// Whether this is a request to an API for sending.
 pub(super) fn is_request(method: &Method, path: &str) -> bool {
+    let is_path = path.starts_with("/send/") || postmark::PATHS.contains(&path) || path == super::mailpit::SEND;
     // The root is a page, too.
-    path.starts_with("/send/") || postmark::PATHS.contains(&path) || path == ses::ROOT && method == Method::POST
+    is_path || path == ses::ROOT && method == Method::POST
 }
 
 /// A JSON answer with a status of the provider.

@@ -4,7 +4,7 @@ use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output};
 use crate::model::{Inbox, InboxId};
-use crate::service::{Caller, ServiceError};
+use crate::service::Caller;
 use crate::wire;
 
 impl Tools {
@@ -39,10 +39,6 @@ impl Tools {
 
     /// The inbox id in an id or an address.
     pub(super) async fn id_of(&self, caller: &Caller, name: &str) -> Result<InboxId, ToolError> {
-        let name = name.trim();
-        if name.contains('@') {
-            return Ok(self.service.id_of_address(caller, name).await?);
-        }
-        Ok(InboxId::parse(name).map_err(|_| ServiceError::InboxNotFound)?)
+        Ok(self.service.id_of_name(caller, name.trim()).await?)
     }
 }

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{Extensions, HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::Clock;
-use restante::config::{Data, DatabaseUrl, Limits, Listeners, Outbound, Sending, Settings, SmtpAuth};
+use restante::config::{Data, DatabaseUrl, Limits, Listeners, MailpitApi, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -255,6 +255,7 @@ pub fn app(service: &Service) -> App {
         self_signed: true,
         mcp: true,
         send_apis: true,
+        mailpit_api: MailpitApi::default(),
         smtp_auth: SmtpAuth::default(),
         data_dir: PathBuf::from("."),
         trusted_proxies: Vec::new(),
@@ -287,6 +288,7 @@ pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let response = within(router.oneshot(request)).await.unwrap();
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
-    let body = String::from_utf8(body.to_vec()).unwrap();
+    let is_text = !parts.headers.contains_key("content-encoding");
+    let body = if is_text { String::from_utf8(body.to_vec()).unwrap() } else { String::new() };
     Answer { status: parts.status.as_u16(), headers: parts.headers, body, extensions: parts.extensions }
 }

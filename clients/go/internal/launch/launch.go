@@ -59,7 +59,23 @@ func Binary() (string, error) {
 
 // Arguments are those of the server's program.
 func Arguments(flags ...string) []string {
-	return append([]string{"serve", "--print-json", "--exit-with-stdin"}, flags...)
+	arguments := []string{"serve", "--print-json", "--exit-with-stdin"}
+	if mayOpenMailpit(flags) {
+		arguments = append(arguments, "--mailpit-api=open")
+	}
+	return append(arguments, flags...)
+}
+
+// mayOpenMailpit is whether helpers for Mailpit, which have no key, may read mail: only on this machine.
+func mayOpenMailpit(flags []string) bool {
+	set := maps.Clone(defaults)
+	maps.Copy(set, given())
+	address := set["RESTANTE_HTTP_LISTEN"]
+	isLocal := strings.HasPrefix(address, "127.") || strings.HasPrefix(address, "[::1]")
+	isSet := func(flag string) bool {
+		return strings.HasPrefix(flag, "--http-listen") || strings.HasPrefix(flag, "--mailpit-api")
+	}
+	return isLocal && set["RESTANTE_MAILPIT_API"] == "" && !slices.ContainsFunc(flags, isSet)
 }
 
 // Environment is this process's environment for a server with its data in a directory. An empty key means that of the

@@ -249,6 +249,9 @@ class AsyncInbox:
         subject: Text | None = None,
         *,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
@@ -256,10 +259,11 @@ class AsyncInbox:
     ) -> AsyncMessage:
         """The next message that matches, oldest first; never one that this object has returned before.
 
+        `to` is for the fields To and Cc, `text` for the plain text, `header` for other fields: `{"X-Order": "42"}`.
         `has` is "code", "link", "otp" or several of these. `after=None` starts over; a message or its id goes on after
         that one.
         """
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         [message] = await self._session.run(self._wait(filters, after, timeout).messages(1))
         return message
 
@@ -269,13 +273,16 @@ class AsyncInbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
         timeout: float | None = None,
     ) -> list[AsyncMessage]:
         """The next `count` messages that match, oldest first, within one time limit."""
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         return await self._session.run(self._wait(filters, after, timeout).messages(count))
 
     async def expect_no_message(
@@ -284,12 +291,15 @@ class AsyncInbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: AfterOrGoOn = ...,
     ) -> None:
         """Waits `within` seconds, and fails if a matching message arrives."""
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         await self._session.run(self._wait(filters, after, within).nothing())
 
     async def messages(
@@ -297,12 +307,15 @@ class AsyncInbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[AsyncMessage], bool] | None = None,
         after: After = None,
     ) -> list[AsyncMessage]:
         """The current messages that match, newest first."""
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         return await self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
 
     async def explain(
@@ -310,11 +323,14 @@ class AsyncInbox:
         *,
         subject: str | None = None,
         from_: str | None = None,
+        to: str | None = None,
+        text: str | None = None,
+        header: Mapping[str, str] | None = None,
         has: Has | Sequence[Has] | None = None,
         after: After = None,
     ) -> Explanation:
         """Explains why no matching message arrived."""
-        filters = Filters[AsyncMessage](subject, from_, has)
+        filters = Filters[AsyncMessage](subject, from_, to, text, header, has)
         return await self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
 
     async def send(

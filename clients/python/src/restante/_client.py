@@ -250,6 +250,9 @@ class Inbox:
         subject: Text | None = None,
         *,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
@@ -257,10 +260,11 @@ class Inbox:
     ) -> Message:
         """The next message that matches, oldest first; never one that this object has returned before.
 
+        `to` is for the fields To and Cc, `text` for the plain text, `header` for other fields: `{"X-Order": "42"}`.
         `has` is "code", "link", "otp" or several of these. `after=None` starts over; a message or its id goes on after
         that one.
         """
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         [message] = self._session.run(self._wait(filters, after, timeout).messages(1))
         return message
 
@@ -270,13 +274,16 @@ class Inbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
         timeout: float | None = None,
     ) -> list[Message]:
         """The next `count` messages that match, oldest first, within one time limit."""
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         return self._session.run(self._wait(filters, after, timeout).messages(count))
 
     def expect_no_message(
@@ -285,12 +292,15 @@ class Inbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: AfterOrGoOn = ...,
     ) -> None:
         """Waits `within` seconds, and fails if a matching message arrives."""
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         self._session.run(self._wait(filters, after, within).nothing())
 
     def messages(
@@ -298,12 +308,15 @@ class Inbox:
         *,
         subject: Text | None = None,
         from_: Text | None = None,
+        to: Text | None = None,
+        text: Text | None = None,
+        header: Mapping[str, Text] | None = None,
         has: Has | Sequence[Has] | None = None,
         where: Callable[[Message], bool] | None = None,
         after: After = None,
     ) -> list[Message]:
         """The current messages that match, newest first."""
-        filters = Filters(subject, from_, has, where)
+        filters = Filters(subject, from_, to, text, header, has, where)
         return self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
 
     def explain(
@@ -311,11 +324,14 @@ class Inbox:
         *,
         subject: str | None = None,
         from_: str | None = None,
+        to: str | None = None,
+        text: str | None = None,
+        header: Mapping[str, str] | None = None,
         has: Has | Sequence[Has] | None = None,
         after: After = None,
     ) -> Explanation:
         """Explains why no matching message arrived."""
-        filters = Filters[Message](subject, from_, has)
+        filters = Filters[Message](subject, from_, to, text, header, has)
         return self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
 
     def send(

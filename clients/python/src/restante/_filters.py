@@ -9,7 +9,7 @@ from types import EllipsisType
 from typing import Generic, Literal, TypeVar
 
 from .errors import RestanteError
-from .model import Arrived, ArrivedMessages, Explanation, MessageData, describe
+from .model import Arrived, ArrivedMessages, Explanation, MessageData, contains, describe
 
 M = TypeVar("M", bound=MessageData)
 Text = str | re.Pattern[str]
@@ -29,35 +29,54 @@ class Filters(Generic[M]):
 
     subject: Text | None = None
     from_: Text | None = None
+    to: Text | None = None
+    text: Text | None = None
+    header: Mapping[str, Text] | None = None
     has: Has | Sequence[Has] | None = None
     where: Callable[[M], bool] | None = None
 
     def query(self, after: str | None) -> dict[str, str]:
         """The filters that the server applies."""
         has = self.has if isinstance(self.has, str) or self.has is None else ",".join(self.has)
-        parts = {"subject": self.subject, "from": self.from_, "has": has, "after": after}
+        field = self._server_field()
+        header = ":".join(field) if field else None
+        texts = {"subject": self.subject, "from": self.from_, "to": self.to, "text": self.text}
+        parts = {**texts, "header": header, "has": has, "after": after}
         return {name: value for name, value in parts.items() if isinstance(value, str) and value}
 
     def missed_by(self, message: M) -> tuple[str, ...]:
         """The filters applied by the client that exclude a message."""
-        missed = self.missed_texts(message.subject, message.from_)
+        missed = self.missed_texts(message.subject, message.from_, message.text)
+        recipients = [*message.field_values("to"), *message.field_values("cc")]
+        if isinstance(self.to, re.Pattern) and not any(contains(value, self.to) for value in recipients):
+            missed += ("to",)
+        sent = self._server_field()
+        others = {name: want for name, want in (self.header or {}).items() if not sent or name != sent[0]}
+        if not all(any(contains(value, want) for value in message.field_values(name)) for name, want in others.items()):
+            missed += ("header",)
         if self.where is not None and not missed and not self.where(message):
             return ("where",)
         return missed
 
-    def missed_texts(self, subject: str, sender: str) -> tuple[str, ...]:
+    def missed_texts(self, subject: str, sender: str, text: str) -> tuple[str, ...]:
         """The regular expressions that exclude a message, for which its details are not needed."""
-        patterns = (("subject", self.subject, subject), ("from", self.from_, sender))
+        patterns = (("subject", self.subject, subject), ("from", self.from_, sender), ("text", self.text, text))
         return tuple(name for name, want, has in patterns if isinstance(want, re.Pattern) and not want.search(has))
+
+    def _server_field(self) -> tuple[str, str] | None:
+        """The header field that the server compares: it takes one, and only a text."""
+        return next(((name, want) for name, want in (self.header or {}).items() if isinstance(want, str)), None)
 
     def as_given(self, after: str | None) -> Mapping[str, object]:
         """The filters that are set, by their names in the API."""
-        parts = {"subject": self.subject, "from": self.from_, "has": self.has, "after": after, "where": self.where}
+        texts = {"subject": self.subject, "from": self.from_, "to": self.to, "text": self.text}
+        parts = {**texts, "header": self.header, "has": self.has, "after": after, "where": self.where}
         return {name: value for name, value in parts.items() if value is not None}
 
     def __str__(self) -> str:
         """The filters as a text that follows the word "message"."""
-        given = self.as_given(None).items()
+        given = [(name, value) for name, value in self.as_given(None).items() if name != "header"]
+        given += [(f"header {name}", value) for name, value in (self.header or {}).items()]
         return "".join(
             f"{' with' if not index else ' and'} {name} {describe(value)}" for index, (name, value) in enumerate(given)
         )
@@ -95,11 +114,11 @@ def with_rejected(
     arrived = "A message arrived, but it does not match" if len(latest) == 1 else "Messages arrived, but none matches"
     more = " and others" if len(latest) > NAMED else ""
     summary = f"{arrived} the filters ({_filters_of(latest)}): {named}{more}."
-    return replace(explanation, summary=summary, messages=messages)
+    return replace(explanation, summary=summary, cause="filter_missed", messages=messages)
 
 
 def _beside(messages: ArrivedMessages, counted: Sequence[str]) -> str:
-    """What arrived besides the messages that the wait counted; the server's summary does not know these."""
+    """What arrived in addition to the messages that the wait counted; the server's summary does not know these."""
     if messages.count <= len(counted):
         return "No other message arrived."
     filters = _filters_of([one for one in messages.latest if one.id not in counted])

@@ -88,7 +88,7 @@ class Wait(Generic[M]):
                 if outcome.status == 200:
                     data = self._core.read(request, outcome, message_json)
                     after = str(data["id"])
-                    missed = self._filters.missed_texts(data["subject"], data["from"])
+                    missed = self._filters.missed_texts(data["subject"], data["from"], data["text"])
                     message = None if missed else (yield from self._core.with_details(data, self._read))
                     missed = self._filters.missed_by(message) if message else missed
                     if message and not missed:

@@ -77,7 +77,7 @@ class Envelope:
     client: str | None
     tls: Literal["TLSv1.2", "TLSv1.3"] | None
     authenticated: bool | None
-    via: Literal["smtp", "api", "ses", "resend", "sendgrid", "postmark", "mailgun"] | None
+    via: Literal["smtp", "api", "ses", "resend", "sendgrid", "postmark", "mailgun", "mailpit"] | None
 
 
 @dataclass(frozen=True)

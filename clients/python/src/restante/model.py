@@ -43,7 +43,9 @@ class MessageData(MessageFields):
         the error contains all codes; if there is none, the text and its numbers.
         """
         codes = self._details.codes if self._details else ()
-        found = [code for code in codes if matching is None or _has(code.code, matching) or _has(code.line, matching)]
+        found = [
+            code for code in codes if matching is None or contains(code.code, matching) or contains(code.line, matching)
+        ]
         if len(found) == 1:
             return found[0].code
         raise ContentError(self._code_problem(codes, found, matching) + self._story())
@@ -52,6 +54,11 @@ class MessageData(MessageFields):
         """The labelled codes, of which `code` returns the only one."""
         return tuple(code.code for code in self._details.codes) if self._details else ()
 
+    def field_values(self, name: str) -> list[str]:
+        """The values of the header fields with this name."""
+        headers = self._details.headers if self._details else ()
+        return [header.value for header in headers if header.name.lower() == name.lower()]
+
     def link(self, match: LinkMatch | None = None, *, text: TextMatch | None = None) -> str:
         """The only matching link, or the only link. If there is not exactly one, the error lists the links.
 
@@ -59,7 +66,7 @@ class MessageData(MessageFields):
         """
         texts = {link.url: link.text or "" for link in self._details.links} if self._details else {}
         found = [
-            link for link in self.links if _fits(link, match) and (text is None or _has(texts.get(link, ""), text))
+            link for link in self.links if _fits(link, match) and (text is None or contains(texts.get(link, ""), text))
         ]
         if len(found) == 1:
             return found[0]
@@ -100,7 +107,8 @@ def _fits(link: str, match: LinkMatch | None) -> bool:
     return bool(match.search(link)) if isinstance(match, re.Pattern) else match(link)
 
 
-def _has(text: str, match: TextMatch) -> bool:
+def contains(text: str, match: TextMatch) -> bool:
+    """Whether a text matches."""
     return bool(match.search(text)) if isinstance(match, re.Pattern) else match.lower() in text.lower()
 
 

@@ -71,7 +71,7 @@ class Server:
         self.api_key = self.started.api_key or api_key or os.environ.get("RESTANTE_API_KEY", "")
 
     def _start(self, command: list[str], directory: Path, api_key: str | None) -> subprocess.Popen[bytes]:
-        environment = {**_environment(), "RESTANTE_DATA_DIR": str(directory / "data")}
+        environment = {**_environment(command), "RESTANTE_DATA_DIR": str(directory / "data")}
         if api_key:
             environment["RESTANTE_API_KEY"] = api_key
         try:
@@ -127,7 +127,7 @@ class Server:
         self.close()
 
 
-def _environment() -> dict[str, str]:
+def _environment(command: list[str]) -> dict[str, str]:
     """The environment, with the defaults for a server of tests. An empty setting counts as absent."""
     given = {
         name: value
@@ -141,6 +141,10 @@ def _environment() -> dict[str, str]:
     if environment.get("RESTANTE_OUTBOUND") == "off":
         # It listens on loopback and never sends, so it can accept mail to every address of the application.
         environment.setdefault("RESTANTE_ACCEPT_DOMAINS", "*")
+    is_local = environment["RESTANTE_HTTP_LISTEN"].startswith(("127.", "[::1]"))
+    if is_local and not any(flag.startswith("--http-listen") for flag in command):
+        # Helpers for Mailpit have no key. Other hosts must not read without one.
+        environment.setdefault("RESTANTE_MAILPIT_API", "open")
     return environment
 
 

@@ -132,10 +132,15 @@ class StepRun {
 
   /** The filters and times of the step. */
   get options(): Filters & { timeout?: number; within: number } {
-    const { subject, from, has, after, where, timeout, within } = this.#step;
+    const { subject, from, to, text, header, has, after, where, timeout, within } = this.#step;
+    const fields = Object.entries((header ?? {}) as Record<string, Pattern>);
+    const patterns = Object.fromEntries(fields.map(([name, value]) => [name, pattern(value)]));
     return {
       ...(subject === undefined ? {} : { subject: pattern(subject as Pattern) }),
       ...(from === undefined ? {} : { from: pattern(from as Pattern) }),
+      ...(to === undefined ? {} : { to: pattern(to as Pattern) }),
+      ...(text === undefined ? {} : { text: pattern(text as Pattern) }),
+      ...(header === undefined ? {} : { header: patterns }),
       ...(has === undefined ? {} : { has: has as Content[] }),
       ...(after === undefined ? {} : { after: after as string | null }),
       ...(where === undefined ? {} : { where: (message: Message) => difference(message, where) === undefined }),

@@ -20,6 +20,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -49,7 +50,7 @@ final class Connection {
   /** The number of characters of a label that the server keeps. */
   private static final int MAX_LABEL = 200;
 
-  /** Statuses that a proxy in front of the server gives with a text of its own. */
+  /** Statuses that a proxy in front of the server gives with its own text. */
   private static final Set<Integer> OF_PROXIES = Set.of(413, 429, 502, 503, 504);
 
   static final ObjectMapper JSON =
@@ -287,14 +288,17 @@ final class Connection {
       case 400, 413 -> new InvalidRequestException(text, status, null);
       case 401 ->
           new UnauthorizedException(
-              text + ". Set RESTANTE_API_KEY to a key of " + settings.url(), status, null);
+              "%s. %s does not accept the API key: set RESTANTE_API_KEY to a key of this server"
+                  .formatted(text, settings.url()),
+              status,
+              null);
       case 404 -> new NotFoundException(text, status, null);
       default -> new RestanteException(text, status, null);
     };
   }
 
   private UnreachableException unreachable(Throwable cause) {
-    String why = cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage();
+    String why = reason(cause);
     String text =
         log == null
             ? "cannot connect to Restante at %s (%s). Start it with `restante serve` and set"
@@ -306,6 +310,21 @@ final class Connection {
             .replaceFirst("%s", java.util.regex.Matcher.quoteReplacement(why)),
         0,
         cause);
+  }
+
+  /** For a failed connection, Java gives no text, but different causes. */
+  private static String reason(Throwable error) {
+    for (Throwable each = error; each != null; each = each.getCause()) {
+      if (each instanceof UnresolvedAddressException) {
+        return "unknown host";
+      }
+    }
+    if (error.getMessage() != null) {
+      return error.getMessage();
+    }
+    return error instanceof ConnectException
+        ? "connection refused"
+        : error.getClass().getSimpleName();
   }
 
   UnreachableException foreign(Request request, Outcome outcome) {

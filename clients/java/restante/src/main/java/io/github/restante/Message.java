@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -366,6 +367,18 @@ public final class Message {
     String answered =
         subject.toLowerCase(Locale.ROOT).startsWith("re:") ? subject : "Re: " + subject;
     return Inbox.send(connection, details.inboxId(), new Outgoing(to, answered, text, html, id()));
+  }
+
+  /**
+   * Forwards the message as it is, from its inbox: for a look at it in a real mail client. The
+   * server must be allowed to send mail.
+   *
+   * @param to the address
+   * @return the id and the status of the forwarded message
+   */
+  public Sent forward(String to) {
+    Request request = Request.change("POST", path(id()) + "/forward", Map.of("to", to));
+    return connection.fetch(request, Sent.class, it -> it.id() != null);
   }
 
   /** Deletes the message. */

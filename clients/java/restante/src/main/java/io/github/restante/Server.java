@@ -76,6 +76,7 @@ public final class Server implements AutoCloseable {
     command.addAll(flags);
     ProcessBuilder builder = new ProcessBuilder(command);
     prepare(builder.environment(), directory, apiKey);
+    openMailpit(builder.environment(), flags);
     Path log = directory.resolve("server.log");
     Process process = builder.redirectError(log.toFile()).start();
     try {
@@ -103,6 +104,15 @@ public final class Server implements AutoCloseable {
     environment.put("RESTANTE_DATA_DIR", directory.resolve("data").toString());
     if (!apiKey.isEmpty()) {
       environment.put("RESTANTE_API_KEY", apiKey);
+    }
+  }
+
+  /** Helpers for Mailpit have no key. Other hosts must not read without one. */
+  private static void openMailpit(Map<String, String> environment, List<String> flags) {
+    String address = environment.get("RESTANTE_HTTP_LISTEN");
+    boolean isLocal = address.startsWith("127.") || address.startsWith("[::1]");
+    if (isLocal && flags.stream().noneMatch(flag -> flag.startsWith("--http-listen"))) {
+      environment.putIfAbsent("RESTANTE_MAILPIT_API", "open");
     }
   }
 

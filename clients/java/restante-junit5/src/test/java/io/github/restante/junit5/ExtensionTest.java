@@ -81,8 +81,10 @@ class ExtensionTest {
             .getRequiredPayload(ReportEntry.class)
             .getKeyValuePairs();
     assertEquals(listed, entries.get("mail of this test"));
-    String why = entries.get("why no mail came");
+    String why = entries.get("why no message arrived");
     assertTrue(why.startsWith("A message arrived, but it does not match"), why);
+    String link = entries.get("what happened during the wait");
+    assertTrue(link.contains("/failures/") && error.getMessage().contains(link), link);
     checkSummary(files.resolve("summary.md"), (WaitTimeoutException) error);
     assertEquals(2, results.allEvents().fileEntryPublished().count());
     for (String name : Examples.files) {
@@ -99,6 +101,7 @@ class ExtensionTest {
     String head = "### No mail: SignUpTest › &#91;fails&#93;(x)\n\nA message arrived, but";
     assertTrue(text.startsWith(head), text);
     assertTrue(text.contains("\n````text\nno message with subject"), text);
+    assertTrue(text.contains("[What happened during this wait](<" + error.link() + ">)"), text);
   }
 
   /** Puts the files of all tests into one directory. */

@@ -10,7 +10,7 @@ package io.github.restante.model;
  * @param tls The TLS version; null without TLS. One of TLSv1.2, TLSv1.3.
  * @param authenticated Whether the client authenticated.
  * @param via The way by which it arrived; null for a report of this service. One of smtp, api, ses,
- *     resend, sendgrid, postmark, mailgun.
+ *     resend, sendgrid, postmark, mailgun, mailpit.
  */
 public record Envelope(
     String from,

@@ -1,0 +1,20 @@
+/** The recipe of the README for a visual test of a mail: the code may change, and nothing else. */
+
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { Run } from "./run.js";
+
+test("a picture of a mail is compared", { timeout: 120_000 }, async () => {
+  const PICTURES = mkdtempSync(join(tmpdir(), "restante-test-"));
+  const run = async (TITLE: string, ...flags: string[]) => {
+    const { tests } = await new Run(join(__dirname, "visual"), flags, { PICTURES, TITLE }).report();
+    return tests.map(({ status, errors }) => [status, /screenshot|differ/.test(errors)]);
+  };
+  expect(await run("Hello!", "--update-snapshots")).toEqual([["passed", false]]);
+  expect(await run("Hello!")).toEqual([["passed", false]]);
+  expect(await run("Something else")).toEqual([["failed", true]]);
+});

@@ -1,0 +1,240 @@
+//! What failed in a project: waits that timed out and mail that was rejected, grouped by cause, the newest first; above
+//! them the waits that are open.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::failure::PageError;
+use super::page::{NavPlace, Shell, html, with_query};
+use super::plain::{Piece, coded, shown};
+use super::visit::ProjectPage;
+use super::waits::{Filter, OpenWait, filters, open_waits};
+use super::when::When;
+use crate::http::App;
+use crate::http::download::path_segment;
+use crate::http::error::Error;
+use crate::http::query::Query;
+use crate::model::{
+    Failure, FailureFilter, Reading, RefusalFilter, RefusalReason, RefusedMail, Summary, Timestamp, Watched,
+};
+use crate::service::{advice, remedy, title};
+
+/// Maximum number of waits that are grouped; older ones are counted by no group.
+const MAX_WAITS: usize = 500;
+/// Entries of a group, on the page of all groups and on its own.
+const SHOWN: usize = 5;
+const SHOWN_ALONE: usize = 200;
+/// The options of the time filter: the word in the query, the label, and the hours.
+const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
+/// Before the label of a rejection's reason, where a wait has the word of its cause.
+const REJECTED: &str = "rejected-";
+
+#[derive(Template)]
+#[template(path = "failures.html")]
+struct FailuresPage {
+    shell: Shell,
+    base: String,
+    wanted: Wanted,
+    causes: Vec<Choice>,
+    times: Vec<Choice>,
+    open: Vec<OpenWait>,
+    groups: Vec<Group>,
+}
+
+/// The filters of the query.
+struct Wanted {
+    search: Option<String>,
+    cause: Option<String>,
+    time: Option<String>,
+    group: Option<String>,
+}
+
+/// An option of a filter.
+struct Choice {
+    value: String,
+    label: String,
+    is_current: bool,
+}
+
+/// Failures with the same cause.
+struct Group {
+    key: String,
+    cause: String,
+    title: String,
+    is_rejection: bool,
+    /// The cause in one sentence, or the reply.
+    sentence: String,
+    advice: Vec<Piece>,
+    newest_at: Timestamp,
+    newest: When,
+    count: usize,
+    entries: Vec<Entry>,
+    /// The page of the group, if that has more entries.
+    all: Option<String>,
+}
+
+struct Entry {
+    url: Option<String>,
+    address: String,
+    label: Option<String>,
+    filters: Vec<Filter>,
+    when: When,
+}
+
+impl Wanted {
+    fn new(query: &Query) -> Self {
+        let given = |name| query.first(name).filter(|value| !value.is_empty());
+        Self { search: query.search(), cause: given("cause"), time: given("time"), group: given("group") }
+    }
+
+    fn is_any(&self) -> bool {
+        [&self.search, &self.cause, &self.time, &self.group].into_iter().any(Option::is_some)
+    }
+
+    fn since(&self, now: Timestamp) -> Option<Timestamp> {
+        let (.., hours) = TIMES.iter().find(|(word, ..)| self.time.as_deref() == Some(*word))?;
+        Some(now.before(Duration::from_secs(hours * 3_600)))
+    }
+
+    fn admits(&self, group: &Group) -> bool {
+        self.cause.as_ref().is_none_or(|cause| *cause == group.cause)
+            && self.group.as_ref().is_none_or(|key| *key == group.key)
+    }
+
+    fn url(&self, base: &str, group: &str) -> String {
+        with_query(base, &[("q", self.search.as_deref()), ("time", self.time.as_deref()), ("group", Some(group))])
+    }
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
+    let (wanted, base) = (Wanted::new(&query), page.path("/failures"));
+    // Read before the list, so that a change in between is announced and not missed.
+    let seen = app.service.mark(&Watched::Failures(page.project.id)).await?;
+    let mut groups = groups(&app, &page, &wanted).await?;
+    let causes = causes(&groups, wanted.cause.as_deref());
+    groups.retain(|group| wanted.admits(group));
+    let shown = if wanted.group.is_some() { SHOWN_ALONE } else { SHOWN };
+    for group in &mut groups {
+        group.all = (group.entries.len() > shown).then(|| wanted.url(&base, &group.key));
+        group.entries.truncate(shown);
+    }
+    let times = TIMES.map(|(word, label, _)| Choice {
+        value: word.to_owned(),
+        label: label.to_owned(),
+        is_current: wanted.time.as_deref() == Some(word),
+    });
+    let open = if wanted.is_any() { Vec::new() } else { open_waits(&app, &page).await? };
+    let title = format!("Failures of {}", page.project.name);
+    let shell = page.shell(title, NavPlace::Failures).live(format!("{base}/events"), seen);
+    Ok(html(&FailuresPage { shell, base, causes, times: times.into(), open, groups, wanted })?)
+}
+
+/// The groups that the address and the time select, the one with the newest failure first.
+async fn groups(app: &App, page: &ProjectPage, wanted: &Wanted) -> Result<Vec<Group>, Error> {
+    let (project, now) = (Some(page.project.id), app.service.clock().now());
+    let (text, since) = (wanted.search.clone().unwrap_or_default(), wanted.since(now));
+    let filter = FailureFilter { project, text: text.clone(), since, ..FailureFilter::default() };
+    let failed = app.service.failures(&filter, MAX_WAITS).await?;
+    let refused = app.service.refusals(&RefusalFilter { project, text, since, reason: None }).await?;
+    let mut groups: Vec<Group> = Vec::new();
+    for failure in failed {
+        let (key, entry) = (failure.group(), Entry::of_wait(app, &failure, now));
+        add(&mut groups, key, entry, || Group::of_wait(page, &failure, now));
+    }
+    for (_, refused) in refused {
+        let key = format!("{REJECTED}{}:{}", refused.reason.label(), refused.reply);
+        let entry = Entry::of_refusal(page, &refused, now);
+        add(&mut groups, key, entry, || Group::of_refusal(app, &refused, now));
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.newest_at));
+    Ok(groups)
+}
+
+fn add(groups: &mut Vec<Group>, key: String, entry: Entry, new: impl FnOnce() -> Group) {
+    let at = groups.iter().position(|group| group.key == key).unwrap_or_else(|| {
+        groups.push(Group { key, ..new() });
+        groups.len() - 1
+    });
+    groups[at].count += 1;
+    groups[at].entries.push(entry);
+}
+
+/// The causes that occur, and the one that is chosen.
+fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
+    let mut causes: Vec<Choice> = Vec::new();
+    for group in groups {
+        if !causes.iter().any(|choice| choice.value == group.cause) {
+            let is_current = chosen == Some(group.cause.as_str());
+            causes.push(Choice { value: group.cause.clone(), label: group.title.clone(), is_current });
+        }
+    }
+    if let Some(cause) = chosen.filter(|cause| !causes.iter().any(|choice| choice.value == *cause)) {
+        causes.push(Choice { value: cause.to_owned(), label: cause.replace('_', " "), is_current: true });
+    }
+    causes
+}
+
+impl Group {
+    fn of_wait(page: &ProjectPage, failure: &Failure, now: Timestamp) -> Self {
+        let (smtp, cause) = (page.smtp.to_string(), failure.finding.cause);
+        let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
+        let sentence = shown(&Summary::new(&failure.finding.marked, reading).to_string());
+        Self::new(cause.as_str().to_owned(), title(cause).to_owned(), sentence, advice(cause), failure.ended_at(), now)
+    }
+
+    fn of_refusal(app: &App, refused: &RefusedMail, now: Timestamp) -> Self {
+        let (cause, title) = (format!("{REJECTED}{}", refused.reason.label()), rejection_title(&refused.reason));
+        let remedy = remedy(refused, app.service.mail_domain());
+        let group = Self::new(cause, title, shown(&refused.reply), &remedy, refused.refused_at, now);
+        Self { is_rejection: true, ..group }
+    }
+
+    fn new(cause: String, title: String, sentence: String, advice: &str, newest_at: Timestamp, now: Timestamp) -> Self {
+        Self {
+            key: String::new(),
+            cause,
+            title,
+            is_rejection: false,
+            sentence,
+            advice: coded(advice),
+            newest_at,
+            newest: When::new(newest_at, now),
+            count: 0,
+            entries: Vec::new(),
+            all: None,
+        }
+    }
+}
+
+fn rejection_title(reason: &RefusalReason) -> String {
+    format!("Rejected: {}", reason.label().replace('_', " "))
+}
+
+impl Entry {
+    fn of_wait(app: &App, failure: &Failure, now: Timestamp) -> Self {
+        Self {
+            url: Some(format!("/failures/{}", failure.wait.id)),
+            address: failure.address(app.service.mail_domain()),
+            label: failure.label.as_deref().map(shown),
+            filters: filters(&failure.wait),
+            when: When::new(failure.ended_at(), now),
+        }
+    }
+
+    fn of_refusal(page: &ProjectPage, refused: &RefusedMail, now: Timestamp) -> Self {
+        let inbox = refused.inbox.as_ref().map(|inbox| path_segment(inbox.as_str()));
+        let recipient = refused.recipient_address();
+        let address = if recipient.is_empty() { refused.client() } else { recipient.to_owned() };
+        Self {
+            url: inbox.map(|inbox| page.path(&format!("/inboxes/{inbox}"))),
+            address: shown(&address),
+            label: None,
+            filters: Vec::new(),
+            when: When::new(refused.refused_at, now),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Text as the pages show it: of strangers, with characters that reorder the text around them written out; and of our
+//! own advice, with its code set as code.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be shown as `exe.png`.
+pub(super) fn shown(text: &str) -> String {
+    shown_in(text).into_owned()
+}
+
+/// A piece of an advice: whether it is code, and its text.
+pub(super) type Piece = (bool, String);
+
+/// The pieces of an advice, whose code stands between backticks.
+pub(super) fn coded(text: &str) -> Vec<Piece> {
+    let pieces = text.split('`').enumerate().filter(|(_, piece)| !piece.is_empty());
+    pieces.map(|(number, piece)| (number % 2 == 1, piece.to_owned())).collect()
+}
+
+fn shown_in(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_control(character) {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, "‹U+{:04X}›", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The marks, embeddings, overrides and isolates of the bidirectional algorithm. Without them the browser orders text
+/// by its letters, which is right for names and subjects.
+fn is_control(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_stands_between_backticks() {
+        let pieces = coded("Set `--tls-names`, or `x`.");
+        let code: Vec<&str> = pieces.iter().filter(|(is_code, _)| *is_code).map(|(_, text)| text.as_str()).collect();
+        assert_eq!((code, pieces.len()), (vec!["--tls-names", "x"], 5));
+    }
+
+    #[test]
+    fn an_override_is_shown_and_not_obeyed() {
+        assert_eq!(shown("photo_\u{202e}gnp.exe"), "photo_‹U+202E›gnp.exe");
+        assert_eq!(shown("שלום, world"), "שלום, world");
+    }
+}

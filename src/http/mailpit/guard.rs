@@ -1,0 +1,62 @@
+//! Who may use the API of Mailpit: a client with an API key, or with `--mailpit-api open` every client on this machine.
+//!
+//! Browsers send an origin with every request that changes something and other clients do not, so a request without
+//! one does not come from a page. The host is checked, because pages of a name that points here have its origin.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{FORWARDED, ORIGIN};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::Refused;
+use crate::config::MailpitApi;
+use crate::http::App;
+use crate::http::error::Error;
+use crate::http::host::{is_own_origin, served_host};
+use crate::http::send::Credential;
+use crate::service::Caller;
+
+/// The caller of a request that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct Admitted {
+    /// The owner of the messages.
+    pub(in crate::http) caller: Caller,
+    /// Whether the client has presented a key.
+    pub(in crate::http) has_key: bool,
+}
+
+/// Checks a request, and adds its caller.
+pub(super) async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response, Refused> {
+    let host = served_host(request.headers(), &app.base_url)?;
+    if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &host) {
+        return Err(Error::ForeignOrigin.into());
+    }
+    let admitted = admit(&app, request.headers()).await?;
+    request.extensions_mut().insert(admitted);
+    Ok(next.run(request).await)
+}
+
+async fn admit(app: &App, headers: &HeaderMap) -> Result<Admitted, Error> {
+    if let Credential::Key(key) = Credential::of(headers) {
+        let caller = app.service.authenticate(&key).await.map_err(Error::internal)?;
+        return Ok(Admitted { caller: caller.ok_or(Error::Unauthorized)?, has_key: true });
+    }
+    // A proxy on this machine would let other hosts in.
+    let is_forwarded = headers.contains_key(FORWARDED) || headers.contains_key("x-forwarded-for");
+    if app.mailpit_api != MailpitApi::Open || is_forwarded {
+        return Err(Error::Unauthorized);
+    }
+    Ok(Admitted { caller: app.service.anyone(), has_key: false })
+}
+
+impl<S: Sync> FromRequestParts<S> for Admitted {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        parts.extensions.get().copied().ok_or_else(|| Error::Unauthorized.into())
+    }
+}

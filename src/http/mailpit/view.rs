@@ -1,0 +1,43 @@
+//! A message as a page that a browser test opens: `/view/{ID}.html` and `/view/{ID}.txt`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
+use axum::response::{IntoResponse, Response};
+
+use super::message::{named, whole};
+use super::{Admitted, Refused};
+use crate::http::App;
+use crate::http::error::Error;
+use crate::http::frame::{Images, page};
+use crate::http::query::Query;
+
+/// As of any page of a message, but a test may follow its links into a new tab.
+const POLICY: &str = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; img-src data:; \
+    style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    admitted: Admitted,
+    Path(file): Path<String>,
+    query: Query,
+) -> Result<Response, Refused> {
+    if let Some(id) = file.strip_suffix(".html") {
+        return html(&app, &admitted, id, &query).await;
+    }
+    let id = file.strip_suffix(".txt").ok_or(Error::NotFound)?;
+    let (message, room) = whole(&app, &admitted.caller, id, &query).await?;
+    let reading = room.run(move || restante_mail::parse(&message.raw).text.into_bytes());
+    let (text, mut room) = reading.await.map_err(Error::internal)?;
+    room.shrink(text.len());
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], room.hold(text)).into_response())
+}
+
+async fn html(app: &App, admitted: &Admitted, id: &str, query: &Query) -> Result<Response, Refused> {
+    let id = named(app, &admitted.caller, id, query).await?;
+    let whole = format!("../api/v1/message/{id}/raw");
+    let mut response = page(app, &admitted.caller, &id, Images::Own, whole, None).await?;
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    Ok(response)
+}

@@ -1,0 +1,104 @@
+//! A search in all messages of a project, as the API of Mailpit has it: several conditions, all of which must be met.
+
+use restante_mail::Addressing;
+
+use super::{Inbox, InboxId, MessageId, SharedAddress, Timestamp};
+
+/// The conditions that a message must meet. Without any, all messages of the project do.
+#[derive(Clone, Debug, Default)]
+pub struct MailSearch {
+    /// It is in this inbox.
+    pub inbox: Option<Inbox>,
+    /// Inboxes that it must have reached, or with `true` must not have reached.
+    pub recipients: Vec<(InboxId, bool)>,
+    /// Texts that it must contain, or not contain.
+    pub texts: Vec<TextCondition>,
+    /// The domain of the inboxes that have no address of their own.
+    pub mail_domain: String,
+}
+
+/// A text that a part of a message must contain, case-insensitive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextCondition {
+    /// The part that is compared.
+    pub part: SearchedPart,
+    /// The text.
+    pub text: String,
+    /// Whether the part must not contain it.
+    pub is_excluded: bool,
+}
+
+/// What of a message a text is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchedPart {
+    /// The addresses, the subject and the text.
+    All,
+    /// All names and addresses.
+    Addresses,
+    /// The names and addresses of the senders.
+    From,
+    /// Those of the recipients of copies.
+    Cc,
+    /// Those for replies.
+    ReplyTo,
+    /// The subject.
+    Subject,
+    /// The Message-ID.
+    MessageId,
+}
+
+/// A message of a project. If several of its inboxes have the message, this stands for all of them.
+#[derive(Clone, Debug)]
+pub struct MailEntry {
+    /// The id of the message in the oldest of its inboxes.
+    pub id: MessageId,
+    /// The inboxes of the project that have it.
+    pub inboxes: Vec<(InboxId, Option<SharedAddress>)>,
+    /// The addresses in its header.
+    pub addressing: Addressing,
+    /// The subject, decoded; empty if there is none.
+    pub subject: String,
+    /// When it was accepted.
+    pub received_at: Timestamp,
+    /// The size of its bytes as received.
+    pub size: usize,
+    /// The number of its attachments, without images that its HTML shows.
+    pub attachments: i64,
+    /// The start of its text.
+    pub text: String,
+}
+
+/// Some of the messages that meet the conditions of a search.
+#[derive(Clone, Debug)]
+pub struct MailEntries {
+    /// The messages, newest first.
+    pub entries: Vec<MailEntry>,
+    /// The number of all messages that were found.
+    pub found: u64,
+}
+
+impl MailSearch {
+    /// Whether every message meets the conditions.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inbox.is_none() && self.recipients.is_empty() && self.texts.is_empty()
+    }
+
+    /// Whether more than the row of a message is compared.
+    #[must_use]
+    pub fn needs_content(&self) -> bool {
+        self.texts.iter().any(|condition| condition.part != SearchedPart::Subject)
+    }
+}
+
+impl MailEntry {
+    /// About how many bytes of memory it needs.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let Addressing { from, to, cc, bcc, reply_to, message_id } = &self.addressing;
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let mailboxes = [from, to, cc, bcc, reply_to].into_iter().flatten();
+        let addresses: usize = mailboxes.map(|one| 64 + text(&one.name) + text(&one.address)).sum();
+        512 + addresses + message_id.len() + self.subject.len() + self.text.len() + self.inboxes.len() * 128
+    }
+}

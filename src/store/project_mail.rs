@@ -1,0 +1,390 @@
+//! The messages of a project as one list, newest first, for the API of Mailpit: a message for several inboxes is one
+//! entry of it, with the id that it has in the oldest of these inboxes.
+//!
+//! As in `mail.rs`, an index leads from one message to the next older one, and the messages are compared here.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use memchr::memmem;
+use restante_mail::details::Mailbox;
+use restante_mail::{Addressing, addressing};
+
+use super::content::{PIECE, decompress, fold_case, on_blocking_thread};
+use super::mail::candidates;
+use super::messages::Head;
+use super::parts::beginning_of_text;
+use super::{ContentForm, Store, StoreError, live};
+use crate::db::{Row, Value, values};
+use crate::model::{
+    InboxId, MailEntries, MailEntry, MailSearch, MessageId, ProjectId, SearchedPart, SharedAddress, TextCondition,
+    Timestamp,
+};
+
+/// How long a search may take to find a page. The count of further messages ends then, too.
+const MAX_SEARCH_TIME: Duration = Duration::from_secs(2);
+/// Rows of messages that are read at once. A subject has at most 100 KiB.
+const MIN_HEADS: usize = 20;
+const MAX_HEADS: usize = 100;
+/// Maximum number of messages of a project that are counted.
+const MAX_COUNTED: usize = 100_000;
+/// Memory for the entries of a page. The page ends before the entry that exceeds it, unless it is the first.
+const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
+/// Contents that are read at once.
+const MAX_CONTENTS_AT_ONCE: usize = 4;
+/// Bytes of a text that are compared, and that an entry shows.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+const MAX_SHOWN_BYTES: usize = 1_024;
+
+/// The memory for reading a page of a list or a search.
+pub(crate) const PAGE_MEMORY: usize = 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
+
+/// A walk through the matching messages, newest first.
+pub(super) struct Walk<'a> {
+    store: &'a Store,
+    project: ProjectId,
+    search: &'a MailSearch,
+    now: Timestamp,
+    /// The walk continues before this position; `None` at its end.
+    before: Option<i64>,
+}
+
+/// A message that may match.
+pub(super) struct Candidate {
+    pub(super) head: Head,
+    /// Whether it had several recipients.
+    is_shared: bool,
+}
+
+/// What is read of a content.
+struct Beginning {
+    /// The first bytes of the text.
+    text: String,
+    addressing: Addressing,
+}
+
+/// The message in one inbox.
+#[derive(Clone, Debug)]
+pub(super) struct Copy {
+    pub(super) id: MessageId,
+    pub(super) inbox: InboxId,
+    shared: Option<SharedAddress>,
+}
+
+/// Whether an older inbox of the project `$2` has the same message at the time `$1`.
+macro_rules! repeated {
+    () => {
+        concat!(
+            "(m.is_shared = 1 AND EXISTS (
+                SELECT 1 FROM messages o JOIN inboxes oi ON oi.number = o.inbox_number
+                WHERE o.content_number = m.content_number AND o.is_shared = 1 AND o.inbox_number < m.inbox_number
+                    AND oi.project_id = $2 AND o.sequence > oi.emptied_sequence AND ",
+            live!("oi.", "$1"),
+            "))"
+        )
+    };
+}
+
+impl Store {
+    /// The messages of a project that meet the conditions, without the first `start`, and at most `limit`. `None` if
+    /// they cannot be found in time.
+    ///
+    /// # Errors
+    /// If the database fails or a message is damaged.
+    pub async fn project_mail(
+        &self,
+        project: ProjectId,
+        search: &MailSearch,
+        (start, limit): (usize, usize),
+        now: Timestamp,
+    ) -> Result<Option<MailEntries>, StoreError> {
+        let (started, mut walk) = (Instant::now(), Walk::new(self, project, search, now));
+        let (mut chosen, mut bytes, mut found, mut is_full) = (Vec::new(), 0, 0, limit == 0);
+        // Of a search, all matches are counted.
+        while let Some(batch) = walk.next(if search.is_empty() { start + limit - found } else { MAX_HEADS }).await? {
+            for candidate in batch {
+                found += 1;
+                bytes += candidate.head.subject.len();
+                is_full |= bytes > MAX_PAGE_BYTES && !chosen.is_empty();
+                if found > start && !is_full {
+                    let head = Head { subject_folded: String::new(), ..candidate.head };
+                    chosen.push(Candidate { head, ..candidate });
+                    is_full = chosen.len() >= limit;
+                }
+            }
+            if is_full && (search.is_empty() || started.elapsed() >= MAX_SEARCH_TIME) {
+                break;
+            }
+            if started.elapsed() >= MAX_SEARCH_TIME {
+                return Ok(None);
+            }
+        }
+        let found = if search.is_empty() { self.count_mail(project, now).await? } else { found as u64 };
+        Ok(Some(MailEntries { entries: self.entries(project, chosen, now).await?, found }))
+    }
+
+    /// The number of messages of a project, at most 100,000.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn count_mail(&self, project: ProjectId, now: Timestamp) -> Result<u64, StoreError> {
+        const COUNT: &str = concat!(
+            "
+            SELECT COUNT(*) FROM (
+                SELECT 1 AS one FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+                WHERE m.project_id = $2 AND i.project_id = $2 AND ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence AND NOT ",
+            repeated!(),
+            " LIMIT $3) AS counted"
+        );
+        let rows = self.database.query(COUNT, values![now, project, MAX_COUNTED]).await?;
+        let count = rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or_default();
+        Ok(count.unsigned_abs())
+    }
+
+    /// A message and the same message in other inboxes of the project, the oldest inbox first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn inboxes_of_message(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Vec<(InboxId, Option<SharedAddress>)>, StoreError> {
+        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(Vec::new()) };
+        let own = (head.inbox_id.clone(), head.shared.clone());
+        let copies = self.copies(project, head.content_number, now).await?;
+        Ok(if copies.is_empty() { vec![own] } else { distinct_inboxes(copies) })
+    }
+
+    /// The copies of a content in the live inboxes of a project; none of a content that has one recipient.
+    pub(super) async fn copies(
+        &self,
+        project: ProjectId,
+        content: i64,
+        now: Timestamp,
+    ) -> Result<Vec<Copy>, StoreError> {
+        const COPIES: &str = concat!(
+            "
+            SELECT m.id, i.id, i.address FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            WHERE m.content_number = $3 AND m.is_shared = 1 AND i.project_id = $2 AND ",
+            live!("i.", "$1"),
+            " AND m.sequence > i.emptied_sequence ORDER BY i.number, m.number"
+        );
+        let rows = self.database.look_up(COPIES, values![now, project, content]).await?;
+        let copy = |mut row: Row| {
+            let (id, inbox) = (MessageId(row.uuid()?), InboxId::from_stored(row.text()?));
+            Ok(Copy { id, inbox, shared: row.optional_text()?.map(SharedAddress::from_stored) })
+        };
+        rows.into_iter().map(copy).collect()
+    }
+
+    /// The entries for these messages. The page ends before the first that its memory cannot hold.
+    async fn entries(
+        &self,
+        project: ProjectId,
+        chosen: Vec<Candidate>,
+        now: Timestamp,
+    ) -> Result<Vec<MailEntry>, StoreError> {
+        let read = stream::iter(chosen).map(|candidate| self.entry(project, candidate, now));
+        let mut read = std::pin::pin!(read.buffered(MAX_CONTENTS_AT_ONCE));
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while let Some(entry) = read.try_next().await? {
+            let Some(entry) = entry else { continue };
+            bytes += entry.bytes();
+            if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
+                break;
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    /// The entry for a message; `None` if it was removed.
+    async fn entry(
+        &self,
+        project: ProjectId,
+        Candidate { head, is_shared }: Candidate,
+        now: Timestamp,
+    ) -> Result<Option<MailEntry>, StoreError> {
+        let Some(Beginning { text, addressing }) = self.beginning(&head, MAX_SHOWN_BYTES).await? else {
+            return Ok(None);
+        };
+        let copies = if is_shared { self.copies(project, head.content_number, now).await? } else { Vec::new() };
+        let id = first_id(&copies, &head);
+        let mut inboxes = distinct_inboxes(copies);
+        if inboxes.is_empty() {
+            inboxes.push((head.inbox_id, head.shared));
+        }
+        let Head { subject, received_at, raw_size: size, attachments, .. } = head;
+        Ok(Some(MailEntry { id, inboxes, addressing, subject, received_at, size, attachments, text }))
+    }
+
+    /// The beginning of the content of a message: at most `most` bytes of its text, and the addresses of its header. Of
+    /// a large message, only the first pieces are read. `None` if it was removed.
+    async fn beginning(&self, head: &Head, most: usize) -> Result<Option<Beginning>, StoreError> {
+        const CONTENT: &str = "SELECT trace, data FROM contents WHERE number = $1";
+        let rows = self.database.look_up(CONTENT, values![head.content_number]).await?;
+        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let (trace, data) = (row.text()?, row.bytes()?);
+        let (parsed, raw) = if head.is_large() {
+            let first = async |form| self.pieces(head, form).next().await;
+            match (first(ContentForm::Parsed).await, first(ContentForm::Raw).await) {
+                (Err(StoreError::Removed), _) | (_, Err(StoreError::Removed)) => return Ok(None),
+                (parsed, raw) => (parsed?.unwrap_or_default(), raw?.unwrap_or_default()),
+            }
+        } else {
+            let mut parsed = Bytes::from(decompress(&data)?);
+            let raw = parsed.split_off(head.parsed_size.min(parsed.len()));
+            (parsed, raw)
+        };
+        let mut addressing = addressing(&raw);
+        if addressing.message_id.is_empty() {
+            addressing.message_id = restante_mail::addressing(trace.as_bytes()).message_id;
+        }
+        Ok(Some(Beginning { text: beginning_of_text(&parsed, most)?.to_owned(), addressing }))
+    }
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(store: &'a Store, project: ProjectId, search: &'a MailSearch, now: Timestamp) -> Self {
+        Self { store, project, search, now, before: Some(i64::MAX) }
+    }
+
+    /// The matching ones of the next messages, of which about `wanted` are needed; `None` at the end.
+    pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Candidate>>, StoreError> {
+        let Some(before) = self.before else { return Ok(None) };
+        let most = wanted.clamp(MIN_HEADS, MAX_HEADS);
+        let rows = self.read(before, most).await?;
+        self.before = rows.last().map(|(position, ..)| *position).filter(|_| rows.len() == most);
+        let matching = stream::iter(rows).map(async |(_, candidate, is_entry)| {
+            let is_match = is_entry && self.matches(&candidate).await?;
+            Ok::<_, StoreError>(is_match.then_some(candidate))
+        });
+        let matching: Vec<Option<Candidate>> = matching.buffered(MAX_CONTENTS_AT_ONCE).try_collect().await?;
+        Ok(Some(matching.into_iter().flatten().collect()))
+    }
+
+    /// The next messages, with their positions, and whether each is live and an entry of the list.
+    async fn read(&self, before: i64, most: usize) -> Result<Vec<(i64, Candidate, bool)>, StoreError> {
+        const IN_PROJECT: &str =
+            candidates!(project, concat!("m.is_shared, CASE WHEN ", repeated!(), " THEN 1 ELSE 0 END"), "");
+        // In one inbox, nothing is repeated.
+        const IN_INBOX: &str = candidates!(inbox, "m.is_shared, 0", "");
+        let mut parameters: Vec<Value> = values![self.now, self.project, before, most];
+        let sql = match &self.search.inbox {
+            None => IN_PROJECT,
+            Some(inbox) => {
+                parameters.extend(values![&inbox.id, inbox.created_at]);
+                IN_INBOX
+            }
+        };
+        let rows = self.store.database.query(sql, parameters).await?;
+        let read = |mut row: Row| {
+            let (position, is_shared, is_repeated) = (row.integer()?, row.integer()? == 1, row.integer()? == 1);
+            let candidate = Candidate { head: Head::read_from(&mut row)?, is_shared };
+            Ok((position, candidate, row.integer()? == 1 && !is_repeated))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    async fn matches(&self, candidate: &Candidate) -> Result<bool, StoreError> {
+        let (search, head) = (self.search, &candidate.head);
+        if !self.reached(candidate).await? {
+            return Ok(false);
+        }
+        let by_subject = search.texts.iter().filter(|condition| condition.part == SearchedPart::Subject);
+        if !by_subject.clone().all(|condition| is_met(condition, &head.subject_folded)) {
+            return Ok(false);
+        }
+        if !search.needs_content() {
+            return Ok(true);
+        }
+        let Some(beginning) = self.store.beginning(head, MAX_TEXT_BYTES).await? else { return Ok(false) };
+        let (subject, recipients) = (head.subject_folded.clone(), self.recipients(candidate).await?);
+        let texts = search.texts.clone();
+        let compare = move || texts.iter().all(|condition| beginning.meets(condition, &subject, &recipients));
+        on_blocking_thread(compare).await
+    }
+
+    /// Whether the message reached the required inboxes, and none that is excluded.
+    async fn reached(&self, candidate: &Candidate) -> Result<bool, StoreError> {
+        if self.search.recipients.is_empty() {
+            return Ok(true);
+        }
+        let reached = self.inboxes(candidate).await?;
+        let has_reached = |wanted: &InboxId| reached.iter().any(|(inbox, _)| inbox == wanted);
+        Ok(self.search.recipients.iter().all(|(inbox, is_excluded)| has_reached(inbox) != *is_excluded))
+    }
+
+    /// The addresses of the inboxes that have the message, one on each line.
+    async fn recipients(&self, candidate: &Candidate) -> Result<String, StoreError> {
+        let inboxes = self.inboxes(candidate).await?;
+        let address = |(inbox, shared): &(InboxId, Option<SharedAddress>)| match shared {
+            Some(address) => format!("{address}\n"),
+            None => format!("{inbox}@{}\n", self.search.mail_domain),
+        };
+        Ok(inboxes.iter().map(address).collect())
+    }
+
+    async fn inboxes(
+        &self,
+        Candidate { head, is_shared }: &Candidate,
+    ) -> Result<Vec<(InboxId, Option<SharedAddress>)>, StoreError> {
+        if *is_shared {
+            let copies = self.store.copies(self.project, head.content_number, self.now).await?;
+            return Ok(distinct_inboxes(copies));
+        }
+        Ok(vec![(head.inbox_id.clone(), head.shared.clone())])
+    }
+}
+
+impl Beginning {
+    /// Whether the content meets a condition. `subject` is case-folded, `recipients` are those of the envelope.
+    fn meets(&self, condition: &TextCondition, subject: &str, recipients: &str) -> bool {
+        let Addressing { from, to, cc, reply_to, message_id, .. } = &self.addressing;
+        let text = match condition.part {
+            SearchedPart::Subject => return true,
+            SearchedPart::MessageId => message_id.clone(),
+            SearchedPart::From => lines([from]),
+            SearchedPart::Cc => lines([cc]),
+            SearchedPart::ReplyTo => lines([reply_to]),
+            SearchedPart::Addresses => lines([from, to, cc, reply_to]) + recipients,
+            SearchedPart::All => [subject, &lines([from, to, cc, reply_to]), recipients, &self.text].join("\n"),
+        };
+        is_met(condition, &fold_case(&text))
+    }
+}
+
+/// Whether a text, which is case-folded, meets the condition.
+fn is_met(condition: &TextCondition, folded: &str) -> bool {
+    let wanted = fold_case(&condition.text);
+    memmem::find(folded.as_bytes(), wanted.as_bytes()).is_some() != condition.is_excluded
+}
+
+/// Names and addresses, one on each line.
+fn lines<const N: usize>(lists: [&Vec<Mailbox>; N]) -> String {
+    let mut lines = String::new();
+    for text in lists.into_iter().flatten().flat_map(|mailbox| [&mailbox.name, &mailbox.address]).flatten() {
+        lines.push_str(text);
+        lines.push('\n');
+    }
+    lines
+}
+
+/// The id of a message in the oldest inbox that has it. If an inbox has it several times, the same one of them.
+fn first_id(copies: &[Copy], head: &Head) -> MessageId {
+    let place = copies.iter().filter(|copy| copy.inbox == head.inbox_id).position(|copy| copy.id == head.id);
+    let first = copies.first().map(|first| copies.iter().filter(|copy| copy.inbox == first.inbox));
+    let id = place.zip(first).and_then(|(place, mut first)| first.nth(place));
+    id.map_or(head.id, |copy| copy.id)
+}
+
+fn distinct_inboxes(copies: Vec<Copy>) -> Vec<(InboxId, Option<SharedAddress>)> {
+    let mut inboxes: Vec<_> = copies.into_iter().map(|copy| (copy.inbox, copy.shared)).collect();
+    inboxes.dedup();
+    inboxes
+}

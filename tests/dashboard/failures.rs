@@ -1,0 +1,86 @@
+//! The page of the failures of a project: waits that timed out and rejections, grouped by cause.
+
+use std::time::Duration;
+
+use super::visitor::Visitor;
+use testkit::{Answer, Engine, Harness, within};
+
+/// The page as soon as it shows `text`: stories and refusals are written in the background.
+async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
+    let looking = async {
+        loop {
+            let page = visitor.get(path).await;
+            if page.body.contains(text) {
+                return page;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    within(looking).await
+}
+
+async fn fails(harness: &Harness, inbox: &str, filter: &str) {
+    let wait = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000&{filter}"));
+    harness.advance_until_done(Duration::from_secs(1), wait).await;
+}
+
+#[testkit::each_engine]
+async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    assert!(own.get(&format!("{project}/failures")).await.body.contains("Nothing failed"));
+    let (one, two) = (harness.create_inbox().await, harness.create_inbox().await);
+    for inbox in [&one, &two] {
+        harness.deliver(inbox, "Confirm your account").await;
+        fails(&harness, inbox, "subject=acount").await;
+    }
+    let page = seen(&own, &format!("{project}/failures"), "2 timed out").await.body;
+    assert!(page.contains(&one) && page.contains(&two), "{page}");
+    assert!(page.contains("aria-label=\"2 in the last day\""), "{page}");
+    assert_eq!(page.matches("class=\"failure-group\"").count(), 1, "{page}");
+    assert_eq!(own.get("/").await.headers["location"].to_str().unwrap(), format!("{project}/failures"));
+
+    let found = own.get(&format!("{project}/failures?q={one}")).await.body;
+    assert!(found.contains("1 timed out") && !found.contains(&two), "{found}");
+    let found = own.get(&format!("{project}/failures?cause=late")).await.body;
+    assert!(found.contains("Nothing matches"), "{found}");
+
+    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let story = own.get(&format!("/failures/{story}")).await.body;
+    assert!(story.contains("Confirm your ac<ins>c</ins>ount"), "{story}");
+    assert!(story.contains("<dd>acount</dd>"), "{story}");
+
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
+    let path = other.project_path().await;
+    assert!(other.get(&format!("{path}/failures")).await.body.contains("Nothing failed"));
+}
+
+#[tokio::test]
+async fn a_live_event_loads_only_the_content_of_the_page() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    harness.deliver(&inbox, "Hello").await;
+    let list = format!("{}/inboxes/{inbox}", own.project_path().await);
+    let id = harness.get(&format!("/v1/inboxes/{inbox}/messages")).await.json()["messages"][0]["id"].clone();
+    let path = format!("{list}/messages/{}", id.as_str().unwrap());
+    let part = own.request("GET", &path).header("x-part", "1").body(axum::body::Body::empty()).unwrap();
+    let (page, part) = (own.get(&path).await.body, harness.send(part).await.body);
+    assert!(page.contains("<nav class=\"side\"") && page.contains("class=\"letter\""), "{page}");
+    assert!(!part.contains("<nav class=\"side\"") && !part.contains("class=\"letter\""), "{part}");
+    assert!(part.contains("data-region=\"messages\"") && part.contains("aria-current=\"true\""), "{part}");
+}
+
+#[tokio::test]
+async fn pages_are_compressed_unless_another_site_opens_them() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let path = format!("{}/inboxes", own.project_path().await);
+    for (site, encoding) in [("same-origin", Some("gzip")), ("none", Some("gzip")), ("cross-site", None)] {
+        let request = own.request("GET", &path).header("accept-encoding", "gzip").header("sec-fetch-site", site);
+        let answer = harness.send(request.body(axum::body::Body::empty()).unwrap()).await;
+        let got = answer.headers.get("content-encoding").map(|encoding| encoding.to_str().unwrap());
+        assert_eq!(got, encoding, "{site}");
+    }
+}
