@@ -6,8 +6,10 @@
 mod addresses;
 mod authentication;
 mod bodies;
+mod checks;
 mod clock;
 mod documents;
+mod events;
 mod everything;
 mod explain;
 mod failed_sessions;

@@ -173,12 +173,15 @@ const WAIT: &str = "/v1/inboxes/{id}/messages/wait";
 const MESSAGE: &str = "/v1/messages/{id}";
 const RAW: &str = "/v1/messages/{id}/raw";
 const DETAILS: &str = "/v1/messages/{id}/details";
+const CHECKS: &str = "/v1/messages/{id}/checks";
+const FORWARD: &str = "/v1/messages/{id}/forward";
 const ATTACHMENT: &str = "/v1/messages/{id}/attachments/{index}";
 const PAGE: &str = "/v1/messages/{id}/page";
 const OUTGOING: &str = "/v1/outgoing/{id}";
 const PROJECT_INBOXES: &str = "/v1/project/inboxes";
 const PROJECT_MESSAGES: &str = "/v1/project/messages";
 const EXPLAIN: &str = "/v1/inboxes/{id}/explain";
+const EVENTS: &str = "/v1/inboxes/{id}/events";
 const FAULTS: &str = "/v1/inboxes/{id}/faults";
 
 fn cases(world: &World) -> Vec<Case> {
@@ -229,6 +232,11 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", RAW, of_message("x", "/raw"), "", 404),
         case("GET", DETAILS, of_message(message, "/details"), "", 200),
         case("GET", DETAILS, of_message(doomed_message, "/details"), "", 404),
+        case("GET", CHECKS, of_message(message, "/checks"), "", 200),
+        case("GET", CHECKS, of_message(doomed_message, "/checks"), "", 404),
+        case("POST", FORWARD, of_message(message, "/forward"), r#"{"to": "me@company.example"}"#, 202),
+        case("POST", FORWARD, of_message(message, "/forward"), r#"{"to": "x"}"#, 400),
+        case("POST", FORWARD, of_message(doomed_message, "/forward"), r#"{"to": "me@company.example"}"#, 404),
         case("GET", ATTACHMENT, of_message(message, "/attachments/0"), "", 200),
         case("GET", ATTACHMENT, of_message(message, "/attachments/1"), "", 404),
         case("GET", PAGE, of_message(message, "/page"), "", 200),
@@ -243,6 +251,10 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", EXPLAIN, of(doomed, "/explain"), "", 200),
         case("GET", EXPLAIN, of(inbox, "/explain?has=x"), "", 400),
         case("GET", EXPLAIN, of("nobody", "/explain"), "", 404),
+        case("GET", EVENTS, of(inbox, "/events"), "", 200),
+        case("GET", EVENTS, of(doomed, "/events?after=0"), "", 200),
+        case("GET", EVENTS, of(inbox, "/events?after=x"), "", 400),
+        case("GET", EVENTS, of("nobody", "/events"), "", 404),
         case("PUT", FAULTS, of(inbox, "/faults"), crate::faults::every_fault(), 200),
         case("PUT", FAULTS, of(inbox, "/faults"), "{}", 400),
         case("PUT", FAULTS, of("nobody", "/faults"), "{}", 404),

@@ -1,6 +1,8 @@
 //! The API under `/v1`: the handler of each path. Each handler is followed by its description for the document.
 
+mod checks;
 mod details;
+mod events;
 mod explain;
 mod faults;
 mod health;
@@ -34,6 +36,8 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
         .api_route("/messages/{id}", delete_with(messages::remove, messages::describe_remove))
         .api_route("/messages/{id}/raw", get_with(messages::raw, messages::describe_raw))
         .api_route("/messages/{id}/details", get_with(details::show, details::describe_show))
+        .api_route("/messages/{id}/checks", get_with(checks::show, checks::describe))
+        .api_route("/messages/{id}/forward", post_with(outgoing::forward, outgoing::describe_forward))
         .api_route("/messages/{id}/attachments/{index}", get_with(details::download, details::describe_download))
         .api_route("/messages/{id}/page", get_with(messages::page, messages::describe_page))
         .api_route("/outgoing/{id}", get_with(outgoing::show, outgoing::describe_show))
@@ -41,6 +45,7 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
         .api_route("/project/messages", get_with(project::messages, project::describe_messages))
         .api_route("/project/changes", get_with(project::changes, project::describe_changes))
         .api_route("/inboxes/{id}/explain", get_with(explain::explain, explain::describe))
+        .api_route("/inboxes/{id}/events", get_with(events::list, events::describe))
         .api_route("/inboxes/{id}/faults", get_with(faults::show, faults::describe_show))
         .api_route("/inboxes/{id}/faults", put_with(faults::replace, faults::describe_replace))
         .api_route("/inboxes/{id}/faults", delete_with(faults::clear, faults::describe_clear))
