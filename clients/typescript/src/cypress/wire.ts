@@ -1,6 +1,6 @@
 /** What passes between the browser and Node. Cypress passes JSON, which has no regular expressions. */
 
-import type { Content } from "../filters.js";
+import type { WaitOptions } from "../filters.js";
 import type { TextMatch } from "../match.js";
 import type { Fault, MessageFields } from "../types.js";
 
@@ -14,19 +14,8 @@ export interface CypressInbox {
 /** A message that an inbox received. */
 export type CypressMessage = MessageFields;
 
-/** The filters of a wait, and how long it lasts. */
-export interface CypressFilters {
-  /** A text that the subject contains (case-insensitive), or a regular expression. */
-  subject?: TextMatch;
-  /** A text that the sender's address contains (case-insensitive), or a regular expression. */
-  from?: TextMatch;
-  /** Only messages with a labelled code, a link, an `otp`, or several of these. */
-  has?: Content | readonly Content[];
-  /** Only messages later than this one. By default, later than the last one that a wait returned. */
-  after?: { id: string } | string | null;
-  /** How long to wait, in milliseconds. 0 checks once. */
-  timeout?: number;
-}
+/** The filters of a wait, and how long it lasts; functions cannot be passed to Node. */
+export type CypressFilters = Omit<WaitOptions, "where">;
 
 /** Selects a link: a text that its address contains, a regular expression, or the words that are shown for it. */
 export type CypressLinkMatch = string | RegExp | { text: TextMatch };
