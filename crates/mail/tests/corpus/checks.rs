@@ -165,7 +165,8 @@ fn every_check_finds_its_fault_in_the_rest() {
         (GOOD_HEADER.replace("Confirm your account", "") + "\nHi", "warning headers header:3 The subject is empty."),
         (
             GOOD_HEADER.replace("MIME-Version: 1.0", "Content-Type: text/plain") + "\nHi",
-            "error headers header:6 There is no MIME-Version field, so a client may ignore the content type (RFC 2045).",
+            "error headers header:6 There is no MIME-Version field, so a client may ignore the content type (RFC \
+             2045).",
         ),
         (format!("{GOOD_HEADER}Subject: Again\n\nHi"), "error headers header:7 There is more than one Subject field."),
         (
