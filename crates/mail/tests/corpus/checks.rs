@@ -165,7 +165,7 @@ fn every_check_finds_its_fault_in_the_rest() {
         (GOOD_HEADER.replace("Confirm your account", "") + "\nHi", "warning headers header:3 The subject is empty."),
         (
             GOOD_HEADER.replace("MIME-Version: 1.0", "Content-Type: text/plain") + "\nHi",
-            "error headers header:6 There is no MIME-Version field, so a client may ignore the content type (RFC 2045).",
+            "error headers header:6 There is no MIME-Version field, so the content type may be ignored (RFC 2045).",
         ),
         (format!("{GOOD_HEADER}Subject: Again\n\nHi"), "error headers header:7 There is more than one Subject field."),
         (
@@ -218,9 +218,9 @@ fn hostile_pages_take_linear_time() {
     for piece in
         ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"]
     {
-        let html = piece.repeat(1024 * 1024 / piece.len());
+        let html = piece.repeat(256 * 1024 / piece.len());
         let start = std::time::Instant::now();
         run(&with_html(&html));
-        assert!(start.elapsed().as_secs() < 20, "{piece}: {:?}", start.elapsed());
+        assert!(start.elapsed().as_secs() < 5, "{piece}: {:?}", start.elapsed());
     }
 }
