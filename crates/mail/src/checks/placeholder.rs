@@ -10,11 +10,7 @@ const INNER_BYTES: usize = 100;
 /// Placeholders with two ends.
 const PAIRS: [(&str, &str); 8] =
     [("{{", "}}"), ("{%", "%}"), ("${", "}"), ("#{", "}"), ("<%", "%>"), ("[[", "]]"), ("*|", "|*"), ("__(", ")")];
-<<<<<<< HEAD
-/// Words that are followed by a name. An empty value after them is a mistake.
-=======
 /// Words before a name. An empty value after them is a mistake.
->>>>>>> main
 const GREETINGS: [&str; 14] = [
     "hi", "hello", "hey", "dear", "welcome", "hallo", "bonjour", "hola", "ciao", "olá", "liebe", "lieber", "cher",
     "thanks",
@@ -94,11 +90,7 @@ fn find(text: &str) -> Vec<Found> {
     found
 }
 
-<<<<<<< HEAD
-/// Whether this may be the text between the ends of a placeholder.
-=======
 /// Whether a placeholder has this between its ends.
->>>>>>> main
 fn is_expression(start: &str, inner: &str) -> bool {
     let trimmed = inner.trim();
     let has_letter = trimmed.chars().any(char::is_alphabetic);
