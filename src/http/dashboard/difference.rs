@@ -23,7 +23,8 @@ pub(super) fn difference(wanted: &str, found: &str) -> Difference {
     let plain = |text: &[char]| vec![(false, text.iter().collect())];
     let costs = costs(&wanted, &found);
     let last = &costs[wanted.len()];
-    let end = (0..=found.len()).min_by_key(|&end| last[end]).unwrap_or(0);
+    // Of equally similar parts the last one, which has a replaced character rather than a missing one.
+    let end = (0..=found.len()).rev().min_by_key(|&end| last[end]).unwrap_or(0);
     if last[end] * 2 > wanted.len() {
         return Difference { wanted: plain(&wanted), found: plain(&found) };
     }
@@ -96,9 +97,9 @@ mod tests {
     #[test]
     fn the_difference_is_marked_in_both() {
         for (wanted, found, marks) in [
-            ("acount", "Confirm your account", ("acount", "Confirm your ac[c]ount")),
+            ("acount", "Confirm your account", ("acount", "Confirm your a[c]count")),
             ("Confirm acccount", "confirm account", ("Confirm a[c]ccount", "confirm account")),
-            ("Wilkommen", "Willkommen bei uns", ("Wilkommen", "Wil[l]kommen bei uns")),
+            ("Wilkommen", "Willkommen bei uns", ("Wilkommen", "Wi[l]lkommen bei uns")),
             ("reset", "Welcome!", ("reset", "Welcome!")),
             ("invoice 7", "Your invoice 8 is here", ("invoice [7]", "Your invoice [8] is here")),
             ("", "x", ("", "x")),
