@@ -21,7 +21,8 @@ NOTE = "Written by clients/generate.py."
 TYPES = [
     "Health", "Inbox", "Message", "Envelope", "Header", "Mailbox", "Otp", "Code", "Link", "AttachmentInfo",
     "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages",
-    "Refused", "Similar", "SmtpUse", "SendApisUse", "Explanation",
+    "Refused", "Similar", "SmtpUse", "SendApisUse", "Explanation", "Problem", "HtmlFeature", "HtmlSupport",
+    "MessageChecks",
 ]  # fmt: skip
 TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
 GO_NAMES = {

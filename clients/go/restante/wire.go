@@ -332,3 +332,42 @@ type Explanation struct {
 	// When each API for sending was last used at the whole installation.
 	SendApis SendApisUse `json:"send_apis"`
 }
+
+// Problem: A problem of a message.
+type Problem struct {
+	// The check that found it. One of placeholder, link, text_part, image, size, headers, unsubscribe, html_support,
+	// accessibility.
+	Check string `json:"check"`
+	// x One of error, warning.
+	Severity string `json:"severity"`
+	// What is wrong, as a sentence.
+	Detail string `json:"detail"`
+	// y One of header, text, html.
+	Part string `json:"part"`
+	// z
+	Line int `json:"line"`
+	// s
+	Source string `json:"source"`
+}
+
+// HtmlFeature: The server answers.
+type HtmlFeature struct {
+	Slug string `json:"slug"`
+	Title string `json:"title"`
+	Yes int `json:"yes"`
+	Partly int `json:"partly"`
+	No []string `json:"no"`
+	Line int `json:"line"`
+}
+
+// HtmlSupport: The server answers.
+type HtmlSupport struct {
+	SupportPercent int `json:"support_percent"`
+	Features []HtmlFeature `json:"features"`
+}
+
+// MessageChecks: The server answers.
+type MessageChecks struct {
+	Problems []Problem `json:"problems"`
+	HTML *HtmlSupport `json:"html"`
+}

@@ -363,3 +363,50 @@ export interface Explanation {
   /** When each API for sending was last used at the whole installation. */
   sendApis: SendApisUse;
 }
+
+/** A problem of a message. */
+export interface Problem {
+  /** The check that found it. */
+  check:
+    | "placeholder"
+    | "link"
+    | "text_part"
+    | "image"
+    | "size"
+    | "headers"
+    | "unsubscribe"
+    | "html_support"
+    | "accessibility";
+  /** x */
+  severity: "error" | "warning";
+  /** What is wrong, as a sentence. */
+  detail: string;
+  /** y */
+  part: "header" | "text" | "html" | null;
+  /** z */
+  line: number | null;
+  /** s */
+  source: string | null;
+}
+
+/** The server answers. */
+export interface HtmlFeature {
+  slug: string;
+  title: string;
+  yes: number;
+  partly: number;
+  no: string[];
+  line: number;
+}
+
+/** The server answers. */
+export interface HtmlSupport {
+  supportPercent: number;
+  features: HtmlFeature[];
+}
+
+/** The server answers. */
+export interface MessageChecks {
+  problems: Problem[];
+  html: HtmlSupport | null;
+}
