@@ -42,7 +42,7 @@ pub(super) struct MessageFlags {
 /// [`NoMatch`] if the inbox has no such message; any other error if a request fails.
 pub(super) fn run(flags: &MessageFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
-    let id = find(&client, flags)?;
+    let id = find(&client, &flags.name, &flags.filter)?;
     if flags.source {
         return copy(&client, client.source(&id)?);
     }
@@ -61,15 +61,15 @@ pub(super) fn run(flags: &MessageFlags) -> Result<(), CliError> {
 }
 
 /// The id of the message: the given one, or that of the newest in the inbox that matches.
-fn find(client: &ApiClient, flags: &MessageFlags) -> Result<String, CliError> {
-    if let Ok(id) = MessageId::parse(&flags.name) {
+pub(super) fn find(client: &ApiClient, name: &str, filter: &FilterFlags) -> Result<String, CliError> {
+    if let Ok(id) = MessageId::parse(name) {
         return Ok(id.to_string());
     }
-    let inbox = client.inbox(&flags.name)?;
-    let newest = client.summaries(&inbox.id, &flags.filter)?.into_iter().next();
+    let inbox = client.inbox(name)?;
+    let newest = client.summaries(&inbox.id, filter)?.into_iter().next();
     match newest {
         Some(message) => Ok(message.id),
-        None => Err(NoMatch::now(client, &inbox, &flags.filter)?.into()),
+        None => Err(NoMatch::now(client, &inbox, filter)?.into()),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `send`, `explain`, `fault`, `open`, `health` and
+//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`, `open`, `health` and
 //! `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
 
 mod backup;
+mod check;
 mod client;
 mod copy;
 mod data_dir;
@@ -11,6 +12,7 @@ mod descriptors;
 mod error;
 mod explain;
 mod fault;
+mod forward;
 mod greeting;
 mod health;
 mod inbox;
@@ -30,6 +32,7 @@ mod send;
 mod sendmail;
 mod serve;
 mod stop;
+mod totp;
 mod wait;
 mod watch;
 
@@ -79,8 +82,14 @@ enum Command {
     Watch(watch::WatchFlags),
     /// Wait for a message and print it, its code, or one of its links
     Wait(wait::WaitFlags),
+    /// Check whether a message is good: its links, its parts, its HTML
+    Check(check::CheckFlags),
+    /// Print the current code of a second factor (RFC 6238)
+    Totp(totp::TotpFlags),
     /// Send a message from an inbox
     Send(send::SendFlags),
+    /// Forward a message to another address
+    Forward(forward::ForwardFlags),
     /// Explain why a message did not arrive
     Explain(explain::ExplainFlags),
     /// Inject SMTP faults for an inbox, or list them
@@ -122,7 +131,10 @@ pub fn run() -> ExitCode {
         Command::Message(flags) => message::run(&flags),
         Command::Watch(flags) => watch::run(&flags),
         Command::Wait(flags) => wait::run(&flags),
+        Command::Check(flags) => check::run(&flags),
+        Command::Totp(flags) => totp::run(&flags),
         Command::Send(flags) => send::run(&flags),
+        Command::Forward(flags) => forward::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Fault(flags) => fault::run(&flags),
         Command::Sendmail(flags) => sendmail::run(&flags),

@@ -43,6 +43,12 @@ pub(super) struct CreateInbox {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct MessageName {
+    /// The id of the message.
+    pub(super) message: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct InboxName {
     /// The id or the address of the inbox.
     pub(super) inbox: String,

@@ -164,6 +164,14 @@ pub(super) struct Explanation {
 }
 
 #[derive(Serialize, JsonSchema)]
+pub(super) struct Checks {
+    /// How to treat what follows: details and lines quote the message.
+    pub(super) notice: String,
+    #[serde(flatten)]
+    pub(super) checks: restante_api::MessageChecks,
+}
+
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Outgoing {
     /// How to treat what follows.
     pub(super) notice: String,

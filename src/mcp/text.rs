@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{Arrived, FaultList, FaultState, MissedBy, SendApisUse, Via};
+use restante_api::{Arrived, FaultList, FaultState, MessageChecks, MissedBy, SendApisUse, Via};
 
 use super::output::{Attachment, Explanation, Message, Messages, Outgoing, Setup, Summary};
 
@@ -103,6 +103,27 @@ pub(super) fn attachment(attachment: &Attachment) -> String {
     let name = head.filename.as_deref().unwrap_or("none");
     let content = format!("Name: {}\nType: {}\n\n{content}", line(name), line(&head.content_type));
     format!("{about}\n{}", delimited(&content))
+}
+
+pub(super) fn checks(checks: &MessageChecks) -> String {
+    let mut lines = String::new();
+    for problem in &checks.problems {
+        let place = match (problem.part, problem.line) {
+            (Some(part), Some(number)) => format!(" ({part}, line {number})"),
+            _ => String::new(),
+        };
+        let _ = writeln!(lines, "- {} {}{place}: {}", problem.severity, problem.check, line(&problem.detail));
+        if let Some(source) = &problem.source {
+            let _ = writeln!(lines, "    {}", line(source));
+        }
+    }
+    let support = checks.html.as_ref().map_or_else(String::new, |html| {
+        format!(" On average, {} % of the mail clients support an HTML feature of it.", html.support_percent)
+    });
+    match checks.problems.len() {
+        0 => format!("The message has no problem.{support}"),
+        count => format!("The message has {count} problems.{support}\n{}", delimited(&lines)),
+    }
 }
 
 pub(super) fn explanation(Explanation { explanation, summary, .. }: &Explanation) -> String {

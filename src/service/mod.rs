@@ -8,6 +8,7 @@ mod activity;
 mod addresses;
 mod advice;
 mod attempt;
+mod checks;
 mod committer;
 mod contents;
 mod deletions;

@@ -98,6 +98,56 @@ impl Service {
         }
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
+        self.hand_over(caller, inbox, recipient, subject, composed).await
+    }
+
+    /// Forwards a message to another address: its bytes as received, after fields that say so (RFC 5322, section
+    /// 3.6.6). A signature of the original stays valid, because it does not cover these fields.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`], [`ServiceError::RecipientNotFound`] for a local recipient.
+    pub async fn forward(
+        &self,
+        place: SendPlace,
+        caller: &Caller,
+        id: &str,
+        to: EmailAddress,
+    ) -> Result<OutgoingId, ServiceError> {
+        let sent = self.forward_in_place(caller, id, to).await;
+        place.0.release().await;
+        sent
+    }
+
+    async fn forward_in_place(&self, caller: &Caller, id: &str, to: EmailAddress) -> Result<OutgoingId, ServiceError> {
+        let (message, _room) = self.whole_message(caller, id).await?;
+        if let Some(recipient) = self.recipient(&to) {
+            self.check_local_recipient(&recipient, caller.project).await?;
+        }
+        let composed_at = self.0.clock.now();
+        let inbox = self.0.store.live_inbox(&message.inbox_id, composed_at).await?;
+        let inbox = inbox.ok_or(ServiceError::MessageNotFound)?;
+        let (domain, from) = (self.mail_domain(), inbox.address(self.mail_domain()));
+        let (message_id, date) = (format!("<{}@{domain}>", Uuid::now_v7()), composed_at.to_rfc5322());
+        let mut raw = format!(
+            "Resent-From: {from}\r\nResent-To: {to}\r\nResent-Date: {date}\r\nResent-Message-ID: {message_id}\r\n"
+        )
+        .into_bytes();
+        raw.extend_from_slice(&message.raw);
+        let sender = EmailAddress::parse(&from).map_err(|_| ServiceError::InboxNotFound)?;
+        let composed = Composed { sender, message_id, composed_at, raw };
+        self.hand_over(caller, &inbox, to, message.subject, composed).await
+    }
+
+    /// Stores a message in the local inbox of its recipient, or queues it.
+    async fn hand_over(
+        &self,
+        caller: &Caller,
+        inbox: &Inbox,
+        recipient: EmailAddress,
+        subject: String,
+        composed: Composed,
+    ) -> Result<OutgoingId, ServiceError> {
+        let local = self.recipient(&recipient);
         let item = NewOutgoing::new(
             OutgoingId::generate(),
             caller.project,

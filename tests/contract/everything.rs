@@ -226,7 +226,7 @@ async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
     let path = format!("/v1/messages/{second}");
     assert_eq!(api.call_with(&api.other_key, "DELETE", &path, "").await.status, 404);
     assert_eq!(api.call("DELETE", &path, "").await.status, 204);
-    for rest in ["", "/raw", "/details", "/attachments/0", "/page"] {
+    for rest in ["", "/raw", "/details", "/checks", "/attachments/0", "/page"] {
         assert_eq!(api.get(&format!("{path}{rest}")).await.error(), (404, "message not found".to_owned()), "{rest}");
     }
     assert_eq!(api.call("DELETE", &path, "").await.error(), (404, "message not found".to_owned()));

@@ -173,6 +173,8 @@ const WAIT: &str = "/v1/inboxes/{id}/messages/wait";
 const MESSAGE: &str = "/v1/messages/{id}";
 const RAW: &str = "/v1/messages/{id}/raw";
 const DETAILS: &str = "/v1/messages/{id}/details";
+const CHECKS: &str = "/v1/messages/{id}/checks";
+const FORWARD: &str = "/v1/messages/{id}/forward";
 const ATTACHMENT: &str = "/v1/messages/{id}/attachments/{index}";
 const PAGE: &str = "/v1/messages/{id}/page";
 const OUTGOING: &str = "/v1/outgoing/{id}";
@@ -229,6 +231,11 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", RAW, of_message("x", "/raw"), "", 404),
         case("GET", DETAILS, of_message(message, "/details"), "", 200),
         case("GET", DETAILS, of_message(doomed_message, "/details"), "", 404),
+        case("GET", CHECKS, of_message(message, "/checks"), "", 200),
+        case("GET", CHECKS, of_message(doomed_message, "/checks"), "", 404),
+        case("POST", FORWARD, of_message(message, "/forward"), r#"{"to": "me@company.example"}"#, 202),
+        case("POST", FORWARD, of_message(message, "/forward"), r#"{"to": "x"}"#, 400),
+        case("POST", FORWARD, of_message(doomed_message, "/forward"), r#"{"to": "me@company.example"}"#, 404),
         case("GET", ATTACHMENT, of_message(message, "/attachments/0"), "", 200),
         case("GET", ATTACHMENT, of_message(message, "/attachments/1"), "", 404),
         case("GET", PAGE, of_message(message, "/page"), "", 200),

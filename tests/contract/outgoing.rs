@@ -39,6 +39,39 @@ async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(engine
 }
 
 #[testkit::each_engine]
+async fn a_message_is_forwarded_as_it_was_received(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    let original =
+        "DKIM-Signature: v=1; a=rsa-sha256;\r\n\tb=x\r\nFrom: shop@app.example\r\nSubject: Hi\r\n\r\n..Hi  \r\n\r\n";
+    let id = api.deliver_raw(&inbox, original).await;
+    let received = api.get(&format!("/v1/messages/{id}/raw")).await.body;
+    let path = format!("/v1/messages/{id}/forward");
+    let forward = async |to: &str| api.call("POST", &path, json!({"to": to}).to_string()).await;
+    assert_accepted(&forward(&format!("{other}@{MAIL_DOMAIN}")).await);
+    let list = api.get(&format!("/v1/inboxes/{other}/messages")).await.json();
+    assert_eq!(list["messages"][0]["from"], "shop@app.example");
+    let raw = api.get(&format!("/v1/messages/{}/raw", list["messages"][0]["id"].as_str().unwrap())).await.body;
+    let front = raw.strip_suffix(&received).unwrap();
+    for field in [format!("Resent-From: {inbox}@{MAIL_DOMAIN}\r\n"), format!("Resent-To: {other}@{MAIL_DOMAIN}\r\n")] {
+        assert!(front.contains(&field), "{front}");
+    }
+    assert!(front.contains("Resent-Date: ") && front.contains("Resent-Message-ID: <"), "{front}");
+
+    let accepted = forward("me@company.example").await;
+    assert_accepted(&accepted);
+    let outgoing = api.get(&format!("/v1/outgoing/{}", accepted.text("id"))).await.json();
+    assert_eq!((&outgoing["to"], &outgoing["inbox_id"]), (&json!("me@company.example"), &json!(inbox)));
+
+    assert_eq!(forward(&format!("nobody-here@{MAIL_DOMAIN}")).await.error(), (404, "recipient not found".to_owned()));
+    assert_eq!(forward("no address").await.error(), (400, "invalid field: to".to_owned()));
+    let unknown = api.call("POST", &path, json!({"to": "a@b.example", "cc": "x"}).to_string()).await;
+    assert_eq!(unknown.error(), (400, "unknown field: cc".to_owned()));
+    let theirs = api.call_with(&api.other_key, "POST", &path, json!({"to": "a@b.example"}).to_string()).await;
+    assert_eq!(theirs.error(), (404, "message not found".to_owned()));
+}
+
+#[testkit::each_engine]
 async fn text_and_html_are_optional(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;

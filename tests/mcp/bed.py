@@ -24,6 +24,7 @@ TOOLS = {
     "get_attachment",
     "send_message",
     "get_outgoing",
+    "check_message",
     "explain_missing",
     "set_faults",
     "get_faults",

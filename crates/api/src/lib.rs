@@ -4,6 +4,7 @@
 //! published OpenAPI document, so they are written for readers of the API. A type or field that is not part of the
 //! contract carries `x-extension`.
 
+mod checks;
 mod details;
 mod event;
 mod explanation;
@@ -17,6 +18,7 @@ mod query;
 mod service;
 mod word;
 
+pub use checks::{CheckName, HtmlFeature, HtmlSupport, MessageChecks, Problem, Severity, SourcePart};
 pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
     Via,
@@ -31,7 +33,7 @@ pub use fault::{
 };
 pub use inbox::{CreateInboxBody, Inbox, InboxKind};
 pub use message::{Message, MessageList};
-pub use outgoing::{Attempt, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
+pub use outgoing::{Attempt, ForwardBody, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
 pub use path::{AddressPath, AttachmentPath, InboxNamePath, InboxPath, MessagePath, OutgoingPath};
 pub use project::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
 pub use query::{FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};

@@ -31,6 +31,21 @@ pub struct SendMessageBody {
     pub in_reply_to: Option<String>,
 }
 
+/// Forwards a message.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-extension" = true))]
+pub struct ForwardBody {
+    /// The recipient, one bare address.
+    pub to: String,
+}
+
+impl Example for ForwardBody {
+    fn example() -> Self {
+        Self { to: "me@company.example".to_owned() }
+    }
+}
+
 /// An accepted message.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct SendAccepted {

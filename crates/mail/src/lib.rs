@@ -23,7 +23,7 @@ pub mod anatomy;
 mod body;
 mod budget;
 mod charset;
-pub mod check;
+pub mod checks;
 pub mod compose;
 mod css;
 pub mod details;

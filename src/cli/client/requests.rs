@@ -3,7 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
-use restante_api::{Inbox, InboxList, Message, MessageDetails, ProjectMessages, SendAccepted, SendMessageBody};
+use restante_api::{
+    ForwardBody, Inbox, InboxList, Message, MessageChecks, MessageDetails, ProjectMessages, SendAccepted,
+    SendMessageBody,
+};
 use ureq::typestate::WithBody;
 use ureq::{Body, RequestBuilder};
 
@@ -54,6 +57,11 @@ impl ApiClient {
         Ok(BufReader::new(body.into_with_config().limit(u64::MAX).reader()))
     }
 
+    /// The problems of a message.
+    pub(in crate::cli) fn checks(&self, id: &str) -> Result<MessageChecks, ClientError> {
+        self.read(self.of_message(id, &["checks"])?)
+    }
+
     /// One message.
     pub(in crate::cli) fn message(&self, id: &str) -> Result<Message, ClientError> {
         self.read(self.of_message(id, &[])?)
@@ -82,6 +90,12 @@ impl ApiClient {
     pub(in crate::cli) fn send(&self, inbox: &str, message: &SendMessageBody) -> Result<SendAccepted, ClientError> {
         let body = serde_json::to_vec(message).map_err(|source| self.malformed(source))?;
         let request = self.agent.post(self.path(&["inboxes", inbox, "messages"]));
+        self.read(self.check(request.header("Authorization", &self.authorization).send(body))?)
+    }
+
+    pub(in crate::cli) fn forward(&self, id: &str, to: &str) -> Result<SendAccepted, ClientError> {
+        let body = serde_json::to_vec(&ForwardBody { to: to.to_owned() }).map_err(|source| self.malformed(source))?;
+        let request = self.agent.post(self.path(&["messages", id, "forward"]));
         self.read(self.check(request.header("Authorization", &self.authorization).send(body))?)
     }
 

@@ -1,5 +1,6 @@
 //! The API under `/v1`: the handler of each path. Each handler is followed by its description for the document.
 
+mod checks;
 mod details;
 mod explain;
 mod faults;
@@ -34,6 +35,8 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
         .api_route("/messages/{id}", delete_with(messages::remove, messages::describe_remove))
         .api_route("/messages/{id}/raw", get_with(messages::raw, messages::describe_raw))
         .api_route("/messages/{id}/details", get_with(details::show, details::describe_show))
+        .api_route("/messages/{id}/checks", get_with(checks::show, checks::describe))
+        .api_route("/messages/{id}/forward", post_with(outgoing::forward, outgoing::describe_forward))
         .api_route("/messages/{id}/attachments/{index}", get_with(details::download, details::describe_download))
         .api_route("/messages/{id}/page", get_with(messages::page, messages::describe_page))
         .api_route("/outgoing/{id}", get_with(outgoing::show, outgoing::describe_show))

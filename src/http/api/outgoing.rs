@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use restante_api::{Outgoing, OutgoingPath, SendAccepted, SendMessageBody};
+use restante_api::{ForwardBody, MessagePath, Outgoing, OutgoingPath, SendAccepted, SendMessageBody};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
@@ -15,7 +15,7 @@ use crate::http::body::{parse, read};
 use crate::http::describe::Describe;
 use crate::http::error::Error;
 use crate::http::response::json;
-use crate::model::{OutgoingId, OutgoingStatus};
+use crate::model::{EmailAddress, FieldError, OutgoingId, OutgoingStatus};
 use crate::service::Draft;
 use crate::wire;
 
@@ -43,6 +43,36 @@ pub(super) fn describe_send(operation: TransformOperation<'_>) -> TransformOpera
         .body::<SendMessageBody>(true, "The body is not a JSON object of this shape.")
         .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
         .refuses(unknown, &[Error::InboxNotFound, Error::RecipientNotFound, Error::MessageNotFound])
+        .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
+        .refuses("The service is stopping; retry.", &[Error::Stopping])
+}
+
+pub(super) async fn forward(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    PathOf(path): PathOf<MessagePath>,
+    body: Body,
+) -> Result<Response, Error> {
+    let place = app.service.begin_send(&caller).await?;
+    let (body, _room) = read(body, app.limits.send_body, app.service.budget(), caller.key.0).await?;
+    let ForwardBody { to } = parse(&body)?;
+    let to = EmailAddress::parse(&to).map_err(|_| FieldError::Invalid("to"))?;
+    let id = app.service.forward(place, &caller, &path.id, to).await?;
+    let accepted = SendAccepted { id: id.to_string(), status: OutgoingStatus::Queued.to_string() };
+    Ok(json(StatusCode::ACCEPTED, &accepted)?)
+}
+
+pub(super) fn describe_forward(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. The message as received, from its inbox, with Resent fields in front (RFC 5322). A \
+                       DKIM signature of the original stays valid.";
+    let too_many = "{sends_per_key} sends of this key are running, or the recipient's inbox has reached the message \
+                    limit.";
+    operation
+        .named("forwardMessage", "messages", "Forward a message", description)
+        .extension()
+        .body::<ForwardBody>(true, "The body is not a JSON object of this shape.")
+        .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
+        .refuses("The message or the local recipient is unknown.", &[Error::MessageNotFound, Error::RecipientNotFound])
         .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
         .refuses("The service is stopping; retry.", &[Error::Stopping])
 }

@@ -14,6 +14,7 @@ use crate::http::query::Query;
 use crate::memory::Room;
 use crate::model::{Everything, Timestamp};
 use crate::service::Found;
+use restante_mail::checks::{self, Checks};
 use restante_mail::details::Link;
 use restante_mail::view::{self, SHOWN_BYTES};
 use restante_mail::{Codes, Recognised, Rule, anatomy, display};
@@ -55,7 +56,7 @@ impl Tab {
 
     /// Whether only a message with HTML has it.
     fn needs_html(self) -> bool {
-        matches!(self, Self::Html | Self::HtmlSource | Self::Check)
+        matches!(self, Self::Html | Self::HtmlSource)
     }
 
     /// Its label, which is also its name in the query.
@@ -207,6 +208,8 @@ struct Opened {
     /// Its envelope; its bytes have been read and dropped.
     everything: Everything,
     shown: view::View,
+    /// Of the tab that shows them.
+    checks: Checks,
 }
 
 impl MessageView {
@@ -216,7 +219,7 @@ impl MessageView {
         message: Found,
         query: &ReaderQuery,
     ) -> Result<(Self, Room), Error> {
-        let (opened, room) = Opened::read(app, page, message).await?;
+        let (opened, room) = Opened::read(app, page, message, query.tab == Some(Tab::Check)).await?;
         let has_html = opened.shown.html.bytes > 0;
         let tab = query.tab.unwrap_or(if has_html { Tab::Html } else { Tab::Text });
         let tab = if tab.needs_html() && !has_html { Tab::Text } else { tab };
@@ -240,15 +243,18 @@ impl MessageView {
 }
 
 impl Opened {
-    async fn read(app: &App, page: &InboxPage, message: Found) -> Result<(Self, Room), Error> {
+    async fn read(app: &App, page: &InboxPage, message: Found, is_checked: bool) -> Result<(Self, Room), Error> {
         let (mut everything, room) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
-        let (shown, room) = room.run(move || view::view(&raw)).await.map_err(Error::internal)?;
+        let received_at = everything.received_at.as_millis() / 1_000;
+        let reading = room.run(move || (view::view(&raw), is_checked.then(|| checks::checks(&raw, received_at))));
+        let ((shown, checks), room) = reading.await.map_err(Error::internal)?;
         let opened = Self {
             url: format!("{}/messages/{}", page.path(), everything.id),
             parts_url: page.of.path(&format!("/messages/{}", everything.id)),
             everything,
             shown,
+            checks: checks.unwrap_or_default(),
         };
         Ok((opened, room))
     }
@@ -287,7 +293,7 @@ impl Opened {
                 View::Headers { fields, more: anatomy.more_fields }
             }
             Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),
-            Tab::Check => View::Check(CheckView::new(&html, &details)),
+            Tab::Check => View::Check(CheckView::new(self.checks)),
             Tab::Source => View::Source { is_cut: source.is_cut(), source: source.start },
         }
     }

@@ -117,7 +117,7 @@ impl Tools {
     }
 
     /// Reads a message, and runs `work` on it on a blocking thread.
-    async fn read<T: Send + 'static>(
+    pub(super) async fn read<T: Send + 'static>(
         &self,
         caller: &Caller,
         held: &HeldRoom,

@@ -1,5 +1,6 @@
 //! The tools on the service: the functions of the API, for a client that reads text.
 
+mod checks;
 mod explain;
 mod faults;
 mod inboxes;
@@ -99,6 +100,7 @@ impl Tools {
             "get_attachment" => self.get_attachment(caller, held, read(arguments)?).await,
             "send_message" => self.send_message(caller, read(arguments)?).await,
             "get_outgoing" => self.get_outgoing(caller, read(arguments)?).await,
+            "check_message" => self.check_message(caller, held, read(arguments)?).await,
             "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
             "get_faults" => self.get_faults(caller, read(arguments)?).await,
             "set_faults" => self.set_faults(caller, read(arguments)?).await,

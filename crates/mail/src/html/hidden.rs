@@ -4,8 +4,8 @@ use super::elements::{self, COUNT, ElementId, Layout};
 
 /// The effect of a `style` attribute on showing an element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Style {
-    pub(super) hides: bool,
+pub(crate) struct Style {
+    pub(crate) hides: bool,
     /// `display`, if it changes the layout of the element: a block becomes inline, or an inline element a block.
     pub(super) layout: Option<Layout>,
     /// Whether `white-space` keeps line ends.
@@ -18,7 +18,7 @@ const READ: [&str; 9] =
 
 impl Style {
     /// Reads a `style` attribute.
-    pub(super) fn parse(style: &str) -> Self {
+    pub(crate) fn parse(style: &str) -> Self {
         let mut parsed = Self::default();
         let (mut is_flat, mut clips) = (false, false);
         for declaration in style.split(';') {

@@ -8,6 +8,8 @@ mod hidden;
 mod reader;
 mod writer;
 
+pub(crate) use hidden::Style;
+
 use std::ops::Range;
 
 use html5gum::Tokenizer;

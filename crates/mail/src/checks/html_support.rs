@@ -4,16 +4,17 @@
 //! Features are recognised only by the names of elements, attributes, properties, at-rules, units and functions. The
 //! table lists the names of each feature.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
+use super::problems::{CheckName, PartName, Problems, Severity};
 use crate::css;
 
-const TABLE: &str = include_str!("../data/caniemail.txt");
-/// Bytes of HTML that are checked.
-const MAX_BYTES: usize = 1024 * 1024;
+const TABLE: &str = include_str!("../../data/caniemail.txt");
+/// Maximum number of clients that are named in a problem.
+const MAX_NAMED: usize = 4;
 
 static FEATURES: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
 
@@ -32,21 +33,13 @@ struct Feature {
     support: &'static str,
 }
 
-/// The result of checking the HTML of a message.
+/// The features of the HTML of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Check {
+pub struct HtmlSupport {
     /// The features that some clients do not support, the least supported first.
     pub features: Vec<Used>,
     /// The number of features that every client supports.
     pub supported: usize,
-    /// The number of images.
-    pub images: usize,
-    /// The number of images without an `alt`.
-    pub without_alt: usize,
-    /// Whether the `html` element has a `lang`.
-    pub has_language: bool,
-    /// Whether there is a `title` that is not empty.
-    pub has_title: bool,
 }
 
 /// A feature that a message uses.
@@ -62,6 +55,10 @@ pub struct Used {
     pub partly: usize,
     /// The clients that do not support it.
     pub no: Vec<&'static str>,
+    /// Where it is used first: a byte offset in the HTML, and the number of the line.
+    pub offset: usize,
+    /// The number of that line, from 1.
+    pub line: usize,
 }
 
 impl Table {
@@ -86,87 +83,124 @@ impl Table {
         table
     }
 
-    fn used(&self, index: usize) -> Used {
+    fn used(&self, index: usize, offset: usize, line: usize) -> Used {
         let Feature { slug, title, support } = self.features[index];
         let of = |letter: u8| support.bytes().filter(move |one| *one == letter).count();
         let clients = self.clients.iter().zip(support.bytes());
         let no = clients.filter(|(_, letter)| *letter == b'n').map(|(client, _)| *client).collect();
-        Used { slug, title, yes: of(b'y'), partly: of(b'a'), no }
+        Used { slug, title, yes: of(b'y'), partly: of(b'a'), no, offset, line }
     }
 }
 
-/// Checks the HTML of a message.
-#[must_use]
-pub fn check(html: &str) -> Check {
-    let html = &html[..html.floor_char_boundary(MAX_BYTES)];
+/// Finds the features that a page uses.
+pub(super) fn check(html: &str) -> HtmlSupport {
     let mut found = Found::default();
-    let mut emitter = DefaultEmitter::default();
+    let mut emitter = DefaultEmitter::<usize>::new_with_span();
     emitter.naively_switch_states(true);
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         found.token(&token);
     }
-    found.check.with_features(found.features.into_iter().map(|index| FEATURES.used(index)).collect())
+    let mut places: Vec<(usize, usize)> = found.features.into_iter().map(|(index, offset)| (offset, index)).collect();
+    places.sort_unstable();
+    let (mut line, mut counted) = (1, 0);
+    let used = places.into_iter().map(|(offset, index)| {
+        let offset = offset.min(html.len());
+        line += memchr::memchr_iter(b'\n', &html.as_bytes()[counted..offset]).count();
+        counted = offset;
+        FEATURES.used(index, offset, line)
+    });
+    HtmlSupport::of(used.collect())
 }
 
-impl Check {
-    fn with_features(mut self, used: Vec<Used>) -> Self {
-        let (mut partly, all): (Vec<Used>, Vec<Used>) =
+/// Warns of the features that most clients do not support.
+pub(super) fn warn(support: &HtmlSupport, problems: &mut Problems<'_>) {
+    problems.start(CheckName::HtmlSupport);
+    for used in support.features.iter().filter(|used| used.no.len() > used.yes + used.partly) {
+        let (named, count) = (used.no.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", "), used.no.len());
+        let more = if count > MAX_NAMED { " and others" } else { "" };
+        let detail =
+            format!("{} is not supported by {count} of {} clients: {named}{more}.", used.title, used.clients());
+        problems.at(Severity::Warning, PartName::Html, used.offset, detail);
+    }
+}
+
+impl HtmlSupport {
+    fn of(used: Vec<Used>) -> Self {
+        let (mut features, all): (Vec<Used>, Vec<Used>) =
             used.into_iter().partition(|feature| feature.partly > 0 || !feature.no.is_empty());
-        partly.sort_by_key(|feature| (std::cmp::Reverse(feature.no.len()), feature.yes, feature.slug));
-        self.supported = all.len();
-        self.features = partly;
-        self
+        features.sort_by_key(|feature| (std::cmp::Reverse(feature.no.len()), feature.yes, feature.slug));
+        Self { features, supported: all.len() }
+    }
+
+    /// The average over all features: how many percent of the clients support one.
+    #[must_use]
+    pub fn percent(&self) -> u8 {
+        let count = self.features.len() + self.supported;
+        let part = |used: &Used| (200 * used.yes + 100 * used.partly) / (2 * used.clients()).max(1);
+        let total = self.features.iter().map(part).sum::<usize>() + 100 * self.supported;
+        u8::try_from(total.checked_div(count).unwrap_or(100)).unwrap_or(100)
+    }
+}
+
+impl Used {
+    /// How many clients were tested.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.yes + self.partly + self.no.len()
     }
 }
 
 #[derive(Default)]
 struct Found {
-    check: Check,
-    features: HashSet<usize>,
-    /// The element whose text is being read, if its text is needed.
-    inside: Option<HtmlString>,
+    /// The features, with the offset of the first use.
+    features: HashMap<usize, usize>,
+    /// The offset of the current token.
+    offset: usize,
+    /// Whether the content of a `style` element is being read.
+    in_style: bool,
 }
 
 impl Found {
     fn name(&mut self, name: &str) {
-        self.features.extend(FEATURES.by_name.get(name));
-    }
-
-    fn token(&mut self, token: &Token) {
-        match token {
-            Token::StartTag(tag) => self.tag(tag),
-            Token::EndTag(_) => self.inside = None,
-            Token::String(text) => {
-                let text = String::from_utf8_lossy(text);
-                match self.inside.as_ref().map(|name| name.as_slice()) {
-                    Some(b"style") => {
-                        css::names_of_sheet(&text, &mut |name| self.features.extend(FEATURES.by_name.get(name)));
-                    }
-                    Some(b"title") => self.check.has_title |= !text.trim().is_empty(),
-                    _ => {}
-                }
-            }
-            Token::Doctype(_) => self.name("doctype"),
-            Token::Comment(_) => self.name("comment"),
-            Token::Error(_) => {}
+        if let Some(feature) = FEATURES.by_name.get(name) {
+            self.features.entry(*feature).or_insert(self.offset);
         }
     }
 
-    fn tag(&mut self, tag: &StartTag<()>) {
+    fn token(&mut self, token: &Token<usize>) {
+        match token {
+            Token::StartTag(tag) => {
+                self.offset = tag.span.start;
+                self.tag(tag);
+            }
+            Token::EndTag(_) => self.in_style = false,
+            Token::String(text) if self.in_style => {
+                self.offset = text.span.start;
+                css::names_of_sheet(&String::from_utf8_lossy(text), &mut |name| self.name(name));
+            }
+            Token::Doctype(doctype) => {
+                self.offset = doctype.span.start;
+                self.name("doctype");
+            }
+            Token::Comment(comment) => {
+                self.offset = comment.span.start;
+                self.name("comment");
+            }
+            Token::String(_) | Token::Error(_) => {}
+        }
+    }
+
+    fn tag(&mut self, tag: &StartTag<usize>) {
         let element = String::from_utf8_lossy(&tag.name).into_owned();
         self.name(&format!("el:{element}"));
-        let kept = matches!(element.as_str(), "style" | "title");
-        self.inside = kept.then(|| tag.name.clone());
+        self.in_style = element == "style";
         let attribute = |wanted: &str| {
-            let found = tag.attributes.iter().find(|(name, _)| name.as_slice() == wanted.as_bytes());
-            found.map(|(_, value)| String::from_utf8_lossy(value).trim().to_ascii_lowercase())
+            let found = tag.attributes.get(&HtmlString::from(wanted.as_bytes().to_vec()));
+            found.map(|value| String::from_utf8_lossy(value).trim().to_ascii_lowercase())
         };
         if element == "img" {
-            self.check.images += 1;
-            self.check.without_alt += usize::from(attribute("alt").is_none());
             self.image(&attribute("src").unwrap_or_default());
         }
-        self.check.has_language |= element == "html" && attribute("lang").is_some_and(|lang| !lang.is_empty());
         if let Some(kind) = attribute("type").filter(|_| matches!(element.as_str(), "input" | "button")) {
             self.name(&format!("el:{element}[{kind}]"));
         }
@@ -182,7 +216,7 @@ impl Found {
             self.name(&format!("attr:{}", String::from_utf8_lossy(name)));
             if name.as_slice() == b"style" {
                 let value = String::from_utf8_lossy(value);
-                css::names_of_declarations(&value, &mut |name| self.features.extend(FEATURES.by_name.get(name)));
+                css::names_of_declarations(&value, &mut |name| self.name(name));
             }
         }
     }
@@ -258,10 +292,15 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_need_is_counted() {
-        let whole = check("<html lang=en><title>Hi</title><img alt=''><img><img alt=x>");
-        assert_eq!((whole.images, whole.without_alt, whole.has_language, whole.has_title), (3, 1, true, true));
-        let bare = check("<html lang=''><title> </title>");
-        assert!(!bare.has_language && !bare.has_title);
+    fn a_feature_has_its_first_line_and_the_page_a_percentage() {
+        let support = check(
+            "<p>
+<div style='display:flex'></div>
+<div style='display:flex'></div>",
+        );
+        let flex = support.features.iter().find(|feature| feature.slug == "css-display-flex").unwrap();
+        assert_eq!((flex.line, flex.offset), (2, 4));
+        assert!((50..100).contains(&support.percent()), "{}", support.percent());
+        assert_eq!(HtmlSupport::default().percent(), 100);
     }
 }

@@ -1,0 +1,106 @@
+//! `restante check`: prints the problems of a message over HTTP.
+
+use std::fmt;
+
+use clap::{Args, ValueEnum};
+use restante_api::{CheckName, MessageChecks, Problem, Severity};
+
+use super::client::{ApiClient, ClientFlags, FilterFlags};
+use super::error::CliError;
+use super::message;
+use super::output::{self, printable_line};
+use crate::config::boolean;
+
+/// Which message, and which problems.
+#[derive(Args, Debug)]
+pub(super) struct CheckFlags {
+    /// The id or the address of the inbox, whose newest message is checked; or the id of a message
+    #[arg(value_name = "INBOX|MESSAGE")]
+    name: String,
+    #[command(flatten)]
+    filter: FilterFlags,
+    /// Checks that do not matter, for example image,accessibility
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',', value_parser = check_name)]
+    ignore: Vec<CheckName>,
+    /// The least severe problems that make the command fail
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
+    fail_on: FailOn,
+    /// Print the problems as JSON
+    #[arg(long, value_parser = boolean)]
+    json: bool,
+    #[command(flatten)]
+    client: ClientFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// Errors
+    Error,
+    /// Errors and warnings
+    Warning,
+    /// Nothing
+    Never,
+}
+
+/// The message has problems. They have been printed.
+#[derive(Debug, thiserror::Error)]
+#[error("the message has {0} problems")]
+pub(super) struct HasProblems(usize);
+
+impl From<HasProblems> for CliError {
+    fn from(error: HasProblems) -> Self {
+        Self::failed(error)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`HasProblems`]; any other error if a request fails.
+pub(super) fn run(flags: &CheckFlags) -> Result<(), CliError> {
+    let client = ApiClient::new(&flags.client)?;
+    let id = message::find(&client, &flags.name, &flags.filter)?;
+    let mut checks = client.checks(&id)?;
+    checks.problems.retain(|problem| !flags.ignore.contains(&problem.check));
+    if flags.json {
+        output::json(&checks)?;
+    } else {
+        output::line(&Readable(&checks).to_string())?;
+    }
+    let fails = |problem: &&Problem| match flags.fail_on {
+        FailOn::Error => problem.severity == Severity::Error,
+        FailOn::Warning => true,
+        FailOn::Never => false,
+    };
+    match checks.problems.iter().filter(fails).count() {
+        0 => Ok(()),
+        count => Err(HasProblems(count).into()),
+    }
+}
+
+fn check_name(text: &str) -> Result<CheckName, String> {
+    CheckName::of_word(text).ok_or_else(|| {
+        let known: Vec<&str> = CheckName::ALL.iter().map(|check| check.as_str()).collect();
+        format!("write {}, or several with commas between", known.join(", "))
+    })
+}
+
+/// The problems, one a line, with the line of the source below it.
+struct Readable<'a>(&'a MessageChecks);
+
+impl fmt::Display for Readable<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.problems.is_empty() {
+            formatter.write_str("no problems")?;
+        }
+        for (index, problem) in self.0.problems.iter().enumerate() {
+            let Problem { check, severity, detail, part, line, source } = problem;
+            let start = if index == 0 { "" } else { "\n" };
+            write!(formatter, "{start}{severity}  {check}  {}", printable_line(detail))?;
+            if let (Some(part), Some(line), Some(source)) = (part, line, source) {
+                write!(formatter, "\n  {part}:{line}  {}", printable_line(source))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Whether a message is good.
+
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use restante_api::{MessageChecks, MessagePath};
+
+use crate::http::app::App;
+use crate::http::auth::{Authenticated, PathOf};
+use crate::http::describe::{BUSY, Describe, MESSAGE_NOT_FOUND, TOO_LARGE_FOR_MEMORY};
+use crate::http::error::Error;
+use crate::http::response::JSON;
+use crate::wire;
+
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    PathOf(path): PathOf<MessagePath>,
+) -> Result<Response, Error> {
+    let (checks, mut room) = app.service.checks(&caller, &path.id).await?;
+    let body = serde_json::to_vec(&wire::checks(checks))?;
+    room.shrink(body.len());
+    Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+}
+
+pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. What is wrong with the message: placeholders that were not filled, links that lead \
+                       nowhere, a missing text part, images, header fields, and HTML that mail clients do not show. \
+                       Each problem has its line. A good message has no problem of severity `error`.";
+    operation
+        .named("checkMessage", "messages", "Whether a message is good", description)
+        .extension()
+        .returns::<MessageChecks>(StatusCode::OK, "The problems.")
+        .refuses_as(&MESSAGE_NOT_FOUND)
+        .refuses_as(&BUSY)
+        .refuses_as(&TOO_LARGE_FOR_MEMORY)
+}
