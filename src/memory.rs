@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn past_its_share_a_holder_waits_and_gives_up_after_a_while() {
+    async fn a_holder_over_its_share_waits_until_the_timeout() {
         let budget = budget();
         let room = budget.reserve(A, budget.share()).await.unwrap();
         let start = tokio::time::Instant::now();

@@ -2,7 +2,7 @@ import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist", "**/node_modules", "**/test-results", "**/playwright-report"] },
+  { ignores: ["dist", "**/node_modules", "**/test-results", "**/playwright-report", "test/cypress/project"] },
   eslint.configs.recommended,
   {
     files: ["**/*.ts", "**/*.mts"],

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn http_gets_what_smtp_leaves_and_a_quarter_at_least() {
+    fn http_gets_the_descriptors_that_smtp_does_not_need_and_at_least_a_quarter() {
         assert_eq!(divided(10_000, 5_000, 65_536), (10_000, 5_000));
         assert_eq!(divided(10_000, 5_000, u64::MAX), (10_000, 5_000));
         assert_eq!(divided(10_000, 5_000, 10_256), (5_000, 5_000));

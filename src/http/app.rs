@@ -4,9 +4,8 @@ use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
+use std::fmt::Display;
 use std::path::PathBuf;
-
-use uuid::Uuid;
 
 use crate::config::{HostAndPort, Limits, MailpitApi, SmtpAuth};
 use crate::service::Service;
@@ -62,7 +61,7 @@ impl App {
     }
 
     /// The page that explains why a wait timed out.
-    pub(super) fn failure_url(&self, id: Uuid) -> String {
+    pub(super) fn failure_url(&self, id: impl Display) -> String {
         format!("{}/failures/{id}", self.base_url)
     }
 

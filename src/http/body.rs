@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_body_takes_memory_for_all_that_is_made_of_it() {
+    async fn a_large_body_reserves_memory_for_everything_parsed_from_it() {
         let budget = Budget::new(16 * 1024 * 1024);
         let size = 1024 * 1024;
         let (_, room) = read(Body::from(vec![b'x'; size]), size, &budget, [0; 32]).await.unwrap();

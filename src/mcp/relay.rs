@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_stops_ends_the_call() {
+    async fn a_response_that_breaks_off_ends_the_call() {
         let error = refused_by("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_owned()).await;
         assert!(matches!(error, CallError::Silent { .. }), "{error}");
     }

@@ -21,8 +21,8 @@ pub enum Change {
     Sessions,
     /// The projects or their keys.
     Projects,
-    /// The recorded waits.
-    Waits,
+    /// The recorded waits and SMTP sessions.
+    Events,
     /// The stories of waits that timed out.
     Failures,
     /// Anything may have changed, because announcements were lost.

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_comes_back_from_its_word() {
+    fn an_outcome_survives_a_round_trip_through_its_word() {
         let message = MessageId::generate();
         for end in [
             WaitEnd::Message(message),

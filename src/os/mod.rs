@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_for_its_owner_is_private() {
+    fn private_files_are_accessible_only_to_their_owner() {
         let parent = tempfile::tempdir().unwrap();
         let (directory, file) = (parent.path().join("a/b"), parent.path().join("file"));
         private_directory(DirBuilder::new().recursive(true)).create(&directory).unwrap();

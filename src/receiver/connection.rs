@@ -47,7 +47,8 @@ pub(super) async fn serve(
     if let Err(error) = &served {
         tracing::debug!(%peer, %error, "connection lost");
     }
-    let Connection { handler, session, unfinished_handshake, .. } = connection;
+    let Connection { mut handler, session, unfinished_handshake, .. } = connection;
+    handler.record_transcript();
     let failure = unfinished_handshake.or_else(|| Some((session.failure()?, None)));
     if let Some((failure, detail)) = failure {
         handler.failed(failure, detail);
@@ -189,6 +190,7 @@ impl Connection {
 
     fn add_reply(&mut self, reply: &Reply) {
         self.handler.log_refusal(reply);
+        self.handler.write_down(self.session.last_command(), reply);
         // Writing into memory cannot fail.
         let _ = write!(self.replies, "{reply}");
     }

@@ -10,6 +10,7 @@ use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::trace::Trace;
+use super::transcript::{Client, Transcript};
 use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
@@ -19,7 +20,7 @@ use crate::model::{
 };
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure, Verb};
 
 /// How long the client waits for the service. After that, the reply tells it to try again later.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,6 +41,7 @@ pub(super) struct EventHandler {
     /// The sender and the recipients of the current message, for the log.
     sender: String,
     recipients: String,
+    transcript: Transcript,
 }
 
 /// The key that the client authenticated with. It is checked again for each message.
@@ -60,6 +62,7 @@ impl EventHandler {
             tls: None,
             sender: String::new(),
             recipients: String::new(),
+            transcript: Transcript::default(),
         }
     }
 
@@ -82,10 +85,12 @@ impl EventHandler {
             Event::Sender(reverse_path) => {
                 write_joined(&mut self.sender, &[reverse_path]);
                 self.recipients.clear();
+                self.transcript.sender(&self.sender);
                 session.sender(self.check_sender(session.is_authenticated()).await);
             }
             Event::Recipient(address) => {
                 write_joined(&mut self.recipients, &[&address]);
+                self.transcript.recipient(&address);
                 match self.check_recipient(&address).await {
                     Ok(Some(action)) => {
                         tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
@@ -108,6 +113,7 @@ impl EventHandler {
             },
             Event::Refused { envelope, size, refusal } => {
                 write_joined(&mut self.recipients, &envelope.recipients);
+                self.transcript.message();
                 self.log_message(size, Err(&refusal));
             }
             Event::NeedInput | Event::Send(_) | Event::HoldBack(_) | Event::StartTls => {}
@@ -180,6 +186,7 @@ impl EventHandler {
         raw: Vec<u8>,
         arrival: Option<Arrival>,
     ) -> Result<Receipt, Refusal> {
+        self.transcript.message();
         write_joined(&mut self.recipients, &envelope.recipients);
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
@@ -289,6 +296,31 @@ impl EventHandler {
                 }
             }
         }
+    }
+
+    /// Adds a reply to the transcript. That of an earlier transaction is recorded before.
+    pub(super) fn write_down(&mut self, verb: Option<Verb>, reply: &Reply) {
+        if self.transcript.is_complete() {
+            self.record_transcript();
+        }
+        self.transcript.reply(verb, reply);
+        let is_stored = verb == Some(Verb::Data) && reply.refusal().is_none();
+        if self.transcript.is_complete() && !is_stored {
+            self.record_transcript();
+        }
+    }
+
+    /// Records the transcript of the current transaction for each inbox that it named.
+    pub(super) fn record_transcript(&mut self) {
+        let client = Client {
+            address: self.peer.ip().to_canonical().to_string(),
+            tls: self.tls,
+            project: self.caller.as_ref().map(|caller| caller.project),
+            mail_domain: self.context.service.mail_domain(),
+            now: self.context.clock().now(),
+        };
+        let sessions = self.transcript.end(&client);
+        sessions.into_iter().for_each(|session| self.context.service.record_session(session));
     }
 
     fn store_refusal(&self, refusal: Refusal, reply: &Reply) {

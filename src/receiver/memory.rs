@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_large_messages_at_once_all_come_to_their_end() {
+    async fn many_large_messages_at_once_are_all_answered() {
         let memory = four_messages();
         let messages = (0..50).map(|_| {
             let memory = Arc::clone(&memory);

@@ -19,6 +19,7 @@ mod memory;
 mod refusal_log;
 mod tls;
 mod trace;
+mod transcript;
 
 use std::io;
 use std::net::SocketAddr;

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_of_the_pair_is_made_anew() {
+    fn half_a_pair_is_generated_again() {
         let dir = tempfile::tempdir().unwrap();
         let files = self_signed(dir.path(), &domain()).unwrap();
         fs::remove_file(&files.certificate).unwrap();

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_enhanced_status_stands_first() {
+    fn the_enhanced_status_is_first() {
         let status = |line: &[u8]| read(&[line]).unwrap().unwrap().status();
         assert_eq!(status(b"550 5.1.1 No such user"), Some(Status(5, 1, 1)));
         assert_eq!(status(b"550 5.1 No such user"), None);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_reply() {
+    fn other_text_is_not_a_reply() {
         for line in [&b""[..], b"25", b"abc d", b"099 a", b"600 a", b"250_a", b"2500", "25\u{b2} a".as_bytes()] {
             assert_eq!(read(&[line]), Err(MalformedReply), "{}", line.escape_ascii());
         }

@@ -85,7 +85,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
-        let (store, log) = (&self.0.store, &self.0.wait_log);
+        let (store, log) = (&self.0.store, &self.0.event_log);
         let mut mark = store.mark(watched, self.0.clock.now()).await?;
         let waits = match watched {
             Watched::Inbox(project, inbox) => log.mark(store, *project, Some(inbox)).await?,

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_takes_back_its_own_attempt_only() {
+    fn a_success_undoes_only_its_own_attempt() {
         let (_, lockout) = lockout();
         for _ in 0..4 {
             fail(&lockout, AdminToken, CLIENT);

@@ -14,6 +14,8 @@ mod contents;
 mod deletions;
 mod deliver;
 mod error;
+mod event_log;
+mod event_memory;
 mod expire;
 mod explain;
 mod faults;
@@ -39,10 +41,9 @@ mod sessions;
 mod slots;
 mod stories;
 mod summary;
+mod timeline;
 mod trash;
 mod wait;
-mod wait_log;
-mod wait_memory;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +66,7 @@ pub use attempt::{Retry, write};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
 pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use error::{DeliverError, ProjectError, ServiceError};
+pub use event_log::Waits;
 pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use messages::{ListFilter, MessagePages};
@@ -78,7 +80,6 @@ pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
-pub use wait_log::Waits;
 
 /// How long the health check waits for the database.
 const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -120,7 +121,7 @@ struct Inner {
     exceptions: Arc<recipients::Exceptions>,
     refusals: refusals::Recorder,
     activity: activity::Activity,
-    wait_log: wait_log::WaitLog,
+    event_log: event_log::EventLog,
     stories: stories::Recorder,
     refused_waits: refused_waits::RefusedWaits,
     lockout: lockout::Lockout,
@@ -165,11 +166,11 @@ impl Service {
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
-        let wait_log = wait_log::WaitLog::new(hub.clone(), clock.clone(), store.is_shared());
+        let event_log = event_log::EventLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
             let reporting = activity.clone().report(store.clone());
             tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
-            tasks.spawn(stop.clone().run_until_cancelled_owned(wait_log.clone().write(store.clone())));
+            tasks.spawn(stop.clone().run_until_cancelled_owned(event_log.clone().write(store.clone())));
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -188,7 +189,7 @@ impl Service {
             exceptions,
             refusals,
             activity,
-            wait_log,
+            event_log,
             stories,
             refused_waits: refused_waits::RefusedWaits::default(),
             lockout,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::activity::TotalUse;
@@ -26,12 +26,14 @@ use crate::model::{
 use crate::store::StoreError;
 
 /// Maximum number of stories in the queue, and of those of one project.
-const QUEUE: usize = 1_024;
-const QUEUE_OF_PROJECT: usize = 64;
+const MAX_QUEUED: usize = 1_024;
+const MAX_QUEUED_OF_PROJECT: usize = 64;
 /// Maximum number of stories that are stored together.
-const BATCH: usize = 32;
+const MAX_BATCH: usize = 32;
 /// The pause between two batches, so that deliveries are not delayed.
-const REST: Duration = Duration::from_millis(200);
+const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(200);
+/// The pause between two looks for late messages.
+const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// A message that arrives within this time after a wait was late. A later one has nothing to do with the wait.
@@ -39,7 +41,7 @@ const LATE_WITHIN: Duration = MAX_WAIT;
 /// The proposed timeout is this many times the time that the message took.
 const MARGIN: u32 = 2;
 /// The newest messages that are compared with a wait that has ended.
-const COMPARED: usize = 20;
+const MAX_COMPARED: usize = 20;
 /// The age of the failures that the navigation counts.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -75,7 +77,7 @@ pub(super) struct Composer {
 
 /// Creates the queue.
 pub(super) fn queue() -> (Recorder, Composer) {
-    let (queue, drafts) = mpsc::channel(QUEUE);
+    let (queue, drafts) = mpsc::channel(MAX_QUEUED);
     let (progress, done) = watch::channel(0);
     let (readers, waiting) = watch::channel(0);
     let queued_of = Arc::<Mutex<HashMap<_, _>>>::default();
@@ -89,7 +91,7 @@ impl Recorder {
         let project = draft.wait.project;
         let mut queued_of = lock(&self.queued_of);
         let own = queued_of.get(&project).copied().unwrap_or(0);
-        let is_added = own < QUEUE_OF_PROJECT && self.queue.try_send(draft).is_ok();
+        let is_added = own < MAX_QUEUED_OF_PROJECT && self.queue.try_send(draft).is_ok();
         if is_added {
             queued_of.insert(project, own + 1);
             self.queued.fetch_add(1, Ordering::Release);
@@ -109,26 +111,45 @@ impl Recorder {
 }
 
 impl Composer {
-    /// Composes and stores stories until the service is dropped.
+    /// Composes and stores stories until the service is dropped. After that, looks for late messages for a while, so
+    /// that they are found even if nobody reads the story before the inbox ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
-        let mut batch = Vec::with_capacity(BATCH);
-        while self.drafts.recv_many(&mut batch, BATCH).await > 0 {
-            let Some(service) = service.upgrade().map(Service) else { return };
-            let count = batch.len() as u64;
-            for draft in &batch {
-                let mut queued_of = lock(&self.queued_of);
-                let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
-                if left > 0 {
-                    queued_of.insert(draft.wait.project, left);
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        let mut watch_until = Instant::now();
+        loop {
+            let is_watching = Instant::now() < watch_until;
+            let received = timeout(
+                if is_watching { PAUSE_BETWEEN_LOOKS } else { Duration::MAX },
+                self.drafts.recv_many(&mut batch, MAX_BATCH),
+            );
+            let received = received.await;
+            let Some(service) = service.upgrade().map(Service).filter(|_| received != Ok(0)) else { return };
+            if batch.is_empty() {
+                if let Err(error) = service.amend_stories(None).await {
+                    tracing::debug!(%error, "cannot look for late messages");
                 }
+                continue;
             }
-            if let Err(error) = service.store_stories(std::mem::take(&mut batch)).await {
-                tracing::warn!(%error, "cannot store why waits timed out");
-            }
+            watch_until = Instant::now() + 2 * LATE_WITHIN;
+            self.store(&service, std::mem::take(&mut batch)).await;
             drop(service);
-            self.progress.send_modify(|done| *done += count);
-            let _ = timeout(REST, self.readers.wait_for(|readers| *readers > 0)).await;
+            let _ = timeout(PAUSE_BETWEEN_BATCHES, self.readers.wait_for(|readers| *readers > 0)).await;
         }
+    }
+
+    async fn store(&self, service: &Service, batch: Vec<Draft>) {
+        let count = batch.len() as u64;
+        for draft in &batch {
+            let mut queued_of = lock(&self.queued_of);
+            let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
+            if left > 0 {
+                queued_of.insert(draft.wait.project, left);
+            }
+        }
+        if let Err(error) = service.store_stories(batch).await {
+            tracing::warn!(%error, "cannot store why waits timed out");
+        }
+        self.progress.send_modify(|done| *done += count);
     }
 }
 
@@ -166,8 +187,9 @@ impl Service {
         let question = Question { inbox: &inbox, ended: None, filter: &filter, until, watched: Some(watched) };
         let (finding, evidence) = self.answer(&question).await?;
         let label = self.0.store.label(&inbox).await?;
+        let timeline = self.events_of(&inbox, until).await?.into_iter().map(|(_, event)| event).collect();
         let failure = Failure { wait, label, finding, ended: None };
-        Ok(Story { failure, evidence, timeline: Vec::new() })
+        Ok(Story { failure, evidence, timeline })
     }
 
     /// The failures that match a filter, newest first: at most `limit`.
@@ -253,7 +275,7 @@ impl Service {
             // The message of the cursor no longer exists.
             Err(_) => return Ok(None),
         };
-        let latest = self.0.store.latest_messages(&inbox, &selection, COMPARED, now).await?;
+        let latest = self.0.store.latest_messages(&inbox, &selection, MAX_COMPARED, now).await?;
         let is_late = |message: &Latest| {
             message.missed_by.is_empty()
                 && message.received_at > ended_at

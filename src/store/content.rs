@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_an_ordinary_message_come_back() {
+    fn both_forms_of_an_ordinary_message_can_be_read() {
         for size in [0, 1, 4_096, ORDINARY - 100] {
             let content = content(&noise(size));
             assert!(content.chunks.is_empty());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_message_comes_back_from_its_pieces() {
+    fn a_large_message_is_the_same_after_it_is_read_in_pieces() {
         for size in [ORDINARY, PIECE, 3 * PIECE + 1] {
             let content = content(&noise(size));
             let raw: Vec<&Chunk> = content.chunks.iter().filter(|chunk| chunk.form == ContentForm::Raw).collect();

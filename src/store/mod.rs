@@ -12,6 +12,7 @@ mod content;
 mod copy;
 mod deliveries;
 mod details;
+mod events;
 mod explanation;
 mod faults;
 mod inbox_list;
@@ -37,9 +38,9 @@ mod settings;
 mod stories;
 mod story_form;
 mod sweep;
+mod timeline;
 mod trash;
 mod values;
-mod waits;
 
 use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
 pub use crate::model::Change;

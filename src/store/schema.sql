@@ -248,32 +248,26 @@ CREATE TABLE nodes (
     reported_at BIGINT NOT NULL
 );
 
--- The latest waits of all nodes, written in the background. Only a database that nodes share has rows.
-CREATE {unlogged} TABLE waits (
-    id {bytes} NOT NULL PRIMARY KEY,
-    project_id {bytes} NOT NULL,
-    inbox_id TEXT NOT NULL,
-    inbox_created_at BIGINT NOT NULL,
-    subject TEXT,
-    sender TEXT,
-    recipient TEXT,
-    text TEXT,
-    header TEXT,
-    has_otp BIGINT NOT NULL,
-    has_code BIGINT NOT NULL,
-    has_link BIGINT NOT NULL,
-    after TEXT,
+-- The latest waits and failed SMTP sessions of all nodes, written in the background. Only a database that nodes share has
+-- rows.
+CREATE {unlogged} TABLE events (
+    id {bytes} NOT NULL,
+    -- The inbox: its id, or for a session that named an address that is not on the mail domain, the address.
+    subject TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    -- Of a session: the project of the client's key.
+    project_id {bytes},
+    inbox_created_at BIGINT,
     started_at BIGINT NOT NULL,
-    timeout_millis BIGINT NOT NULL,
-    -- Null while the wait is open.
+    -- Null while a wait is open.
     ended_at BIGINT,
     outcome TEXT,
-    message_id {bytes},
-    -- The address of the inbox, if it is not on the mail domain.
-    inbox_address TEXT
+    -- The rest as JSON (store/events.rs).
+    data TEXT NOT NULL,
+    PRIMARY KEY (id, subject)
 );
-CREATE INDEX waits_by_inbox ON waits (inbox_id, id);
-CREATE INDEX waits_open ON waits (project_id) WHERE ended_at IS NULL;
+CREATE INDEX events_by_inbox ON events (subject, id);
+CREATE INDEX waits_open ON events (project_id) WHERE ended_at IS NULL;
 
 -- The stories of waits that timed out: why no message arrived, as things were when the wait ended.
 CREATE TABLE stories (

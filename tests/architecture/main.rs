@@ -138,7 +138,7 @@ fn the_tools_know_nothing_of_http() {
 }
 
 #[test]
-fn sql_stands_in_the_store_only() {
+fn sql_is_only_in_the_store_and_the_database_layer() {
     let sql = Regex::new(r"\b(SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX)|PRAGMA)\b").unwrap();
     assert_none("statements belong into src/store or src/db", &sources(&["src"]), |source, line| {
         let elsewhere = source.is_code(line) && !matches!(source.module(), Some("store" | "db"));

@@ -66,7 +66,7 @@ fn a_file_that_exists_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_said_and_leaves_no_file() {
+fn a_failed_copy_is_reported_and_leaves_no_file() {
     let place = tempfile::tempdir().unwrap();
     let target = place.path().join("copy.db");
     let (code, said) = failed(&mut backup(&place.path().join("mistyped"), &target));

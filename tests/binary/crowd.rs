@@ -56,7 +56,7 @@ fn status(server: &Server, method: &str, path: &str) -> u16 {
 }
 
 #[test]
-fn idle_connections_keep_nobody_out() {
+fn idle_connections_keep_no_client_out() {
     let connections = std::env::var(IDLE_VARIABLE).map_or(200, |count| count.parse().unwrap());
     let (limit, data_dir) = ((connections / 2).to_string(), tempfile::tempdir().unwrap());
     let server = Server::start(data_dir.path(), &["--api-key", KEY, "--http-connections", &limit]);
@@ -89,14 +89,14 @@ fn idle_connections_keep_nobody_out() {
 }
 
 #[test]
-fn clients_that_hang_up_leave_nothing_behind_on_sqlite() {
+fn disconnecting_clients_leave_nothing_behind_on_sqlite() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &["--api-key", KEY]);
     check_hang_ups(&server);
 }
 
 #[test]
-fn clients_that_hang_up_leave_nothing_behind_on_postgres() {
+fn disconnecting_clients_leave_nothing_behind_on_postgres() {
     let (data_dir, database) = (tempfile::tempdir().unwrap(), TestDatabase::create());
     let server = Server::start(data_dir.path(), &["--api-key", KEY, "--database", &database.text()]);
     check_hang_ups(&server);

@@ -35,7 +35,7 @@ fn assert_serves(server: Server) {
 }
 
 #[test]
-fn a_log_whose_reader_is_gone_holds_nothing_up() {
+fn a_log_whose_reader_has_exited_blocks_nothing() {
     let data_dir = tempfile::tempdir().unwrap();
     let mut server = logging_to(data_dir.path(), Stdio::piped());
     server.close_log();
@@ -43,7 +43,7 @@ fn a_log_whose_reader_is_gone_holds_nothing_up() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_delays_nothing() {
+fn a_log_without_a_reader_delays_nothing() {
     let data_dir = tempfile::tempdir().unwrap();
     let (unread, log) = std::io::pipe().unwrap();
     let mut filling = log.try_clone().unwrap();

@@ -34,5 +34,6 @@ mod sendmail;
 mod shapes;
 mod start;
 mod stop;
+mod stories;
 mod wait;
 mod watch;

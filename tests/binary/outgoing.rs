@@ -56,7 +56,7 @@ fn what_was_sent_is_listed_shown_and_managed() {
 }
 
 #[test]
-fn without_a_way_out_a_bounce_arrives_at_once() {
+fn with_outbound_off_a_bounce_arrives_immediately() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::spawn(serve(data_dir.path()).args(["--api-key", KEY, "--outbound", "off"]));
     let address = send(&server);
@@ -67,7 +67,7 @@ fn without_a_way_out_a_bounce_arrives_at_once() {
 }
 
 #[test]
-fn what_does_not_exist_is_told_from_what_cannot_be_an_id() {
+fn an_unknown_id_and_an_invalid_one_have_different_errors() {
     let data_dir = tempfile::tempdir().unwrap();
     let id = OutgoingId::generate().to_string();
     let (code, error) = failed(&mut outgoing(data_dir.path(), ["show", &id]));

@@ -28,7 +28,7 @@ fn assert_stops(server: &Server, key: &str) {
 }
 
 #[test]
-fn create_prints_the_key_alone_and_the_server_knows_it() {
+fn create_prints_only_the_key_and_the_server_accepts_it() {
     let (data_dir, server, _key) = first_start();
     let output = project(data_dir.path(), ["create", "shop"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -56,7 +56,7 @@ fn what_php_and_cron_pass_is_understood() {
 }
 
 #[test]
-fn a_single_dot_ends_the_message_unless_told_otherwise() {
+fn a_single_dot_ends_the_message_unless_i_is_set() {
     let (_data_dir, server, key) = first_start();
     let text = "Subject: a\n\nfirst\n.\nsecond\n";
     assert!(sendmail(&server.smtp, &["short@restante.example.com"], text).status.success());

@@ -88,7 +88,7 @@ fn the_guide_and_the_mail_go_by_the_settings() {
 }
 
 #[test]
-fn the_data_directory_is_its_owners_alone() {
+fn the_data_directory_is_accessible_only_to_its_owner() {
     let parent = tempfile::tempdir().unwrap();
     let data_dir = parent.path().join("data");
     let _server = Server::start(&data_dir, &[]);

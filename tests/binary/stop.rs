@@ -19,7 +19,7 @@ fn either_signal_stops_it_with_success() {
 }
 
 #[test]
-fn the_end_of_standard_input_stops_it_if_it_is_told_so() {
+fn the_end_of_standard_input_stops_the_server_with_its_flag() {
     let data_dir = tempfile::tempdir().unwrap();
     let mut command = serve(data_dir.path());
     let mut server = Server::spawn(command.arg("--exit-with-stdin").stdin(Stdio::piped()));
@@ -32,7 +32,7 @@ fn the_end_of_standard_input_stops_it_if_it_is_told_so() {
 }
 
 #[test]
-fn what_is_left_of_a_database_is_one_file() {
+fn a_closed_server_leaves_one_database_file() {
     let (data_dir, server, key) = first_start();
     deliver(&server.smtp, "a@restante.example.com", "Hello", "text");
     // The reader uses a separate connection.

@@ -90,7 +90,7 @@ fn after_and_subject_narrow_the_wait() {
 }
 
 #[test]
-fn a_wait_without_a_match_says_what_did_come() {
+fn a_wait_without_a_match_lists_which_messages_arrived() {
     let (_data_dir, server, key) = first_start();
     deliver(&server.smtp, "wrong@restante.example.com", "Your invoice", "text");
     let wait = ["wait", "wrong", "--subject", "welcome", "--otp", "--timeout", "1ms"];

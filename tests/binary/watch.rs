@@ -78,7 +78,7 @@ fn no_message_is_missed_through_a_restart() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_an_error_at_once() {
+fn a_watch_that_cannot_work_fails_immediately() {
     let (_data_dir, server, key) = first_start();
     for (key, arguments, says) in [
         (key.as_str(), &["watch", "nobody"][..], "there is no inbox nobody"),

@@ -41,7 +41,7 @@ impl Drop for Frozen {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn frozen_back_ends_are_replaced_and_health_says_so_meanwhile() {
+async fn frozen_backends_are_replaced_and_health_fails_meanwhile() {
     // Its own cluster: the others' tests would wait for the frozen processes when they drop their databases.
     let cluster = Cluster::start(&[]);
     let database = TestDatabase::create_in(cluster.url.clone());
@@ -124,7 +124,7 @@ async fn a_database_in_another_encoding_is_refused() {
 
 /// The lock of a migration that takes longer than any other statement may.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_beside_a_long_migration_waits() {
+async fn a_start_during_a_long_migration_waits() {
     const MIGRATING: i64 = 0x7265_7374_616e_7401;
     let database = TestDatabase::create();
     let holder = client(&database).await;

@@ -26,7 +26,7 @@ fn large() -> String {
 }
 
 #[testkit::each_engine]
-async fn the_details_say_how_a_message_came_and_what_is_in_it(engine: Engine) {
+async fn the_details_show_how_a_message_arrived_and_its_contents(engine: Engine) {
     let api = Harness::on(engine).await;
     let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
     assert!(smtp.send(&format!("{inbox}@{MAIL_DOMAIN}"), MAIL).await.starts_with("250"));
@@ -72,7 +72,7 @@ async fn a_sender_that_could_have_no_inbox_is_kept_as_it_was_given(engine: Engin
 }
 
 #[testkit::each_engine]
-async fn a_message_of_the_service_itself_came_over_no_connection(engine: Engine) {
+async fn a_message_of_the_service_has_no_connection(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let address = format!("{inbox}@{MAIL_DOMAIN}");

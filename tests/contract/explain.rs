@@ -61,7 +61,7 @@ async fn nothing_has_connected(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn messages_came_but_the_filters_exclude_them(engine: Engine) {
+async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(
@@ -100,7 +100,7 @@ async fn mail_was_refused(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn each_recipient_of_a_refused_message_hears_of_it_alone(engine: Engine) {
+async fn each_recipient_of_a_rejected_message_sees_only_its_own_rejection(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let others = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.client().await;

@@ -208,7 +208,7 @@ async fn each_message_meets_the_next_fault(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn a_fault_that_accepts_loses_nobody_else_s_copy(engine: Engine) {
+async fn a_fault_that_accepts_keeps_the_copies_of_other_recipients(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let (bounced, to_bounced) = inbox_with(&api, json!([{"at": "data", "do": "bounce", "times": 2}])).await;

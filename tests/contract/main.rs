@@ -9,6 +9,7 @@ mod bodies;
 mod checks;
 mod clock;
 mod documents;
+mod events;
 mod everything;
 mod explain;
 mod failed_sessions;

@@ -181,6 +181,7 @@ const OUTGOING: &str = "/v1/outgoing/{id}";
 const PROJECT_INBOXES: &str = "/v1/project/inboxes";
 const PROJECT_MESSAGES: &str = "/v1/project/messages";
 const EXPLAIN: &str = "/v1/inboxes/{id}/explain";
+const EVENTS: &str = "/v1/inboxes/{id}/events";
 const FAULTS: &str = "/v1/inboxes/{id}/faults";
 
 fn cases(world: &World) -> Vec<Case> {
@@ -250,6 +251,10 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", EXPLAIN, of(doomed, "/explain"), "", 200),
         case("GET", EXPLAIN, of(inbox, "/explain?has=x"), "", 400),
         case("GET", EXPLAIN, of("nobody", "/explain"), "", 404),
+        case("GET", EVENTS, of(inbox, "/events"), "", 200),
+        case("GET", EVENTS, of(doomed, "/events?after=0"), "", 200),
+        case("GET", EVENTS, of(inbox, "/events?after=x"), "", 400),
+        case("GET", EVENTS, of("nobody", "/events"), "", 404),
         case("PUT", FAULTS, of(inbox, "/faults"), crate::faults::every_fault(), 200),
         case("PUT", FAULTS, of(inbox, "/faults"), "{}", 400),
         case("PUT", FAULTS, of("nobody", "/faults"), "{}", 404),

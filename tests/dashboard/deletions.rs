@@ -26,7 +26,7 @@ async fn count(harness: &Harness) -> i64 {
 }
 
 #[testkit::each_engine]
-async fn a_message_is_deleted_and_comes_back(engine: Engine) {
+async fn a_deleted_message_can_be_restored(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
@@ -54,7 +54,7 @@ async fn a_message_is_deleted_and_comes_back(engine: Engine) {
 
 /// An open wait may already have compared later messages than the one that comes back.
 #[testkit::each_engine]
-async fn an_open_wait_gets_a_message_that_comes_back(engine: Engine) {
+async fn an_open_wait_gets_a_restored_message(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
     let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
@@ -76,7 +76,7 @@ async fn an_open_wait_gets_a_message_that_comes_back(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn inboxes_are_deleted_and_come_back(engine: Engine) {
+async fn deleted_inboxes_can_be_restored(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
     let (one, two, kept) = (harness.create_inbox().await, harness.create_inbox().await, harness.create_inbox().await);

@@ -101,7 +101,7 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
 }
 
 #[test]
-fn a_page_catches_up_with_what_came_during_a_break() {
+fn a_page_catches_up_after_a_lost_connection() {
     let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
     open_inbox(&browser, &site, "break@restante.example.com");
     browser.run("window.stayed = true");

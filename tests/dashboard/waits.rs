@@ -99,7 +99,7 @@ async fn refused_waits_displace_no_others(engine: Engine) {
 }
 
 #[tokio::test]
-async fn a_message_that_came_too_late_is_called_late() {
+async fn a_message_after_the_timeout_is_called_late() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;

@@ -1,4 +1,4 @@
-"""The official inspector as a client, by its command line, over both transports. Each call is a session of its own."""
+"""The official inspector as a client, by its command line, over both transports. Each call is a separate session."""
 
 import json
 import os

@@ -89,7 +89,7 @@ async fn ten_minutes_after_the_dot_are_too_late_and_the_copy_has_the_same_messag
 }
 
 #[tokio::test]
-async fn every_answer_has_its_time() {
+async fn every_response_has_a_time_limit() {
     for (verb, minutes) in [("", 5), ("EHLO", 5), ("MAIL", 5), ("RCPT", 5), ("DATA", 2)] {
         let (bed, server) = shop(Script::default().with(verb, Answer::SayLate("250 late\r\n"))).await;
         let id = bed.send("a@shop.example", "Welcome").await;

@@ -73,7 +73,7 @@ async fn a_soft_refusal_is_tried_for_a_day_and_then_bounces() {
 }
 
 #[tokio::test]
-async fn a_refusal_for_now_is_no_refusal_for_good() {
+async fn a_temporary_rejection_is_not_a_permanent_one() {
     let net = Net::new();
     let zone = format!("shop MX 10 mx.shop\nmx.shop A {}", net.ip(1));
     let bed = Bed::direct(&net, &zone).await;
@@ -90,7 +90,7 @@ async fn a_refusal_for_now_is_no_refusal_for_good() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_early_is_tried_again() {
+async fn a_connection_that_breaks_is_retried() {
     for options in [["-q", "."], ["-q", "DATA"], ["-q", "RCPT"], ["-q", "EHLO"], ["-q", "CONNECT"], ["-Q", "MAIL"]] {
         let (bed, _sink) = shop(&options).await;
         let item = bed.attempted(bed.send("a@shop.example", "Welcome").await, 1).await;

@@ -18,7 +18,7 @@ type Client struct {
 	server     *Server
 }
 
-// New returns a client with these settings and those of the environment. Without a URL it starts a server of its own,
+// New returns a client with these settings and those of the environment. Without a URL it starts its own server,
 // which Close stops.
 func New(config Config) (*Client, error) {
 	config, err := config.completed()
@@ -72,7 +72,7 @@ type CreateOption func(*request)
 // Label is shown with the inbox in the dashboard, for example the name of a test.
 func Label(text string) CreateOption { return func(r *request) { r.label = text } }
 
-// CreateInbox creates an inbox with an address of its own.
+// CreateInbox creates an inbox with its own address.
 func (c *Client) CreateInbox(ctx context.Context, options ...CreateOption) (*Inbox, error) {
 	request := request{method: http.MethodPost, path: "/inboxes"}
 	for _, option := range options {

@@ -221,7 +221,7 @@ func (c *connection) errorOf(request request, result outcome) error {
 	return &common
 }
 
-// isOfProxy tells whether a proxy in front of the server gives this status with a text of its own.
+// isOfProxy tells whether a proxy in front of the server gives this status with its own text.
 func isOfProxy(status int) bool {
 	switch status {
 	case http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusBadGateway,

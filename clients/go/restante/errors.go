@@ -17,7 +17,7 @@ type Error interface {
 // ErrClosed is the error of a call on a closed client, and of the calls that closing it has cancelled.
 var ErrClosed error = &failure{text: "the client was closed"}
 
-// failure is an error without a type of its own, and the part that all types have in common.
+// failure is an error without its own type, and the part that all types have in common.
 type failure struct {
 	text   string
 	status int
@@ -46,7 +46,7 @@ type WaitTimeoutError struct {
 	Link string
 }
 
-// UnexpectedMessageError means that a message arrived although none was expected.
+// UnexpectedMessageError means that a message arrived unexpectedly.
 type UnexpectedMessageError struct {
 	failure
 	// Received is the message.

@@ -30,7 +30,7 @@ func (s SMTP) Addr() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Por
 
 // Config has the settings of a client. A zero field is taken from the environment.
 type Config struct {
-	// URL is the address of the server (RESTANTE_URL). Without one, the client starts a server of its own.
+	// URL is the address of the server (RESTANTE_URL). Without one, the client starts its own server.
 	URL string
 	// APIKey is the key (RESTANTE_API_KEY).
 	APIKey string

@@ -37,7 +37,7 @@ func (i *Inbox) reportFailure(t testing.TB) {
 		fmt.Fprintf(t.Output(), "Cannot read the mail of %s: %v\n", i.Address, err)
 		return
 	}
-	fmt.Fprintln(t.Output(), listed(i.Address, messages))
+	fmt.Fprintln(t.Output(), listed(ctx, i.Address, messages))
 	if folder := artifacts(t); folder != "" {
 		if err := save(ctx, folder, messages); err != nil {
 			fmt.Fprintf(t.Output(), "Cannot save the mail of %s: %v\n", i.Address, err)
@@ -71,13 +71,15 @@ func (i *Inbox) latest(ctx context.Context) ([]*restante.Message, error) {
 }
 
 // listed is the list of messages with what a test reads from them.
-func listed(address string, messages []*restante.Message) string {
+func listed(ctx context.Context, address string, messages []*restante.Message) string {
 	lines := []string{fmt.Sprintf("mail of %s, newest first (%d):", address, len(messages))}
 	for _, message := range messages {
 		at := message.ReceivedAt.Local().Format("15:04:05.000")
 		lines = append(lines, fmt.Sprintf("  %q from %s at %s", message.Subject, message.From, at))
-		if message.OTP != "" {
-			lines = append(lines, "    code "+message.OTP)
+		// Without its details, the message is still shown.
+		details, _ := message.Details(ctx)
+		for _, code := range details.Codes {
+			lines = append(lines, "    code "+code.Code)
 		}
 		for _, link := range message.Links {
 			lines = append(lines, "    link "+link)

@@ -1,4 +1,4 @@
-"""What the tests share. Each server is a real one, with data of its own."""
+"""What the tests share. Each server is a real one, with its own data."""
 
 import os
 from collections.abc import Iterator

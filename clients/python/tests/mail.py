@@ -1,4 +1,4 @@
-"""Stands for an application that mails."""
+"""Stands for an application that sends mail."""
 
 import smtplib
 from base64 import b64decode

@@ -1,6 +1,6 @@
 """Plays a scenario of clients/scenarios.json, whose format clients/README.md describes.
 
-It is written once: an async client is called through a portal to an event loop in a thread of its own.
+It is written once: an async client is called through a portal to an event loop in its own thread.
 """
 
 import base64

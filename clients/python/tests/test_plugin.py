@@ -1,4 +1,4 @@
-"""The pytest plugin, as a user has it: each test runs a pytest of its own on a project of its own."""
+"""The pytest plugin, as a user has it: each test runs its own pytest on its own project."""
 
 import json
 import os
@@ -32,7 +32,7 @@ Run = Callable[..., pytest.RunResult]
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs pytest on a file in a process of its own."""
+    """Runs pytest on a file in its own process."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
     def run(test: str, *options: str, plugins: str = "") -> pytest.RunResult:

@@ -66,7 +66,7 @@ def test_a_ci_job_and_junit_have_the_reason(  # type: ignore[no-untyped-def]
     run(NOTHING, "--junit-xml=junit.xml").assert_outcomes(failed=1)
     properties = ElementTree.parse(pytester.path / "junit.xml").iter("property")
     found = {one.get("name"): one.get("value") or "" for one in properties}
-    assert found["why no mail came"].startswith("Nothing has connected over SMTP")
+    assert found["why no message arrived"].startswith("Nothing has connected over SMTP")
     assert "/failures/" in found["what happened during the wait"]
     section = summary.read_text()
     assert "### No mail: test&#95;a&#95;ci&#95;job" in section

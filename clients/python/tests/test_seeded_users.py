@@ -25,7 +25,7 @@ USERS = ["ada", "bob", "eve", "mallory", "trent"]
 
 
 class Application:
-    """Mails to the users that its database is seeded with."""
+    """Sends to the users that its database is seeded with."""
 
     def __init__(self, smtp: Smtp) -> None:
         self._smtp = smtp
@@ -58,7 +58,7 @@ def application(client: Restante) -> Application:
 @pytest.fixture
 def read_mail(client: Restante) -> Callable[[str], str]:
     """The text of the next mail to an address."""
-    # Before the application mails, so that no mail of an earlier test is found.
+    # Before the application sends, so that no message of an earlier test is found.
     inboxes = {f"{user}@example.com": client.inbox_for(f"{user}@example.com") for user in USERS}
     return lambda address: inboxes[address].wait_for_message().text
 

@@ -10,7 +10,7 @@ import { fromWire } from "./types.js";
 const GRACE = 10_000;
 /** Requests that are not waits are retried for at most this long. */
 const PATIENCE = 10_000;
-/** Statuses that a proxy in front of the server gives with a text of its own. */
+/** Statuses that a proxy in front of the server gives with its own text. */
 const OF_PROXIES = new Set([413, 429, 502, 503, 504]);
 const SHORTEST_PAUSE = 50;
 const LONGEST_PAUSE = 1_000;

@@ -14,7 +14,7 @@ interface Runner {
   body: (isModule: boolean) => string;
 }
 
-const TIMEOUT = "// Longer than a wait (30 s), so that a test shows why no message came.";
+const TIMEOUT = "// Longer than a wait (30 s), so that a test shows why no message arrived.";
 const RUNNERS: Runner[] = [
   {
     name: "Playwright",
@@ -100,7 +100,7 @@ function block(isModule: boolean, host: string, port: string): string {
   return [
     imported,
     "",
-    "// Each run has a mail server of its own. The application under test finds its address in these variables.",
+    "// Each run has its own mail server. The application under test finds its address in these variables.",
     "const restante = serverForRun();",
     `process.env.${host} = restante.smtp.host;`,
     `process.env.${port} = String(restante.smtp.port);`,

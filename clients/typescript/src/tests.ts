@@ -26,7 +26,7 @@ interface JestState {
 
 type JestHandler = (event: { name: string; test?: RunningTest }) => void;
 
-/** Follows Jest's events from now on. Its hooks have time limits of their own, so a test starts with its function. */
+/** Follows Jest's events from now on. Its hooks have their own time limits, so a test starts with its function. */
 export function watchRunner(): void {
   const handlers: unknown = Reflect.get(globalThis, Symbol.for("EVENT_HANDLERS"));
   if (!Array.isArray(handlers) || handlers.includes(noteJest)) return;

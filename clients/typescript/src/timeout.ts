@@ -90,7 +90,7 @@ function completed(explanation: Explanation, { notes: { excluded }, found }: Fai
   return { ...explanation, summary, cause, messages: { count, latest } };
 }
 
-/** What arrived besides the messages that the wait has counted. */
+/** What arrived in addition to the messages that the wait has counted. */
 function beside(others: Arrived[], count: number): string {
   if (count <= 0) return "No other message arrived.";
   const filters = filtersOf(others);

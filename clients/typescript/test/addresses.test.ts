@@ -1,5 +1,5 @@
 /**
- * Applications accept the addresses of the default mail domain, whatever they check them with. The checks of other
+ * Applications accept the addresses of the default mail domain, with any validator. The checks of other
  * languages are their regular expressions, each with its source; Python's own are in clients/python/tests.
  */
 

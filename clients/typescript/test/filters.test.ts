@@ -42,7 +42,7 @@ test.for<[Filters, string, string]>([
   [{ to: /^eve/ }, "to /^eve/", "to"],
   [{ header: { "X-Order": "9", "X-Campaign": /^$/ } }, 'header X-Order "9", header X-Campaign /^$/', "header"],
   [{ text: /plan/, header: { "X-Campaign": /^$/ } }, "text /plan/, header X-Campaign /^$/", "header"],
-])("a time-out names what excluded the messages: %o", async ([filters, described, name]) => {
+])("a timeout names what excluded the messages: %o", async ([filters, described, name]) => {
   const error: unknown = await inbox
     .waitForMessage({ ...filters, after: null, timeout: 100 })
     .catch((one: unknown) => one);

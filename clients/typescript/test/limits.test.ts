@@ -1,4 +1,4 @@
-/** The limits of Jest and Vitest do not hide why no message came. */
+/** The limits of Jest and Vitest do not hide why no message arrived. */
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The packages as a project installs them: from tarballs into a folder of its own, with nothing of this repository. */
+/** The packages as a project installs them: from tarballs into an empty folder, with nothing of this repository. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";

@@ -73,7 +73,7 @@ async function timedOut(waiting: Promise<unknown>): Promise<WaitTimeoutError> {
   return error as WaitTimeoutError;
 }
 
-test("a time-out has the page about the longest request", async () => {
+test("a timeout has the page about the longest request", async () => {
   const page = (number: number, after: number): Scripted => {
     const headers = { Link: `<http://server/failures/${number}>; rel="help"` };
     return { ...TIMEOUT, headers, after };
@@ -88,7 +88,7 @@ test("a time-out has the page about the longest request", async () => {
 });
 
 test.for(["<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])(
-  "without a page, a time-out links to the inbox: %s",
+  "without a page, a timeout links to the inbox: %s",
   async (Link) => {
     const { inbox } = await inboxWith({ ...TIMEOUT, headers: { Link }, after: 20 }, { status: 200, body: EXPLANATION });
     const error = await timedOut(inbox.waitForMessage({ timeout: 10 }));

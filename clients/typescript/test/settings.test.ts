@@ -46,7 +46,7 @@ test("a server without a key is an error that names the variable", async () => {
   await expect(Restante.connect({ url: "http://mail.example:8025" })).rejects.toThrow("RESTANTE_API_KEY is not set");
 });
 
-test("the time-out is seconds in the environment and milliseconds in code", () => {
+test("the timeout is seconds in the environment and milliseconds in code", () => {
   expect(waitTimeout(undefined)).toBe(30_000);
   vi.stubEnv("RESTANTE_TIMEOUT", "2.5");
   expect(waitTimeout(undefined)).toBe(2_500);

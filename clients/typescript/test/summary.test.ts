@@ -25,7 +25,7 @@ test("a failed wait is in the job's summary, and its text is not Markdown", asyn
   expect(summary.match(/````/g)).toHaveLength(2);
 });
 
-test("a wait that is still open when the client is closed says why no mail came", async () => {
+test("a wait that is still open when the client is closed says why no message arrived", async () => {
   const printed: string[] = [];
   vi.spyOn(process.stderr, "write").mockImplementation((text) => printed.push(String(text)) > 0);
   const restante = await Restante.connect();

@@ -1,4 +1,4 @@
-/** Gives the tests a folder for temporary files, and removes it; and an environment of their own. */
+/** Gives the tests a folder for temporary files, and removes it; and their own environment. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -70,6 +70,15 @@ pub struct EventFilters {
     /// The filter for the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The filter for the To and Cc headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The filter for the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The filter for a header field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
     /// What the message must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has: Option<String>,
@@ -136,7 +145,7 @@ impl Example for EventList {
             events: vec![Event {
                 client: Some("127.0.0.1".to_owned()),
                 commands: vec![
-                    exchange("EHLO app.example", "250 restante.example.com"),
+                    exchange("EHLO", "250 restante.example.com"),
                     exchange("MAIL FROM:<app@app.example>", "250 2.1.0 Sender accepted"),
                 ],
                 ..Event::new(noon(), EventKind::Smtp, rejected)

@@ -36,7 +36,7 @@ pub use message::{Message, MessageList};
 pub use outgoing::{Attempt, ForwardBody, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
 pub use path::{AddressPath, AttachmentPath, InboxNamePath, InboxPath, MessagePath, OutgoingPath};
 pub use project::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
-pub use query::{FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
+pub use query::{EventsQuery, FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
 pub use service::{ErrorBody, Health};
 
 /// A type with an example for the document.

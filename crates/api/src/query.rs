@@ -67,6 +67,15 @@ pub struct WaitQuery {
     pub timeout: String,
 }
 
+/// Where a timeline continues.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct EventsQuery {
+    /// The value of `next` in an earlier answer: only later events. Empty counts as absent.
+    #[schemars(extend("pattern" = "^[0-9]*$"))]
+    pub after: String,
+}
+
 fn timeout(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})
 }

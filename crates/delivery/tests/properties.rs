@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn an_inbox_causes_as_many_notifications_as_it_may(world in worlds(), requests in requests()) {
+    fn an_inbox_causes_no_more_notifications_than_the_limit(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
         for (id, address) in &world.addresses {
             let caused = decision.writes.notifications.iter().filter(|(_, it)| it.inbox == *id).count();
@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn a_locked_address_is_left_alone(world in worlds(), requests in requests()) {
+    fn a_locked_address_is_not_changed(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
         let is_locked = |id: &InboxId| matches!(world.addresses.get(id), Some(Address::Locked));
         prop_assert!(!decision.writes.messages.iter().any(|message| is_locked(&message.inbox)));
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fault_is_used_as_often_as_it_says_and_by_clients_only(world in worlds(), requests in requests()) {
+    fn a_fault_is_used_the_configured_number_of_times_and_by_clients_only(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
         let mut after = world.clone();
         after.apply(&decision);

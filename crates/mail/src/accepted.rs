@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_matches_as_it_says() {
+    fn each_pattern_matches_its_domains() {
         for (list, domain, is_accepted) in [
             ("", "example.com", false),
             ("example.com", "example.com", true),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_shown_as_it_can_be_parsed() {
+    fn a_displayed_list_can_be_parsed() {
         let list: AcceptedDomains = " Example.com,*.shop.TEST,*".parse().unwrap();
         assert_eq!(list.to_string(), "example.com, *.shop.test, *");
         assert_eq!(list.to_string().parse(), Ok(list.clone()));

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_the_message_stand_in_for_references_and_nothing_else_does() {
+    fn only_images_of_the_message_replace_references() {
         let shown = |html: &str| with_images(MESSAGE, html);
         assert_eq!(shown("<img src='cid:a@b'>"), "<img src='data:image/png;base64,iVBORw=='>");
         assert_eq!(shown("url(CID:a%40b)"), "url(data:image/png;base64,iVBORw==)");

@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_mail_shows_stays_as_it_is() {
+    fn visible_content_of_a_message_is_unchanged() {
         for html in [
             "<!DOCTYPE html><html><head><style>a > b{color:red}@media (width < 9px){}</style></head>\
              <body>Hi</body></html>",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_only_open_a_connection_is_left_out() {
+    fn elements_that_open_a_connection_are_removed() {
         for html in [
             "<link rel=preconnect href=//x>",
             "<iframe src=//x>text</iframe>",

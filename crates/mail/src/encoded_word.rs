@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_words_give_what_they_can() {
+    fn broken_encoded_words_are_decoded_as_far_as_possible() {
         for (text, expected) in [
             ("=?utf-8?Q?two words here?= x", "two words here x"),
             ("=?utf-8?Q?cut_off", "cut off"),

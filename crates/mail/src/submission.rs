@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn bcc_is_removed_from_the_headers_alone() {
+    fn bcc_is_removed_only_from_the_headers() {
         let message = b"To: a\r\nBCC : b,\r\n\tc\r\nSubject: d\r\n\r\nBcc: e\r\n";
         assert_eq!(without_bcc(message), b"To: a\r\nSubject: d\r\n\r\nBcc: e\r\n");
         assert_eq!(without_bcc(b"Bcc: a\r\n"), b"");
     }
 
     #[test]
-    fn the_header_alone_has_the_addresses() {
+    fn addresses_are_read_only_from_the_header() {
         let raw = b"From: App <app@a.example>\nTo: \"One, 1\" <1@b.example>,\n 2@b.example\nCC: Team: 3@b.example;\n\
             bcc : 4@b.example\nTo: 5@b.example\n\nTo: 6@b.example\n";
         let read = submission(raw);

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_taken_from_the_header_alone() {
+    fn ids_are_read_only_from_the_header() {
         let raw = b"Message-ID: <a@b>\r\nReferences: <1@b>\r\n <2@b> junk <bad id> <>\r\n\r\nMessage-ID: <no@b>\r\n";
         let expected = Threading { message_id: Some("<a@b>".into()), references: vec!["<1@b>".into(), "<2@b>".into()] };
         assert_eq!(threading(raw), expected);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn in_reply_to_stands_in_for_references() {
+    fn in_reply_to_replaces_missing_references() {
         assert_eq!(threading(b"In-Reply-To: <1@b>\n\n").references, ["<1@b>"]);
         assert!(threading(b"In-Reply-To: <1@b> <2@b>\n\n").references.is_empty());
     }

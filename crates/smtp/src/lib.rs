@@ -35,6 +35,7 @@ pub mod reply;
 pub mod session;
 
 pub use auth::Credentials;
+pub use command::Verb;
 pub use envelope::Envelope;
 pub use failure::SessionFailure;
 pub use path::ReversePath;

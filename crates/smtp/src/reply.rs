@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_comes_back_from_its_label() {
+    fn a_reason_survives_a_round_trip_through_its_label() {
         for &refusal in Refusal::ALL {
             assert_eq!(Refusal::from_label(refusal.label()), Some(refusal));
         }
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_has_its_path() {
+    fn a_rejection_contains_the_path() {
         let reply = Reply::refused_recipient(Refusal::InboxFull, Some("<a@b.example>"));
         assert_eq!(reply.refusal(), Some(Refusal::InboxFull));
         assert_eq!(reply.path(), Some(&RefusedPath::Recipient("<a@b.example>".to_owned())));

@@ -38,7 +38,7 @@ fn text(change: &Change) -> Option<String> {
         Change::Refusals => "refusals".to_owned(),
         Change::Sessions => "sessions".to_owned(),
         Change::Projects => "projects".to_owned(),
-        Change::Waits => "waits".to_owned(),
+        Change::Events => "events".to_owned(),
         Change::Failures => "failures".to_owned(),
         Change::Unknown => return None,
     })
@@ -55,7 +55,7 @@ fn of_text(text: &str) -> Change {
         ("refusals", _) => Change::Refusals,
         ("sessions", _) => Change::Sessions,
         ("projects", _) => Change::Projects,
-        ("waits", _) => Change::Waits,
+        ("events", _) => Change::Events,
         ("failures", _) => Change::Failures,
         // Empty, or from a version of the program that announces a change that this one does not know.
         _ => Change::Unknown,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_come_back_from_their_payload() {
+    fn changes_survive_a_round_trip_through_their_payload() {
         let id = InboxId::parse("a.b+c").unwrap();
         let changes = [
             Change::Inbox(id.clone()),
@@ -78,7 +78,7 @@ mod tests {
             Change::Refusals,
             Change::Sessions,
             Change::Projects,
-            Change::Waits,
+            Change::Events,
             Change::Failures,
         ];
         assert_eq!(announced(&payload(&changes)), changes);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_transaction_that_panics_ends_alone() {
+    async fn a_transaction_that_panics_does_not_affect_others() {
         let (_directory, sqlite) = with_table().await;
         let panic = async |mut open: SqliteTransaction| -> () {
             open.execute(INSERT, &[vec![]]).unwrap();

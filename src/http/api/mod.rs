@@ -2,6 +2,7 @@
 
 mod checks;
 mod details;
+mod events;
 mod explain;
 mod faults;
 mod health;
@@ -44,6 +45,7 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
         .api_route("/project/messages", get_with(project::messages, project::describe_messages))
         .api_route("/project/changes", get_with(project::changes, project::describe_changes))
         .api_route("/inboxes/{id}/explain", get_with(explain::explain, explain::describe))
+        .api_route("/inboxes/{id}/events", get_with(events::list, events::describe))
         .api_route("/inboxes/{id}/faults", get_with(faults::show, faults::describe_show))
         .api_route("/inboxes/{id}/faults", put_with(faults::replace, faults::describe_replace))
         .api_route("/inboxes/{id}/faults", delete_with(faults::clear, faults::describe_clear))

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
+    async fn a_client_that_does_not_read_its_response_is_disconnected() {
         let body = "0123456789".repeat(1_000).leak();
         let (mut client, serving) = connect(body);
         client.write_all(REQUEST).await.unwrap();

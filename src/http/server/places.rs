@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_connection_gives_way_and_a_busy_one_does_not() {
+    fn the_longest_idle_connection_is_closed_and_a_busy_one_is_not() {
         let places = places(3, 3);
         let (first, second) = (places.take(address(1)).unwrap(), places.take(address(2)).unwrap());
         let third = places.take(address(3)).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_connection_frees_its_place_once() {
+    fn a_closed_connection_frees_its_slot_once() {
         let places = places(1, 1);
         for _ in 0..3 {
             let place = places.take(address(1)).unwrap();

@@ -31,7 +31,7 @@ type run struct {
 	work     sync.WaitGroup
 }
 
-// Play runs a scenario. `data` is a directory for the data of a server of its own.
+// Play runs a scenario. `data` is a directory for the its own data server.
 func Play(ctx context.Context, scenario Scenario, shared *restante.Server, data string) error {
 	run := &run{ctx: ctx, scenario: scenario, server: shared}
 	if scenario.Flags != nil {

@@ -1,4 +1,4 @@
-"""Django's test client, and its e-mail back end over SMTP. Needs pytest-django."""
+"""Django's test client, and its email backend over SMTP. Needs pytest-django."""
 
 import re
 

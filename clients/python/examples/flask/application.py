@@ -1,4 +1,4 @@
-"""A small application: it mails a code, and signs in the visitor who has it."""
+"""A small application: it sends a code by email, and signs in the visitor who has it."""
 
 import secrets
 import smtplib

@@ -1,4 +1,4 @@
-"""A small web application: it mails a link, and signs in the visitor who opens it."""
+"""A small web application: it sends a link by email, and signs in the visitor who opens it."""
 
 import secrets
 import smtplib
@@ -7,7 +7,7 @@ from email.message import EmailMessage
 from flask import Flask, current_app, request, url_for
 
 FORM = """<!doctype html><title>Shop</title>
-<form method="post"><label>E-mail <input name="email"></label> <button>Send me a link</button></form>"""
+<form method="post"><label>Email <input name="email"></label> <button>Send me a link</button></form>"""
 
 
 def create_app(smtp_host: str, smtp_port: int) -> Flask:

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 def test_a_visitor_signs_in_with_the_link(page, restante_inbox):
     page.goto("/")
-    page.get_by_label("E-mail").fill(restante_inbox.address)
+    page.get_by_label("Email").fill(restante_inbox.address)
     page.get_by_role("button", name="Send me a link").click()
 
     message = restante_inbox.wait_for_message(subject="your link")
@@ -18,7 +18,7 @@ def test_each_mail_looks_the_same(page, restante_inbox):
     pictures = []
     for _ in range(2):
         page.goto("/")
-        page.get_by_label("E-mail").fill(restante_inbox.address)
+        page.get_by_label("Email").fill(restante_inbox.address)
         page.get_by_role("button", name="Send me a link").click()
         restante_inbox.wait_for_message().open_in(page)
         pictures.append(page.screenshot(full_page=True))
@@ -28,7 +28,7 @@ def test_each_mail_looks_the_same(page, restante_inbox):
 
 def test_the_mail_looks_right(page, restante_inbox):
     page.goto("/")
-    page.get_by_label("E-mail").fill(restante_inbox.address)
+    page.get_by_label("Email").fill(restante_inbox.address)
     page.get_by_role("button", name="Send me a link").click()
 
     restante_inbox.wait_for_message().open_in(page)

@@ -42,7 +42,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 LONGEST_LABEL = 200
 """The characters of a label that the server keeps."""
 OF_PROXIES = (413, 429, 502, 503, 504)
-"""Statuses that a proxy in front of the server gives with a text of its own."""
+"""Statuses that a proxy in front of the server gives with its own text."""
 R = TypeVar("R")
 Read = Callable[[Mapping[str, Any], Details | None], M]
 """Makes a message of its JSON and its details."""

@@ -118,7 +118,7 @@ def with_rejected(
 
 
 def _beside(messages: ArrivedMessages, counted: Sequence[str]) -> str:
-    """What arrived besides the messages that the wait counted; the server's summary does not know these."""
+    """What arrived in addition to the messages that the wait counted; the server's summary does not know these."""
     if messages.count <= len(counted):
         return "No other message arrived."
     filters = _filters_of([one for one in messages.latest if one.id not in counted])

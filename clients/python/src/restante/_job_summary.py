@@ -1,4 +1,4 @@
-"""The summary of a CI job on GitHub: a section for each test whose mail did not come, with the explanation."""
+"""The summary of a CI job on GitHub: a section for each test whose message did not arrive, with the explanation."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class MailReport:
         return timed_out.link if timed_out else None
 
     def causes(self) -> list[str]:
-        """Why no mail came: the summary of the server, for each inbox without mail or for the wait that timed out."""
+        """Why no message arrived: the server's summary for each inbox without mail, or for the wait that timed out."""
         if timed_out := self._timed_out():
             return [timed_out.explanation.summary] if timed_out.explanation else []
         return [why[0] for inbox, messages in self._mail if not messages and (why := self._why(inbox))]

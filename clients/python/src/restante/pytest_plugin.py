@@ -114,7 +114,7 @@ def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, 
         if link:
             mail.properties.append(("what happened during the wait", link))
         for cause in found.causes():
-            mail.properties.append(("why no mail came", cause))
+            mail.properties.append(("why no message arrived", cause))
             note_in_job_summary(report.nodeid, cause, found.text(), link)
         has_html, has_allure = config.getoption("htmlpath", None), config.getoption("allure_report_dir", None)
         attachments = list(found.attachments()) if has_html or has_allure else []

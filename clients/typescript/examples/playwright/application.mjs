@@ -1,4 +1,4 @@
-// A small application with a sign-up by e-mail. It mails with nodemailer to the SMTP server in its environment.
+// A small application with a sign-up by email. It sends with nodemailer to the SMTP server in its environment.
 import { randomBytes, randomInt } from "node:crypto";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
@@ -11,7 +11,7 @@ const smtp = nodemailer.createTransport({ host: SMTP_HOST, port: Number(SMTP_POR
 const tokens = new Map();
 const users = new Map();
 
-/** Mails, and tries again when the server says that it is busy. */
+/** Sends a message, and tries again when the server says that it is busy. */
 async function mail(message) {
   for (let attempt = 1; ; attempt += 1) {
     try {

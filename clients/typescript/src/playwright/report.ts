@@ -35,8 +35,8 @@ export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: 
     // Reporters write annotations too: the JUnit reporter as properties of the test.
     if (link) testInfo.annotations.push({ type: "what happened during the wait", description: link });
     if (!explanation) continue;
-    await attachJson(testInfo, "why no mail came", { ...explanation, link });
-    testInfo.annotations.push({ type: "why no mail came", description: explanation.summary });
+    await attachJson(testInfo, "why no message arrived", { ...explanation, link });
+    testInfo.annotations.push({ type: "why no message arrived", description: explanation.summary });
   }
   const lists = await Promise.all(inboxes.map((inbox) => inbox.messages().catch(() => [])));
   const messages = lists.flatMap((list) => list.reverse());

@@ -49,7 +49,7 @@ test("a mail with another subject is in the error and in the report", () => {
   expect(contentOf(failed, `${mail} (as received)`)).toContain("Subject: Welcome to the shop\r\n");
   const read = JSON.parse(contentOf(failed, `${mail} (codes and links)`)) as unknown;
   expect(read).toMatchObject({ codes: ["482913"], links: ["https://app.example/start"] });
-  const why = JSON.parse(contentOf(failed, "why no mail came")) as unknown;
+  const why = JSON.parse(contentOf(failed, "why no message arrived")) as unknown;
   expect(why).toMatchObject({ messages: { count: 1, latest: [{ missedBy: ["subject"] }] } });
 });
 
@@ -57,8 +57,8 @@ test("the report names the filter that the server does not know", () => {
   const cause = 'A message arrived, but it does not match the filters (subject): "Welcome" from a@app.example.';
   const failed = find("a pattern does not match");
   expect(failed.errors).toContain(cause);
-  expect(failed.annotations).toContainEqual({ type: "why no mail came", description: cause });
-  expect(contentOf(failed, "why no mail came")).toContain('"missedBy": [\n          "subject"');
+  expect(failed.annotations).toContainEqual({ type: "why no message arrived", description: cause });
+  expect(contentOf(failed, "why no message arrived")).toContain('"missedBy": [\n          "subject"');
 });
 
 test("without mail, the error has the server's explanation", () => {
@@ -66,40 +66,40 @@ test("without mail, the error has the server's explanation", () => {
   expect(failed.errors).toMatch(
     /No message for .* within 0\.5 s\.\n(Nothing has connected over SMTP|Clients use SMTP)/,
   );
-  expect(contentOf(failed, "why no mail came")).toContain('"summary"');
+  expect(contentOf(failed, "why no message arrived")).toContain('"summary"');
   const page = /http:\/\/127\.0\.0\.1:\d+\/failures\/[\w-]+/;
   expect(failed.errors).toMatch(page);
   // Reporters write them: JUnit's as properties.
   expect(failed.annotations.map(({ type }) => type)).toEqual([
     "what happened during the wait",
-    "why no mail came",
+    "why no message arrived",
     "mail in the dashboard",
   ]);
   expect(failed.annotations[0]?.description).toMatch(page);
-  expect(contentOf(failed, "why no mail came")).toMatch(page);
+  expect(contentOf(failed, "why no message arrived")).toMatch(page);
 });
 
 test("the job's summary has the failed waits of failed tests, and no others", () => {
-  find("a time-out that the test expects", "passed");
+  find("a timeout that the test expects", "passed");
   expect(summary).toMatch(/### No mail: [^\n]*the mail has another subject\n/);
   expect(summary).toMatch(/### No mail: [^\n]*a failure that attaches nothing\n/);
   expect(summary.match(/nothing came\n/g)).toHaveLength(1);
   expect(summary).not.toContain("expects");
 });
 
-test("a wait ends before the time-out of its test", () => {
+test("a wait ends before the timeout of its test", () => {
   expect(find("the wait is longer than the test").errors).toContain("not 30 s: limited by the timeout of the test");
   find("a tenth of a long test is left for its report", "passed");
 });
 
 test("the mail is attached when something else fails", () => {
-  const failed = find("an expectation fails after the mail came");
+  const failed = find("an expectation fails after the message arrived");
   expect(failed.errors).toContain("has no code");
   expect(contentOf(failed, "mail 1: Hello")).toMatch(/^\x89PNG/);
 });
 
 test("mail that was not expected is named", () => {
-  expect(find("mail came where none was expected").errors).toContain('this arrived: "Surprise" from a@app.example');
+  expect(find("a message arrived unexpectedly").errors).toContain('this arrived: "Surprise" from a@app.example');
 });
 
 test("what Playwright records of a test is only the test", () => {
@@ -118,7 +118,9 @@ test("restanteAttach says when mail is attached", () => {
 });
 
 test("the inbox of a failed test stays, that of another is deleted", async () => {
-  const { inbox } = JSON.parse(contentOf(find("nothing came"), "why no mail came")) as { inbox: { address: string } };
+  const { inbox } = JSON.parse(contentOf(find("nothing came"), "why no message arrived")) as {
+    inbox: { address: string };
+  };
   expect((await restante.inbox(inbox.address)).address).toBe(inbox.address);
   const [noted] = find("a success that attaches its mail", "passed").annotations;
   await expect(restante.inbox(noted?.description ?? "")).rejects.toBeInstanceOf(NotFoundError);

@@ -52,7 +52,7 @@ export class Run {
     return { code: this.child.exitCode, output: this.#output };
   }
 
-  /** The report of a run that ends by itself. */
+  /** The report of a run that ends on its own. */
   async report(): Promise<Report> {
     const { code, output } = await this.ended();
     const json = JSON.parse(readFileSync(join(this.#results, "report.json"), "utf8")) as JsonSuite;

@@ -45,7 +45,7 @@ export class TestServer {
     await rm(this.#dataDir, { recursive: true });
   }
 
-  /** Returns when a further wait is answered with 429: as many are open as may be. */
+  /** Returns when a further wait returns 429: as many are open as may be. */
   async untilWaitsAreOpen(): Promise<void> {
     const headers = { Authorization: `Bearer ${this.#server.apiKey}` };
     const inboxes = `${this.#server.url}/v1/inboxes`;

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn text_reads_as_it_is_laid_out() {
+    fn text_follows_the_layout() {
         for (html, expected) in [
             ("<p>One\n two</p><p>Three<br>four</p>", "One two\n\nThree\nfour"),
             ("<div>a</div><div>b<div>c</div></div>", "a\nb\nc"),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_where_they_stand() {
+    fn references_have_their_positions() {
         let page = read(
             "x <a href=' https://a.example/?a=1&amp;b=2 '>y</a><map><area href=/z></map><base href=https://b.example>",
         );

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_have_their_strength() {
+    fn each_form_of_a_label_has_a_strength() {
         use Strength::{Grouped, Random, Weak, Wordlike};
         for (word, expected) in [
             ("R7KX2MQ9", Some(Random)),

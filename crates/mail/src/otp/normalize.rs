@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_domain_bound_form_is_read() {
+    fn the_domain_bound_form_is_recognised() {
         assert_eq!(domain_bound("Your code.\n\n@shop.example #012345\n").as_deref(), Some("012345"));
         assert_eq!(domain_bound("@shop.example #0123 %frame.example").as_deref(), Some("0123"));
         assert_eq!(domain_bound("@shop #abc"), None);

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phrase_is_found_as_it_stands_in_the_table() {
+    fn every_phrase_of_the_table_is_found() {
         let vocabulary = &*VOCABULARY;
         for (phrase, meaning) in vocabulary.phrases.values().flatten() {
             assert_eq!(phrase.to_lowercase(), *phrase);

@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn plain_text_comes_back(text in "[ -~]{0,200}") {
+    fn plain_text_survives_a_round_trip(text in "[ -~]{0,200}") {
         let raw = format!("From: a@b.example\r\n\r\n{text}");
         prop_assert_eq!(parse(raw.as_bytes()).text, text);
     }

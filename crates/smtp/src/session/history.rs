@@ -14,6 +14,8 @@ pub(super) struct History {
     first: ([u8; TLS_RECORD.len()], usize),
     /// Whether there was a command other than QUIT.
     commands: bool,
+    /// The last command.
+    last: Option<Verb>,
     mail: bool,
     rejected: bool,
     /// What the last reply to EHLO offered.
@@ -37,6 +39,7 @@ impl History {
     }
 
     pub(super) fn command(&mut self, verb: Verb) {
+        self.last = Some(verb);
         self.commands |= verb != Verb::Quit;
         self.mail |= verb == Verb::Mail;
     }
@@ -47,10 +50,16 @@ impl History {
 }
 
 impl Session {
+    /// The command to which the next reply belongs; `None` before the first command, and after STARTTLS.
+    #[must_use]
+    pub fn last_command(&self) -> Option<Verb> {
+        self.history.last
+    }
+
     /// If the session ends now, why there was no MAIL; `None` if there was one.
     #[must_use]
     pub fn failure(&self) -> Option<SessionFailure> {
-        let History { first: (first, _), commands, mail, rejected, offered } = &self.history;
+        let History { first: (first, _), commands, mail, rejected, offered, .. } = &self.history;
         let is_waiting = !self.transport.encrypted && self.authentication == Authentication::None;
         let failure = match offered.filter(|_| is_waiting) {
             _ if *mail => return None,

@@ -45,7 +45,7 @@ const DATA: &str =
     "EHLO client.example\r\nMAIL FROM:<a@client.example> SIZE=700\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n";
 
 #[test]
-fn progress_is_known_while_a_message_comes() {
+fn progress_is_known_while_a_message_arrives() {
     let mut session = session();
     assert_eq!(session.progress(), None);
     run(&mut session, DATA);
@@ -61,7 +61,7 @@ fn progress_is_known_while_a_message_comes() {
 }
 
 #[test]
-fn the_envelope_has_how_the_message_came() {
+fn the_envelope_says_how_the_message_arrived() {
     let mut session = session();
     run(&mut session, "EHLO client.example\r\nAUTH PLAIN AHVzZXIAcGFzcw==\r\n");
     let (_, events) =
@@ -73,7 +73,7 @@ fn the_envelope_has_how_the_message_came() {
 }
 
 #[test]
-fn a_refused_message_has_its_envelope() {
+fn a_rejected_message_keeps_its_envelope() {
     let mut session = session();
     let (replies, events) = run(&mut session, &format!("{DATA}a\nb\r\n.\r\n"));
     let Some(Event::Refused { envelope, size: 5, refusal: Refusal::BareLineEnd }) = events.last() else {
@@ -84,7 +84,7 @@ fn a_refused_message_has_its_envelope() {
 }
 
 #[test]
-fn a_refused_path_has_its_reply() {
+fn a_rejected_path_gets_a_reply() {
     let mut session = session();
     let (replies, _) = run(&mut session, "HELO c\r\nMAIL FROM:<a@\r\nMAIL FROM:<>\r\nRCPT TO:<b@c>\r\nRCPT TO:<d\r\n");
     let paths: Vec<_> = replies.iter().filter_map(Reply::path).cloned().collect();

@@ -32,7 +32,7 @@ test("nothing came", async ({ inbox }) => {
   await inbox.waitForMessage({ timeout: 500 });
 });
 
-test("a time-out that the test expects", async ({ inbox }) => {
+test("a timeout that the test expects", async ({ inbox }) => {
   await expect(inbox.waitForMessage({ subject: "expected", timeout: 0 })).rejects.toThrow("No message");
 });
 
@@ -52,7 +52,7 @@ test("a tenth of a long test is left for its report", async ({ inbox }, testInfo
   expect(limit).toBeLessThanOrEqual(90_000);
 });
 
-test("an expectation fails after the mail came", async ({ restante, inbox }) => {
+test("an expectation fails after the message arrived", async ({ restante, inbox }) => {
   await mail(restante, inbox.address, "Hello");
 
   const message = await inbox.waitForMessage();
@@ -60,7 +60,7 @@ test("an expectation fails after the mail came", async ({ restante, inbox }) => 
   expect(message).toHaveCode();
 });
 
-test("mail came where none was expected", async ({ restante, inbox }) => {
+test("a message arrived unexpectedly", async ({ restante, inbox }) => {
   await mail(restante, inbox.address, "Surprise");
 
   await expect(inbox).not.toReceive({ timeout: 1_000 });

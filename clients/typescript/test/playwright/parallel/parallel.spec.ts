@@ -5,7 +5,7 @@ for (let number = 1; number <= Number(process.env.TESTS ?? "40"); number += 1) {
     await page.goto("/");
     await page.getByLabel("Name").fill(`Number ${number}`);
     await page.getByLabel("Email").fill(inbox.address);
-    // The wait is open before the mail comes, so that it competes for a place.
+    // The wait is open before the message arrives, so that it competes for a place.
     const waiting = inbox
       .waitForMessage({ subject: "confirm" })
       .then((message) => ({ message, late: Date.now() - message.receivedAt.getTime() }));

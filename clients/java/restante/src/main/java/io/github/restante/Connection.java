@@ -50,7 +50,7 @@ final class Connection {
   /** The number of characters of a label that the server keeps. */
   private static final int MAX_LABEL = 200;
 
-  /** Statuses that a proxy in front of the server gives with a text of its own. */
+  /** Statuses that a proxy in front of the server gives with its own text. */
   private static final Set<Integer> OF_PROXIES = Set.of(413, 429, 502, 503, 504);
 
   static final ObjectMapper JSON =

@@ -9,7 +9,7 @@ public final class Faults {
   /**
    * A fault at RCPT TO for this recipient.
    *
-   * @param action defer, reject, disconnect or delay
+   * @param action defer, reject, disconnect, reset or delay
    * @param times how often
    * @return the fault
    */
@@ -20,7 +20,7 @@ public final class Faults {
   /**
    * A fault after the message has been received.
    *
-   * @param action defer, reject, disconnect, delay, bounce or duplicate
+   * @param action defer, reject, disconnect, reset, delay, bounce, drop or duplicate
    * @param times how often
    * @return the fault
    */

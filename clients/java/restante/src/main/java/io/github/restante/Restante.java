@@ -22,7 +22,7 @@ public final class Restante implements AutoCloseable {
 
   /**
    * A client with the settings of the environment. Without {@code RESTANTE_URL} it starts a server
-   * of its own, which {@link #close} stops.
+   * itself, which {@link #close} stops.
    *
    * @return the client
    */
@@ -82,7 +82,7 @@ public final class Restante implements AutoCloseable {
   }
 
   /**
-   * Creates an inbox with an address of its own.
+   * Creates an inbox with its own address.
    *
    * @return the inbox
    */
@@ -91,7 +91,7 @@ public final class Restante implements AutoCloseable {
   }
 
   /**
-   * Creates an inbox with an address of its own.
+   * Creates an inbox with its own address.
    *
    * @param label is shown with the inbox in the dashboard, for example the name of a test
    * @return the inbox

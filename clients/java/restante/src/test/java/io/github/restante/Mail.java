@@ -18,7 +18,7 @@ import java.util.Properties;
 import org.eclipse.angus.mail.smtp.SMTPAddressFailedException;
 import org.eclipse.angus.mail.smtp.SMTPSendFailedException;
 
-/** Stands for an application that mails, with Jakarta Mail. */
+/** Stands for an application that sends, with Jakarta Mail. */
 final class Mail {
   private Mail() {}
 

@@ -126,7 +126,7 @@ public final class RestanteExtension
     for (Throwable each = error; each != null; each = each.getCause()) {
       if (each instanceof WaitTimeoutException timeout) {
         if (timeout.explanation() != null) {
-          entries.put("why no mail came", timeout.explanation().summary());
+          entries.put("why no message arrived", timeout.explanation().summary());
         }
         if (timeout.link() != null) {
           entries.put("what happened during the wait", timeout.link());

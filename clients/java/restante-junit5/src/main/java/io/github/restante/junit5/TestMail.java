@@ -58,7 +58,10 @@ final class TestMail {
   }
 
   private static String listed(Message message) {
-    String code = message.otp().isEmpty() ? "" : "\n    code " + message.otp();
+    String code =
+        message.details().codes().stream()
+            .map(each -> "\n    code " + each.code())
+            .collect(Collectors.joining());
     String links =
         message.links().stream().map(link -> "\n    link " + link).collect(Collectors.joining());
     return "\n  " + message + " at " + message.receivedAt() + code + links;

@@ -81,7 +81,7 @@ class ExtensionTest {
             .getRequiredPayload(ReportEntry.class)
             .getKeyValuePairs();
     assertEquals(listed, entries.get("mail of this test"));
-    String why = entries.get("why no mail came");
+    String why = entries.get("why no message arrived");
     assertTrue(why.startsWith("A message arrived, but it does not match"), why);
     String link = entries.get("what happened during the wait");
     assertTrue(link.contains("/failures/") && error.getMessage().contains(link), link);

@@ -1,8 +1,10 @@
-//! Records waits, so that the dashboard can show what tests wait for and how their last waits ended.
+//! Records what is in no other table: waits and SMTP sessions. The dashboard shows what tests wait for, the timeline of
+//! an inbox shows both, and stories are based on them.
 //!
-//! A wait is never delayed by its record. On SQLite the records are in memory, and their number is limited. On
-//! PostgreSQL each node writes its records in the background, in batches, to a table that needs no flush. Pages read
-//! this table, so every node shows the waits on all nodes.
+//! No wait and no session is delayed by its record. The records are in memory, and their number is limited. On a shared
+//! database, each node also writes waits and failed sessions in the background, in batches, to a table that needs no
+//! flush; readers use it, so every node shows those of all nodes. Sessions that stored a message are not written: the
+//! message shows them, and each would cost a row.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +13,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use super::event_memory::{EventMemory, KEPT_OF_INBOX, OPEN_SHOWN, newest_first};
 use super::hub::Hub;
-use super::wait_memory::{KEPT_OF_INBOX, OPEN_SHOWN, WaitMemory, newest_first};
 use super::{Caller, Service};
 use crate::clock::Clock;
-use crate::model::{Inbox, InboxId, MessageFilter, ProjectId, Timestamp, WaitEnd, WaitRecord};
+use crate::model::{
+    Inbox, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+};
 use crate::store::{Store, StoreError};
 
 /// The pause between two writes to a shared database, and the most waits in one.
@@ -39,33 +43,35 @@ pub struct Waits {
 
 /// The records. Clones share the same state.
 #[derive(Clone, Debug)]
-pub(super) struct WaitLog {
+pub(super) struct EventLog {
     hub: Hub,
     clock: Clock,
     records: Arc<Records>,
 }
 
 #[derive(Debug)]
-enum Records {
-    /// All records, in memory.
-    Memory(Mutex<WaitMemory>),
-    /// The records that are not written yet.
-    Shared { queue: Mutex<HashMap<Uuid, WaitRecord>>, added: Notify },
+struct Records {
+    memory: Mutex<EventMemory>,
+    /// What is not written yet; `None` if the database is not shared.
+    queue: Option<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waits: Mutex<HashMap<Uuid, WaitRecord>>,
+    sessions: Mutex<Vec<Arc<SmtpSession>>>,
+    added: Notify,
 }
 
 /// An open wait. If it is dropped without an end, its client has disconnected.
 pub(super) struct OpenRecord {
-    log: WaitLog,
+    log: EventLog,
     record: WaitRecord,
 }
 
-impl WaitLog {
+impl EventLog {
     pub(super) fn new(hub: Hub, clock: Clock, is_shared: bool) -> Self {
-        let records = if is_shared {
-            Records::Shared { queue: Mutex::default(), added: Notify::new() }
-        } else {
-            Records::Memory(Mutex::default())
-        };
+        let records = Records { memory: Mutex::default(), queue: is_shared.then(Queue::default) };
         Self { hub, clock, records: Arc::new(records) }
     }
 
@@ -93,48 +99,75 @@ impl WaitLog {
     }
 
     fn note(&self, record: &WaitRecord) {
-        match &*self.records {
-            Records::Memory(memory) => {
-                lock(memory).note(record.clone());
-                self.hub.announce(&[]);
-            }
-            Records::Shared { queue, added } => {
-                let mut queue = lock(queue);
-                if queue.len() < QUEUE || queue.contains_key(&record.id) {
-                    queue.insert(record.id, record.clone());
-                    added.notify_one();
-                }
-            }
+        let Some(Queue { waits, added, .. }) = &self.records.queue else {
+            lock(&self.records.memory).note(record.clone());
+            return self.hub.announce(&[]);
+        };
+        let mut waits = lock(waits);
+        if waits.len() < QUEUE || waits.contains_key(&record.id) {
+            waits.insert(record.id, record.clone());
+            added.notify_one();
+        }
+    }
+
+    /// Records an SMTP session.
+    fn note_session(&self, session: &Arc<SmtpSession>) {
+        lock(&self.records.memory).note_session(session);
+        let Some(Queue { sessions, added, .. }) = self.records.queue.as_ref().filter(|_| session.has_failed) else {
+            return;
+        };
+        let mut sessions = lock(sessions);
+        if sessions.len() < QUEUE {
+            sessions.push(Arc::clone(session));
+            added.notify_one();
         }
     }
 
     /// Writes records to a shared database while it is polled.
     pub(super) async fn write(self, store: Store) {
-        let Records::Shared { queue, added } = &*self.records else { return };
+        let Some(Queue { waits, sessions, added }) = &self.records.queue else { return };
         for writes in 1_u32.. {
             added.notified().await;
             loop {
-                let batch = take_some(&mut lock(queue));
-                if batch.is_empty() {
+                let some = take_some(&mut lock(waits));
+                let failed = take_first(&mut lock(sessions));
+                if some.is_empty() && failed.is_empty() {
                     break;
                 }
-                if let Err(error) = store.record_waits(&batch).await {
-                    tracing::debug!(%error, "cannot record waits");
+                if let Err(error) = store.record_events(&some, &failed).await {
+                    tracing::debug!(%error, "cannot record events");
                 }
             }
             if writes % WRITES_PER_SWEEP == 0
-                && let Err(error) = store.forget_waits().await
+                && let Err(error) = store.forget_events().await
             {
-                tracing::debug!(%error, "cannot delete old records of waits");
+                tracing::debug!(%error, "cannot delete old events");
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
+    /// The SMTP sessions that named an inbox and concern its project, oldest first.
+    pub(super) async fn sessions_of(&self, store: &Store, inbox: &Inbox) -> Result<Vec<SmtpSession>, StoreError> {
+        let named = inbox.shared.as_ref().map_or_else(|| inbox.id.to_string(), SharedAddress::to_string);
+        let own = lock(&self.records.memory).sessions_of(&named);
+        let mut all: Vec<SmtpSession> = own.iter().map(|session| (**session).clone()).collect();
+        if self.records.queue.is_some() {
+            all.extend(store.sessions_of(&named, KEPT_OF_INBOX).await?);
+        }
+        // The address may have belonged to another project before, or a client of another project may have tried it.
+        all.retain(|session| {
+            session.ended_at >= inbox.created_at && session.project.is_none_or(|project| project == inbox.project)
+        });
+        all.sort_by_key(|session| session.id);
+        all.dedup_by_key(|session| session.id);
+        Ok(all)
+    }
+
     async fn of_inbox(&self, store: &Store, inbox: &Inbox) -> Result<Waits, StoreError> {
-        let all = match &*self.records {
-            Records::Memory(memory) => lock(memory).of_inbox(inbox),
-            Records::Shared { .. } => store.waits_of_inbox(inbox, OPEN_SHOWN).await?,
+        let all = match &self.records.queue {
+            None => lock(&self.records.memory).of_inbox(inbox),
+            Some(_) => store.waits_of_inbox(inbox, OPEN_SHOWN).await?,
         };
         let now = self.clock.now();
         let all = all.into_iter().map(|wait| without_lost(wait, now));
@@ -144,9 +177,9 @@ impl WaitLog {
     }
 
     async fn open_of(&self, store: &Store, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        let open = match &*self.records {
-            Records::Memory(memory) => lock(memory).open_of(project),
-            Records::Shared { .. } => store.open_waits(project, OPEN_SHOWN).await?,
+        let open = match &self.records.queue {
+            None => lock(&self.records.memory).open_of(project),
+            Some(_) => store.open_waits(project, OPEN_SHOWN).await?,
         };
         let now = self.clock.now();
         Ok(open.into_iter().filter(|wait| !is_lost(wait, now)).collect())
@@ -159,9 +192,9 @@ impl WaitLog {
         project: ProjectId,
         inbox: Option<&InboxId>,
     ) -> Result<String, StoreError> {
-        match &*self.records {
-            Records::Memory(memory) => Ok(lock(memory).mark(project, inbox)),
-            Records::Shared { .. } => store.waits_mark(project, inbox).await,
+        match &self.records.queue {
+            None => Ok(lock(&self.records.memory).mark(project, inbox)),
+            Some(_) => store.waits_mark(project, inbox).await,
         }
     }
 }
@@ -183,6 +216,12 @@ fn take_some(queue: &mut HashMap<Uuid, WaitRecord>) -> Vec<WaitRecord> {
     let ids: Vec<Uuid> = queue.keys().take(BATCH).copied().collect();
     // In a fixed order, so that two nodes do not deadlock.
     newest_first(ids.into_iter().filter_map(|id| queue.remove(&id)).collect())
+}
+
+/// The first of a list.
+fn take_first<T>(list: &mut Vec<T>) -> Vec<T> {
+    let count = list.len().min(BATCH);
+    list.drain(..count).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -207,12 +246,17 @@ impl Drop for OpenRecord {
 }
 
 impl Service {
+    /// Records an SMTP session that named inboxes.
+    pub fn record_session(&self, session: SmtpSession) {
+        self.0.event_log.note_session(&Arc::new(session));
+    }
+
     /// The waits on an inbox: the open ones, and the latest that have ended.
     ///
     /// # Errors
     /// If the store fails.
     pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
-        self.0.wait_log.of_inbox(&self.0.store, inbox).await
+        self.0.event_log.of_inbox(&self.0.store, inbox).await
     }
 
     /// The open waits on inboxes of a project, newest first.
@@ -220,6 +264,6 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn open_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        self.0.wait_log.open_of(&self.0.store, project).await
+        self.0.event_log.open_of(&self.0.store, project).await
     }
 }

@@ -1,0 +1,42 @@
+//! The timeline of an inbox.
+
+use std::sync::Arc;
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use restante_api::{EventList, EventsQuery, InboxPath};
+
+use crate::http::app::App;
+use crate::http::auth::{Authenticated, PathOf};
+use crate::http::describe::{Describe, INBOX_NOT_FOUND};
+use crate::http::error::Error;
+use crate::http::query::{Parameters, cursor};
+use crate::http::response::json;
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    PathOf(path): PathOf<InboxPath>,
+    Parameters(query): Parameters<EventsQuery>,
+) -> Result<Response, Error> {
+    let after = cursor(&query.after)?;
+    let (mut events, next) = app.service.timeline(&caller, &path.id, after).await?;
+    for event in &mut events {
+        event.failure = event.failure.take().map(|id| app.failure_url(id));
+    }
+    Ok(json(StatusCode::OK, &EventList { events, next: next.as_millis().to_string() })?)
+}
+
+pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Extension. What happened to the inbox, oldest first: the latest 100 of each kind. Also for an \
+                       inbox that expired or was deleted in the last 30 days. Waits and SMTP sessions are recorded in \
+                       the background, and a limited number is kept until a restart.";
+    operation
+        .named("listEvents", "inboxes", "The timeline of an inbox", description)
+        .extension()
+        .returns::<EventList>(StatusCode::OK, "The events.")
+        .refuses("`after` is not a cursor.", &[Error::InvalidParameter("after")])
+        .refuses_as(&INBOX_NOT_FOUND)
+}

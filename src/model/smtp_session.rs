@@ -1,0 +1,81 @@
+//! What the timeline of an inbox is made of: SMTP sessions, messages, uses of faults, and sent mail.
+
+use restante_api::Exchange;
+use uuid::Uuid;
+
+use super::{MessageId, ProjectId, Timestamp};
+
+/// The part of an SMTP session that concerns one mail transaction, with the commands before it. It has no password, no
+/// key and no body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmtpSession {
+    /// Identifies it; a UUID of version 7.
+    pub id: Uuid,
+    /// The inboxes that it named: the ids on the mail domain, and whole addresses on other domains.
+    pub named: Vec<String>,
+    /// The project of the client's key, if it logged in with one.
+    pub project: Option<ProjectId>,
+    /// The client's address.
+    pub client: String,
+    /// The TLS version, if it is encrypted.
+    pub tls: Option<String>,
+    /// Whether something was rejected, or no message was sent.
+    pub has_failed: bool,
+    /// When it named the first inbox.
+    pub started_at: Timestamp,
+    /// When the last command was answered.
+    pub ended_at: Timestamp,
+    /// The commands with their replies.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// A message that arrived, for the timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrivedMail {
+    /// Identifies it.
+    pub id: MessageId,
+    /// The sender's address.
+    pub from: String,
+    /// The subject.
+    pub subject: String,
+    /// The labelled code; empty if there is none.
+    pub code: String,
+    /// Its size in bytes, as received.
+    pub size: i64,
+    /// When it was accepted.
+    pub received_at: Timestamp,
+    /// The provider whose API was used; `None` for SMTP.
+    pub via: Option<String>,
+    /// The client's address.
+    pub client: Option<String>,
+    /// The TLS version.
+    pub tls: Option<String>,
+}
+
+/// A use of a fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultUse {
+    /// At which point.
+    pub point: String,
+    /// What it did.
+    pub action: String,
+    /// When.
+    pub used_at: Timestamp,
+}
+
+/// A message that was sent from the inbox, with one of its attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentMail {
+    /// The recipient.
+    pub recipient: String,
+    /// The subject.
+    pub subject: String,
+    /// Its status now.
+    pub status: String,
+    /// When it was queued.
+    pub created_at: Timestamp,
+    /// When the attempt was made.
+    pub attempted_at: Option<Timestamp>,
+    /// The reply to the attempt.
+    pub reply: Option<String>,
+}

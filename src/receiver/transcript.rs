@@ -1,0 +1,209 @@
+//! Writes down what a client and the server say, so that the timeline of an inbox can show it. It contains no password,
+//! no key and no body, and of the recipients each inbox sees only its own.
+//!
+//! A transcript covers one mail transaction, after the commands that introduced the client. It is recorded when the
+//! transaction has ended: if a message was stored, with the next command, so that nothing is added to the way of a
+//! delivery.
+
+use std::borrow::Cow;
+
+use restante_api::Exchange;
+use restante_smtp::reply::RefusedPath;
+use restante_smtp::{Reply, Verb};
+use uuid::Uuid;
+
+use crate::model::{Domain, EmailAddress, InboxId, ProjectId, SharedAddress, SmtpSession, Timestamp};
+
+/// Maximum number of commands before the first MAIL, and of commands of a transaction.
+const MAX_INTRODUCTION: usize = 8;
+const MAX_EXCHANGES: usize = 40;
+/// Most transactions have fewer commands.
+const EXCHANGES: usize = 8;
+/// Maximum number of recipients whose inboxes get the transcript; a message can have more.
+const MAX_NAMED: usize = 20;
+/// Maximum number of characters of a command and of a reply.
+const MAX_CHARACTERS: usize = 300;
+
+/// The transcript of a session.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    introduction: Vec<Line>,
+    /// The commands of the current transaction.
+    lines: Vec<Line>,
+    /// The recipients that the transaction has named.
+    named: Vec<EmailAddress>,
+    /// The command whose reply follows.
+    pending: Option<Line>,
+    state: State,
+    has_failed: bool,
+}
+
+/// The state of the transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    None,
+    Open,
+    /// It is recorded with the next command.
+    Ended,
+}
+
+/// A command with its reply.
+#[derive(Clone, Debug)]
+struct Line {
+    command: Cow<'static, str>,
+    reply: Cow<'static, str>,
+    /// The number of the recipient that it names.
+    recipient: Option<usize>,
+}
+
+/// The client of a session, for the record.
+pub(super) struct Client<'a> {
+    pub(super) address: String,
+    pub(super) tls: Option<&'static str>,
+    pub(super) project: Option<ProjectId>,
+    pub(super) mail_domain: &'a Domain,
+    pub(super) now: Timestamp,
+}
+
+impl Transcript {
+    /// The client sent MAIL with this reverse-path.
+    pub(super) fn sender(&mut self, reverse_path: &str) {
+        self.pending = Some(Line::new(format!("MAIL FROM:{}", short(reverse_path)), None));
+    }
+
+    /// The client sent RCPT with this address.
+    pub(super) fn recipient(&mut self, address: &EmailAddress) {
+        let number = self.named.len();
+        if number < MAX_NAMED {
+            self.named.push(address.clone());
+            self.pending = Some(Line::new(format!("RCPT TO:<{}>", short(&address.to_string())), Some(number)));
+        }
+    }
+
+    /// The client sent a whole message.
+    pub(super) fn message(&mut self) {
+        self.pending = Some(Line::new("(message)", None));
+    }
+
+    /// Whether the transcript of the last transaction has to be recorded before this command.
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// The server replies to the last command; `None` is the greeting.
+    pub(super) fn reply(&mut self, verb: Option<Verb>, reply: &Reply) {
+        let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(verb), None));
+        if let Some(path) = reply.path() {
+            self.rejected_path(&mut line, path);
+        }
+        self.has_failed |= reply.refusal().is_some();
+        let is_end = verb == Some(Verb::Data) && reply.code() != 354 || verb == Some(Verb::Rset);
+        line.reply = match reply.code() {
+            // The reply has the ids of all messages.
+            250 if verb == Some(Verb::Data) => Cow::Borrowed("250 2.0.0 Stored"),
+            _ => Cow::Owned(first_line(reply)),
+        };
+        if verb == Some(Verb::Mail) && self.state == State::None {
+            self.state = State::Open;
+            self.lines.reserve(EXCHANGES);
+        }
+        match self.state {
+            State::None if self.introduction.len() < MAX_INTRODUCTION => self.introduction.push(line),
+            State::Open if self.lines.len() < MAX_EXCHANGES => self.lines.push(line),
+            _ => {}
+        }
+        if is_end && self.state == State::Open {
+            self.state = State::Ended;
+        }
+    }
+
+    /// A sender, or a recipient that was rejected before the caller was asked.
+    fn rejected_path(&mut self, line: &mut Line, path: &RefusedPath) {
+        match path {
+            RefusedPath::Sender(path) => line.command = format!("MAIL FROM:{}", short(path)).into(),
+            RefusedPath::Recipient(path) if line.recipient.is_none() => {
+                line.command = format!("RCPT TO:{}", short(path)).into();
+                let address = EmailAddress::parse(path.trim_matches(['<', '>'])).ok();
+                if let Some(address) = address.filter(|_| self.named.len() < MAX_NAMED) {
+                    line.recipient = Some(self.named.len());
+                    self.named.push(address);
+                }
+            }
+            RefusedPath::Recipient(_) => {}
+        }
+    }
+
+    /// Ends the transaction. Returns its sessions, one for each recipient that it named.
+    pub(super) fn end(&mut self, client: &Client<'_>) -> Vec<SmtpSession> {
+        // A command without a reply: the connection was lost or closed.
+        self.lines.extend(self.pending.take().filter(|_| self.state != State::Ended));
+        let has_failed = self.has_failed || self.state != State::Ended;
+        let sessions = self.named.iter().enumerate().map(|(number, address)| SmtpSession {
+            id: Uuid::now_v7(),
+            named: names(address, client.mail_domain),
+            project: client.project,
+            client: client.address.clone(),
+            tls: client.tls.map(str::to_owned),
+            has_failed,
+            started_at: client.now,
+            ended_at: client.now,
+            exchanges: self.seen_by(number),
+        });
+        let sessions = sessions.collect();
+        self.lines.clear();
+        self.named.clear();
+        self.state = State::None;
+        self.has_failed = false;
+        sessions
+    }
+
+    /// What the inbox of a recipient may see.
+    fn seen_by(&self, number: usize) -> Vec<Exchange> {
+        let all = self.introduction.iter().chain(&self.lines);
+        let own = all.filter(|line| line.recipient.is_none_or(|recipient| recipient == number));
+        own.map(|line| Exchange { command: line.command.to_string(), reply: line.reply.to_string() }).collect()
+    }
+}
+
+impl Line {
+    fn new(command: impl Into<Cow<'static, str>>, recipient: Option<usize>) -> Self {
+        Self { command: command.into(), reply: Cow::Borrowed(""), recipient }
+    }
+}
+
+/// The names of the inboxes to which an address may lead.
+fn names(address: &EmailAddress, mail_domain: &Domain) -> Vec<String> {
+    if address.domain() == mail_domain {
+        InboxId::of(address).meant().map(|id| id.to_string()).collect()
+    } else {
+        SharedAddress::of(address).meant().map(|address| address.to_string()).collect()
+    }
+}
+
+/// A command without its arguments. Those of AUTH are secret.
+fn name_of(verb: Option<Verb>) -> &'static str {
+    match verb {
+        None => "",
+        Some(Verb::Ehlo) => "EHLO",
+        Some(Verb::Helo) => "HELO",
+        Some(Verb::StartTls) => "STARTTLS",
+        Some(Verb::Auth) => "AUTH",
+        Some(Verb::Mail) => "MAIL",
+        Some(Verb::Rcpt) => "RCPT",
+        Some(Verb::Data) => "DATA",
+        Some(Verb::Rset) => "RSET",
+        Some(Verb::Vrfy) => "VRFY",
+        Some(Verb::Help) => "HELP",
+        Some(Verb::Noop) => "NOOP",
+        Some(Verb::Quit) => "QUIT",
+    }
+}
+
+fn first_line(reply: &Reply) -> String {
+    short(reply.to_string().lines().next().unwrap_or_default())
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(MAX_CHARACTERS).collect()
+}

@@ -1,0 +1,157 @@
+//! `/v1/inboxes/{id}/events`: what happened to an inbox, in order.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+
+use super::smtp::Smtp;
+use testkit::{BASE_URL, Engine, Harness, MAIL_DOMAIN, within};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nYour code is 482913. The secret of the body.";
+
+fn address(inbox: &str) -> String {
+    format!("{inbox}@{MAIL_DOMAIN}")
+}
+
+async fn timeline(api: &Harness, inbox: &str) -> Vec<Value> {
+    let answer = api.get(&format!("/v1/inboxes/{inbox}/events")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["events"].as_array().unwrap().clone()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
+}
+
+/// The timeline as soon as it has an event of this kind: sessions and waits are recorded in the background.
+async fn until(api: &Harness, inbox: &str, kind: &str) -> Vec<Value> {
+    let looking = async {
+        loop {
+            let events = timeline(api, inbox).await;
+            if kinds(&events).contains(&kind) {
+                return events;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(looking).await
+}
+
+#[testkit::each_engine]
+async fn a_timeline_has_what_happened_in_order(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    api.clock.advance(SECOND);
+    let url = format!("/v1/inboxes/{inbox}/messages/wait?subject=Receipt&has=link&timeout=1000");
+    let failed = api.advance_until_done(SECOND, api.spawn_get(&url)).await;
+    let failure = failed.headers["link"].to_str().unwrap().split(['<', '>']).nth(1).unwrap().to_owned();
+    until(&api, &inbox, "wait_ended").await;
+    api.clock.advance(SECOND);
+    let fault = r#"{"faults":[{"at":"rcpt","do":"defer"}]}"#;
+    assert_eq!(api.call("PUT", &format!("/v1/inboxes/{inbox}/faults"), fault).await.status, 200);
+    let mut client = smtp.client().await;
+    assert!(client.send(&[&address(&inbox)], MAIL).await.starts_with("451"));
+    assert!(client.say("RSET").await.starts_with("250"));
+    until(&api, &inbox, "smtp").await;
+    api.clock.advance(SECOND);
+    assert!(client.send(&[&address(&inbox)], MAIL).await.starts_with("250"));
+    assert!(client.say("QUIT").await.starts_with("221"));
+    let events = until(&api, &inbox, "stored").await;
+    let expected = ["created", "wait_started", "wait_ended", "smtp", "refused", "fault_used", "stored"];
+    let known: Vec<_> = kinds(&events).into_iter().take(expected.len()).collect();
+    assert_eq!(known, expected);
+    let (started, ended) = (&events[1], &events[2]);
+    assert_eq!(started["filters"]["subject"], "Receipt");
+    assert_eq!(started["filters"]["has"], "link");
+    assert_eq!((&ended["outcome"], &ended["failure"]), (&"timeout".into(), &failure.as_str().into()));
+    assert!(failure.starts_with(&format!("{BASE_URL}/failures/")));
+    let stored = events.iter().find(|event| event["kind"] == "stored").unwrap();
+    assert!(stored["text"].as_str().unwrap().contains("code 482913"), "{stored}");
+}
+
+#[testkit::each_engine]
+async fn a_session_is_shown_without_secrets_and_without_other_recipients(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (inbox, other) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
+    let mut client = smtp.client().await;
+    let login = BASE64_STANDARD.encode("\0app\0a dummy password");
+    assert!(client.say(&format!("AUTH PLAIN {login}")).await.starts_with("235"));
+    assert!(client.send(&[&address(&inbox), &address(&other)], "Subject: bare\n\r\n\r\n").await.starts_with("550"));
+    let events = until(&api, &inbox, "smtp").await;
+    let session = events.iter().find(|event| event["kind"] == "smtp").unwrap();
+    assert_eq!(session["client"], "127.0.0.1");
+    let lines: Vec<_> = session["commands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| format!("{} -> {}", line["command"].as_str().unwrap(), line["reply"].as_str().unwrap()))
+        .collect();
+    let said = lines.join("\n");
+    for expected in [
+        "AUTH -> 235",
+        "MAIL FROM:<app@app.example> -> 250",
+        &format!("RCPT TO:<{}> -> 250", address(&inbox)),
+        "DATA -> 354",
+        "(message) -> 550 5.6.11 Bare CR or LF in the message",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let whole = session.to_string();
+    for secret in [login.as_str(), "dummy password", "bare", other.as_str()] {
+        assert!(!whole.contains(secret), "{secret}: {whole}");
+    }
+    let theirs = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{other}/events"), "").await.body;
+    assert!(theirs.contains(&other) && !theirs.contains(&inbox), "{theirs}");
+    assert_eq!(api.get(&format!("/v1/inboxes/{other}/events")).await.error(), (404, "inbox not found".to_owned()));
+}
+
+#[testkit::each_engine]
+async fn a_client_of_another_project_is_not_shown(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    let mut client = smtp.client_of(&api.other_key).await;
+    client.send(&[&address(&inbox)], MAIL).await;
+    client.say("QUIT").await;
+    // A session of the own project, recorded after it.
+    assert!(smtp.send(&address(&inbox), "a\nb").await.starts_with("550"));
+    let events = until(&api, &inbox, "smtp").await;
+    let sessions = kinds(&events).into_iter().filter(|kind| *kind == "smtp").count();
+    assert_eq!(sessions, 1, "{events:?}");
+}
+
+#[testkit::each_engine]
+async fn a_timeline_continues_after_a_cursor_and_after_the_end(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let first = api.get(&format!("/v1/inboxes/{inbox}/events")).await;
+    api.clock.advance(SECOND);
+    api.deliver(&inbox, "Welcome").await;
+    let path = format!("/v1/inboxes/{inbox}/events?after={}", first.text("next"));
+    assert_eq!(kinds(api.get(&path).await.json()["events"].as_array().unwrap()), ["stored"]);
+    api.clock.advance(SECOND);
+    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+    assert_eq!(kinds(&timeline(&api, &inbox).await), ["created", "deleted"]);
+}
+
+#[testkit::each_engine]
+async fn a_story_has_the_timeline_until_the_wait_ended(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    assert!(smtp.send(&address(&inbox), "a\nb").await.starts_with("550"));
+    until(&api, &inbox, "smtp").await;
+    let url = format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000");
+    let failed = api.advance_until_done(SECOND, api.spawn_get(&url)).await;
+    let id = failed.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().parse().unwrap();
+    api.clock.advance(SECOND);
+    api.deliver(&inbox, "Later").await;
+    let story = api.service.story(id).await.unwrap().unwrap();
+    let kinds: Vec<_> = story.timeline.iter().map(|event| event.kind.as_str()).collect();
+    assert!(kinds.contains(&"smtp") && kinds.contains(&"refused") && !kinds.contains(&"stored"), "{kinds:?}");
+}
