@@ -163,6 +163,16 @@ func (m *Message) LinkFunc(t testing.TB, matches func(link string) bool) string 
 	return link
 }
 
+// Check fails the test if the checks of the server find an error in the message: a placeholder that nobody has filled, a
+// link that leads nowhere, and more. The failure lists all problems with their lines. The checks with the names in ignore
+// are left out. The test goes on.
+func (m *Message) Check(t testing.TB, ignore ...string) {
+	t.Helper()
+	if err := m.Message.Check(t.Context(), ignore...); err != nil {
+		t.Error(err)
+	}
+}
+
 // TOTP returns the current code of an authenticator; see [restante.TOTP].
 func TOTP(t testing.TB, secret string) string {
 	t.Helper()

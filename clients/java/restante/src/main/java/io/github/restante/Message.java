@@ -1,12 +1,14 @@
 package io.github.restante;
 
 import io.github.restante.Connection.Request;
+import io.github.restante.model.Checks;
 import io.github.restante.model.Code;
 import io.github.restante.model.Details;
 import io.github.restante.model.Header;
 import io.github.restante.model.Link;
 import io.github.restante.model.Mailbox;
 import io.github.restante.model.MessageFields;
+import io.github.restante.model.Problem;
 import io.github.restante.model.Sent;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
@@ -309,6 +311,44 @@ public final class Message {
     return details().attachments().stream()
         .map(info -> new Attachment(info, content("/attachments/" + info.index())))
         .toList();
+  }
+
+  /**
+   * What the server's checks find in the message: placeholders that nobody has filled, links that
+   * lead nowhere, and more.
+   *
+   * @return the problems, the errors first
+   */
+  public Checks checks() {
+    return connection.fetch(
+        Request.get(path(id()) + "/checks"), Checks.class, it -> it.problems() != null);
+  }
+
+  /**
+   * Fails if the checks find an error in the message. The exception lists all problems with their
+   * lines, also the warnings.
+   *
+   * @param ignore the names of checks that do not matter
+   * @throws ContentException with the problems
+   */
+  public void check(String... ignore) {
+    List<Problem> problems =
+        checks().problems().stream()
+            .filter(problem -> !List.of(ignore).contains(problem.check()))
+            .toList();
+    if (problems.stream().anyMatch(problem -> problem.severity().equals("error"))) {
+      String number = problems.size() + (problems.size() == 1 ? " problem" : " problems");
+      throw contentException("has " + number + ":" + listed(problems, Message::shown));
+    }
+  }
+
+  private static String shown(Problem problem) {
+    String text = "%s %s: %s".formatted(problem.severity(), problem.check(), problem.detail());
+    return problem.line() == null
+        ? text
+        : text
+            + " (%s, line %d: %s)"
+                .formatted(problem.part(), problem.line(), problem.source().strip());
   }
 
   /**

@@ -83,6 +83,23 @@ public final class MessageAssert extends AbstractAssert<MessageAssert, Message> 
     return this;
   }
 
+  /**
+   * The checks of the server find no error in the message: no placeholder that nobody has filled,
+   * no link that leads nowhere, and more. The failure lists all problems with their lines.
+   *
+   * @param ignore the names of checks that do not matter
+   * @return this
+   */
+  public MessageAssert passesChecks(String... ignore) {
+    isNotNull();
+    try {
+      actual.check(ignore);
+    } catch (ContentException error) {
+      failWithMessage("%s", error.getMessage());
+    }
+    return this;
+  }
+
   private List<String> linksWith(String contained) {
     return actual.links().stream().filter(link -> link.contains(contained)).toList();
   }

@@ -54,6 +54,20 @@ class ExtensionTest {
   }
 
   @Test
+  void theChecksListTheProblems(Inbox inbox) {
+    inbox.send(new Outgoing(inbox.address(), "Welcome", "Hello {{name}}"));
+    Message mail = inbox.waitForMessage();
+
+    AssertionError error =
+        assertThrows(AssertionError.class, () -> assertThat(mail).passesChecks());
+
+    for (String part : List.of("\n  error placeholder: ", "Hello {{name}}")) {
+      assertTrue(error.getMessage().contains(part), error.getMessage());
+    }
+    assertThat(mail).passesChecks("placeholder");
+  }
+
+  @Test
   void aFailureShowsTheMailAndAPassedTestDeletesItsInbox(@TempDir Path files) throws IOException {
     EngineExecutionResults results =
         EngineTestKit.engine("junit-jupiter")

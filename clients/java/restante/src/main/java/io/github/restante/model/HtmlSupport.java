@@ -1,11 +1,8 @@
 package io.github.restante.model;
 
-import java.util.List;
-
 /**
- * The server answers. Written by clients/generate.py.
+ * How many mail clients support the HTML and CSS of a message.
  *
- * @param supportPercent
- * @param features
+ * @param supportPercent The average over the features that the message uses.
  */
-public record HtmlSupport(int supportPercent, List<HtmlFeature> features) {}
+public record HtmlSupport(int supportPercent) {}
