@@ -349,7 +349,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class HtmlFeature:
-    """The server answers."""
+    """A feature of HTML or CSS. The data is from caniemail.com."""
 
     slug: str
     title: str
@@ -361,7 +361,7 @@ class HtmlFeature:
 
 @dataclass(frozen=True)
 class HtmlSupport:
-    """The server answers."""
+    """How many mail clients support the HTML and CSS of a message."""
 
     support_percent: int
     features: tuple[HtmlFeature, ...]
@@ -369,7 +369,7 @@ class HtmlSupport:
 
 @dataclass(frozen=True)
 class MessageChecks:
-    """The server answers."""
+    """The results of the checks of a message."""
 
     problems: tuple[Problem, ...]
     html: HtmlSupport | None
