@@ -93,7 +93,7 @@ impl Clock {
     }
 
     /// Follows another clock, which showed `time` at `instant`, or at most `uncertain` before or after it: nodes that
-    /// share a database have the same time. If the wall clock agrees, its time is kept. Has no effect on a manual clock.
+    /// share a database have the same time. If the wall clock agrees, its time is kept. A manual clock is not changed.
     pub fn follow(&self, time: Timestamp, instant: Instant, uncertain: Duration) {
         if let TimeSource::System(following) = &self.0 {
             following.follow(time.as_millis() - millis(instant.0), millis(AGREEING + uncertain));

@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`, `open`, `health` and
-//! `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
+//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`,
+//! `open`, `health` and `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
 
 mod backup;
 mod check;
