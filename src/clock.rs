@@ -3,6 +3,7 @@
 //!
 //! Tests use a manual clock, which moves only when the test advances it.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +13,15 @@ use crate::model::Timestamp;
 
 /// The origin of the system's monotonic clock.
 static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
+
+/// How far the system's clock may be from the one that is followed. Nodes with a clock that is further away do nothing
+/// that depends on the time of others.
+pub const MAX_DEVIATION: Duration = Duration::from_secs(2);
+
+/// A wall clock that is no further away agrees with the one that is followed.
+const AGREEING: Duration = Duration::from_millis(100);
+/// Smaller differences do not move the time, so that it does not run backwards.
+const STEADY: Duration = Duration::from_millis(20);
 
 /// A source of time. Cheap to clone; clones of a manual clock share their time.
 #[derive(Clone, Debug)]
@@ -23,8 +33,17 @@ pub struct Instant(Duration);
 
 #[derive(Clone, Debug)]
 enum TimeSource {
-    System,
+    System(Arc<Following>),
     Manual(Arc<Manual>),
+}
+
+/// The clock that the system's clocks follow. The time in between is monotonic, so a wrong wall clock has no effect.
+#[derive(Debug, Default)]
+struct Following {
+    /// The followed time at the origin of the monotonic clock, in milliseconds; 0 if none is followed.
+    origin: AtomicI64,
+    /// By how much the wall clock is wrong, in milliseconds; only in tests.
+    error: AtomicI64,
 }
 
 #[derive(Debug)]
@@ -47,7 +66,14 @@ impl Clock {
     /// The system's clocks.
     #[must_use]
     pub fn system() -> Self {
-        Self(TimeSource::System)
+        Self(TimeSource::System(Arc::default()))
+    }
+
+    /// The system's clocks, with a wall clock that is ahead. For tests.
+    #[must_use]
+    pub fn ahead_by(error: Duration) -> Self {
+        let error = AtomicI64::new(millis(error));
+        Self(TimeSource::System(Arc::new(Following { error, ..Following::default() })))
     }
 
     /// A clock that stays at `start` until [`Clock::advance`].
@@ -61,19 +87,41 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            TimeSource::System => {
-                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
-            }
+            TimeSource::System(following) => following.now(),
             TimeSource::Manual(manual) => manual.time.borrow().wall,
         }
+    }
+
+    /// Follows another clock, which showed `time` at `instant`, or at most `uncertain` before or after it: nodes that
+    /// share a database have the same time. If the wall clock agrees, its time is kept. A manual clock is not changed.
+    pub fn follow(&self, time: Timestamp, instant: Instant, uncertain: Duration) {
+        if let TimeSource::System(following) = &self.0 {
+            following.follow(time.as_millis() - millis(instant.0), millis(AGREEING + uncertain));
+        }
+    }
+
+    /// How far the wall clock is from the one that it follows.
+    #[must_use]
+    pub fn deviation(&self) -> Duration {
+        match &self.0 {
+            TimeSource::System(following) => {
+                Duration::from_millis((following.wall() - following.now().as_millis()).unsigned_abs())
+            }
+            TimeSource::Manual(_) => Duration::ZERO,
+        }
+    }
+
+    /// Whether the wall clock is further away than [`MAX_DEVIATION`].
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        self.deviation() > MAX_DEVIATION
     }
 
     /// The monotonic time, for durations and timeouts.
     #[must_use]
     pub fn instant(&self) -> Instant {
         match &self.0 {
-            TimeSource::System => Instant(START.elapsed()),
+            TimeSource::System(_) => Instant(START.elapsed()),
             TimeSource::Manual(manual) => manual.time.borrow().monotonic,
         }
     }
@@ -104,7 +152,7 @@ impl Clock {
     /// Sleeps until `instant`.
     pub async fn sleep_until(&self, instant: Instant) {
         match &self.0 {
-            TimeSource::System => tokio::time::sleep(instant.since(self.instant())).await,
+            TimeSource::System(_) => tokio::time::sleep(instant.since(self.instant())).await,
             TimeSource::Manual(manual) => {
                 let _sleeper = Sleeper::start(manual, instant);
                 // The sender lives as long as this clock, so waiting cannot fail.
@@ -126,6 +174,34 @@ impl Clock {
     pub async fn sleep(&self, duration: Duration) {
         self.sleep_until(self.instant().after(duration)).await;
     }
+}
+
+impl Following {
+    /// Follows a clock that showed `origin` at the origin of the monotonic clock.
+    fn follow(&self, origin: i64, most: i64) {
+        let own = self.wall() - millis(START.elapsed());
+        let target = if (own - origin).abs() <= most { own } else { origin };
+        let present = self.origin.load(Ordering::Relaxed);
+        if present == 0 || (target - present).abs() > millis(STEADY) {
+            self.origin.store(target, Ordering::Relaxed);
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        match self.origin.load(Ordering::Relaxed) {
+            0 => Timestamp::from_millis(self.wall()),
+            origin => Timestamp::from_millis(origin + millis(START.elapsed())),
+        }
+    }
+
+    fn wall(&self) -> i64 {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        millis(since_epoch).saturating_add(self.error.load(Ordering::Relaxed))
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl<'a> Sleeper<'a> {

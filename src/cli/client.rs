@@ -217,8 +217,8 @@ impl ApiClient {
         Ok(list?.messages)
     }
 
-    /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120 seconds, the page that
-    /// explains why.
+    /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120 seconds, the page
+    /// that explains why.
     pub(super) fn wait(&self, id: &str, filter: &FilterFlags, timeout: Duration) -> Result<Waited, ClientError> {
         let milliseconds = timeout.as_millis().to_string();
         let request = self.agent.get(self.path(&["inboxes", id, "messages", "wait"])).query("timeout", &milliseconds);

@@ -1,4 +1,4 @@
-//! `restante copy`: copies an installation to another database, for example from SQLite to PostgreSQL.
+//! `restante copy`: copies a whole database to another one, for example from SQLite to PostgreSQL.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

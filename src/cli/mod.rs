@@ -1,6 +1,6 @@
 //! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`, `open`, `health` and
-//! `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
+//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`,
+//! `open`, `health` and `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
 
 mod backup;
 mod check;
@@ -66,7 +66,9 @@ enum Command {
     Project(project::ProjectCommand),
     /// Update the schema of a database
     Migrate(migrate::MigrateCommand),
-    /// Copy an installation to another database, for example from SQLite to PostgreSQL
+    /// Copy a whole database to another one, for example from SQLite to PostgreSQL
+    ///
+    /// Dashboard sessions, recorded waits, and deletions that can still be undone are left out.
     Copy(copy::CopyCommand),
     /// Back up a SQLite database to a file, even while a server runs
     Backup(backup::BackupCommand),

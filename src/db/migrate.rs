@@ -34,7 +34,7 @@ pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Res
 
 /// Applies one step if the database does not have it yet, and returns whether it was applied.
 async fn apply(mut transaction: Transaction, step: Step) -> Result<bool, DatabaseError> {
-    transaction.wait_as_long_as_it_takes().await?;
+    transaction.wait_as_long_as_it_takes();
     // The version is read while the lock is held, so that two programs that start at once migrate only once.
     transaction.lock(MIGRATING).await?;
     let present = present_version(&mut transaction).await?;

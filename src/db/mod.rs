@@ -86,6 +86,21 @@ pub enum DatabaseError {
     /// The database cannot store every character.
     #[error("the database encoding is {0}, but Restante requires UTF8: create it with ENCODING 'UTF8'")]
     Encoding(String),
+    /// The server is a standby, which accepts no writes.
+    #[error("this database server is a standby: connect to the primary, or name both in the URL")]
+    Standby,
+    /// The server rejects writes.
+    #[error("the database is read-only")]
+    ReadOnly,
+    /// The connection is shared with other clients.
+    #[error("the database connection goes through a pooler in transaction mode: Restante needs session pooling")]
+    Pooler,
+    /// An administrator or a time limit of the server has cancelled the statement; the transaction may be retried.
+    #[error("the database cancelled the statement")]
+    Cancelled,
+    /// The server has no disk, memory or connections left.
+    #[error("the database has no resources left: {}", with_causes(.0))]
+    Exhausted(#[source] tokio_postgres::Error),
     /// The engine ended the transaction because of a conflict with another one; it may be retried.
     #[error("the database ended the transaction because of a conflict with another: {}", with_causes(.0))]
     Conflict(#[source] tokio_postgres::Error),
@@ -140,6 +155,11 @@ impl DatabaseError {
                 | Self::LockTimeout
                 | Self::TooManyLocks(_)
                 | Self::Closed
+                | Self::Standby
+                | Self::ReadOnly
+                | Self::Cancelled
+                | Self::Exhausted(_)
+                | Self::Conflict(_)
         )
     }
 }
@@ -254,6 +274,17 @@ impl Database {
         }
     }
 
+    /// Fails if the server rejects writes. A SQLite database is never read-only.
+    ///
+    /// # Errors
+    /// [`DatabaseError::ReadOnly`]; the error of the query.
+    pub async fn check_writable(&self) -> Result<(), DatabaseError> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(engine) => Box::pin(engine.check_writable()).await,
+        }
+    }
+
     /// Whether several nodes may use the database.
     #[must_use]
     pub fn is_shared(&self) -> bool {
@@ -304,6 +335,48 @@ impl Transaction {
         }
     }
 
+    /// Runs one statement once for each set of parameters, at the latest with the commit. Its error is that of a later
+    /// statement, or of the commit. This saves a round trip if the statement's result is not needed.
+    ///
+    /// # Errors
+    /// See [`Transaction::execute`].
+    pub async fn queue_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => engine.execute(sql, &parameters).map(drop),
+            OpenTransaction::Postgres(engine) => {
+                engine.queue(sql, parameters);
+                Ok(())
+            }
+        }
+    }
+
+    /// Inserts rows into `table`, and returns their numbers. `sql` inserts one row and returns its number, which is its
+    /// first parameter; null stands for the next number. PostgreSQL inserts them as [`Transaction::queue_many`] does.
+    ///
+    /// # Errors
+    /// See [`Transaction::execute`].
+    pub async fn insert_numbered(
+        &mut self,
+        table: &'static str,
+        sql: &'static str,
+        mut rows: Vec<Vec<Value>>,
+    ) -> Result<Vec<i64>, DatabaseError> {
+        match &mut self.engine {
+            OpenTransaction::Sqlite(engine) => {
+                let inserted = engine.query(sql, &rows)?.into_iter();
+                inserted.map(|rows| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()).collect()
+            }
+            OpenTransaction::Postgres(engine) => {
+                let numbers = Box::pin(engine.numbers(table, rows.len())).await?;
+                for (row, number) in rows.iter_mut().zip(&numbers) {
+                    row.iter_mut().take(1).for_each(|first| *first = Value::from(*number));
+                }
+                engine.queue(sql, rows);
+                Ok(numbers)
+            }
+        }
+    }
+
     /// Runs several statements without parameters, separated by semicolons.
     ///
     /// # Errors
@@ -311,7 +384,7 @@ impl Transaction {
     pub async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute_script(sql),
-            OpenTransaction::Postgres(engine) => engine.execute_script(sql).await,
+            OpenTransaction::Postgres(engine) => Box::pin(engine.execute_script(sql)).await,
         }
     }
 
@@ -351,25 +424,18 @@ impl Transaction {
     }
 
     /// Uses a short lock timeout for this transaction: a statement that waits for a lock for half a second fails with
-    /// [`DatabaseError::LockTimeout`]. SQLite runs transactions one after another, so no statement waits for a lock.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
-    pub async fn wait_briefly(&mut self) -> Result<(), DatabaseError> {
-        match &mut self.engine {
-            OpenTransaction::Sqlite(_) => Ok(()),
-            OpenTransaction::Postgres(engine) => Box::pin(engine.wait_briefly()).await,
+    /// [`DatabaseError::LockTimeout`]. Call it before the first statement. SQLite runs transactions one after another,
+    /// so no statement waits for a lock.
+    pub fn wait_briefly(&mut self) {
+        if let OpenTransaction::Postgres(engine) = &mut self.engine {
+            engine.wait_briefly();
         }
     }
 
-    /// Disables the statement and lock timeouts for this transaction.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
-    pub async fn wait_as_long_as_it_takes(&mut self) -> Result<(), DatabaseError> {
-        match &mut self.engine {
-            OpenTransaction::Sqlite(_) => Ok(()),
-            OpenTransaction::Postgres(engine) => Box::pin(engine.wait_as_long_as_it_takes()).await,
+    /// Disables the statement and lock timeouts for this transaction. Call it before the first statement.
+    pub fn wait_as_long_as_it_takes(&mut self) {
+        if let OpenTransaction::Postgres(engine) = &mut self.engine {
+            engine.wait_as_long_as_it_takes();
         }
     }
 
@@ -381,6 +447,7 @@ impl Transaction {
     pub async fn lock(&mut self, name: i64) -> Result<(), DatabaseError> {
         const LOCK: &str = "SELECT 1 FROM (SELECT pg_advisory_xact_lock($1)) AS locked";
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
+            let name = engine.lock_name(name);
             engine.query(LOCK, vec![values![name]]).await?;
         }
         Ok(())
@@ -395,6 +462,7 @@ impl Transaction {
         match &mut self.engine {
             OpenTransaction::Sqlite(_) => Ok(true),
             OpenTransaction::Postgres(engine) => {
+                let name = engine.lock_name(name);
                 Ok(!engine.query(TRY_LOCK, vec![values![name]]).await?.iter().all(Vec::is_empty))
             }
         }

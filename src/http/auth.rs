@@ -38,7 +38,7 @@ impl FromRequestParts<Arc<App>> for Authenticated {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let key = presented_key(&parts.headers).ok_or(Error::Unauthorized)?;
-        let caller = app.service.authenticate(key).await.map_err(Error::internal)?;
+        let caller = app.service.authenticate(key).await?;
         caller.map(Self).ok_or(Error::Unauthorized)
     }
 }

@@ -64,8 +64,17 @@ const INTERNAL_ERROR: Shared = Shared {
     description: "The service failed. The cause is in its log, under the X-Request-Id of the response.",
     errors: || vec![Error::internal(std::fmt::Error)],
 };
-pub(super) const BUSY: Shared =
-    Shared { name: "Busy", description: "The memory for responses is used up; retry.", errors: || vec![Error::Busy] };
+/// Of the operations that read messages.
+pub(super) const BUSY: Shared = Shared {
+    name: "Busy",
+    description: "The memory for responses is used up, or the database is unavailable; retry.",
+    errors: || vec![Error::Busy, Error::unavailable(std::fmt::Error)],
+};
+const UNAVAILABLE: Shared = Shared {
+    name: "Unavailable",
+    description: "The database is unavailable, or too slow; retry.",
+    errors: || vec![Error::unavailable(std::fmt::Error)],
+};
 
 pub(super) const TOO_LARGE_FOR_MEMORY: Shared = Shared {
     name: "TooLargeForMemory",
@@ -74,7 +83,7 @@ pub(super) const TOO_LARGE_FOR_MEMORY: Shared = Shared {
     errors: || vec![Error::OverMemory(NoMemory::Ever { needed: 91, share: 32 })],
 };
 
-const SHARED: [Shared; 8] = [
+const SHARED: [Shared; 9] = [
     UNAUTHORIZED,
     INBOX_NOT_FOUND,
     MESSAGE_NOT_FOUND,
@@ -82,6 +91,7 @@ const SHARED: [Shared; 8] = [
     SLOW_BODY,
     INTERNAL_ERROR,
     BUSY,
+    UNAVAILABLE,
     TOO_LARGE_FOR_MEMORY,
 ];
 
@@ -222,10 +232,20 @@ pub(super) fn add_shared(operation: &mut Operation, shared: &Shared) {
 
 /// Adds what can happen at every operation, and sorts the responses by their status.
 pub(super) fn complete(operation: &mut Operation) {
-    add_shared(operation, &INTERNAL_ERROR);
+    for shared in [&INTERNAL_ERROR, &UNAVAILABLE] {
+        let status = (shared.errors)().first().map(Error::status);
+        if !status.is_some_and(|status| has(operation, status)) {
+            add_shared(operation, shared);
+        }
+    }
     if let Some(responses) = &mut operation.responses {
         responses.responses.sort_unstable_keys();
     }
+}
+
+fn has(operation: &Operation, status: StatusCode) -> bool {
+    let status = Status::Code(status.as_u16());
+    operation.responses.as_ref().is_some_and(|responses| responses.responses.contains_key(&status))
 }
 
 /// The parts of the document that operations refer to.

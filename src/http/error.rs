@@ -12,7 +12,9 @@ use restante_mail::compose::ComposeError;
 use super::response::json;
 use crate::memory::NoMemory;
 use crate::model::FieldError;
-use crate::service::{AddressError, ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError};
+use crate::service::{
+    AddressError, ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError, Unhealthy,
+};
 
 /// An error response; its `Display` is the text of the response.
 #[derive(Debug, thiserror::Error)]
@@ -92,17 +94,34 @@ pub(super) enum Error {
     SignInFailed,
     #[error("{0}")]
     Refused(String),
+    #[error("database unavailable")]
+    Unavailable(#[source] Arc<dyn std::error::Error + Send + Sync>),
+    #[error("unhealthy: {0}")]
+    Unhealthy(String),
     #[error("internal error")]
     Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// The cause of a 500. It is stored in the response's extensions until it is logged, and is never sent.
+/// The cause of a 500, or of a 503 because of the database. It is stored in the response's extensions until it is
+/// logged, and is never sent.
 #[derive(Clone)]
 pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
 
 impl Error {
     pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Internal(Arc::new(cause))
+    }
+
+    pub(super) fn unavailable(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Unavailable(Arc::new(cause))
+    }
+
+    /// What the log says about it.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Internal(cause) | Self::Unavailable(cause) => Some(Cause(Arc::clone(cause))),
+            _ => None,
+        }
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -136,8 +155,8 @@ impl Error {
             | Self::TooManyStreams
             | Self::RecipientFull
             | Self::TooManyAttempts(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Stopping | Self::Busy | Self::Deadline => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal(_) | Self::Unhealthy(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -145,7 +164,9 @@ impl Error {
     pub(super) fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Unauthorized => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-            Self::Stopping | Self::Busy | Self::Deadline => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
+            Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => {
+                Some((RETRY_AFTER, HeaderValue::from_static("1")))
+            }
             Self::Timeout(Some(url)) => {
                 HeaderValue::try_from(format!("<{url}>; rel=\"help\"")).ok().map(|link| (LINK, link))
             }
@@ -177,7 +198,7 @@ impl From<ServiceError> for Error {
             // If an address cannot be written in a header, it is the recipient's, because the sender's is always plain.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
-            ServiceError::Unavailable => Self::Busy,
+            ServiceError::Unavailable => Self::unavailable(error),
             ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
         }
@@ -186,7 +207,13 @@ impl From<ServiceError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::internal(error)
+        if error.is_unavailable() { Self::unavailable(error) } else { Self::internal(error) }
+    }
+}
+
+impl From<Unhealthy> for Error {
+    fn from(error: Unhealthy) -> Self {
+        Self::Unhealthy(error.to_string())
     }
 }
 
@@ -276,9 +303,7 @@ impl IntoResponse for Error {
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
-        if let Self::Internal(cause) = self {
-            response.extensions_mut().insert(Cause(cause));
-        }
+        self.cause().into_iter().for_each(|cause| _ = response.extensions_mut().insert(cause));
         response
     }
 }

@@ -123,7 +123,7 @@ impl From<AddressError> for ToolError {
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
-        Self::internal(error)
+        if error.is_unavailable() { Self::Busy } else { Self::internal(error) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The changes that a committed transaction announces to the rest of the program.
 
+use uuid::Uuid;
+
 use super::InboxId;
 
 /// Something that has changed.
@@ -13,6 +15,8 @@ pub enum Change {
     InboxFull(InboxId),
     /// The list of an inbox's faults was replaced.
     Faults(InboxId),
+    /// A node, which the id names, has received `Faults` of an inbox.
+    FaultsKnown(InboxId, Uuid),
     /// The queue of the mail worker.
     Queue,
     /// The stored refusals.

@@ -99,10 +99,10 @@ impl Transcript {
         }
         self.has_failed |= reply.refusal().is_some();
         let is_end = verb == Some(Verb::Data) && reply.code() != 354 || verb == Some(Verb::Rset);
-        line.reply = match reply.code() {
-            // The reply has the ids of all messages.
-            250 if verb == Some(Verb::Data) => Cow::Borrowed("250 2.0.0 Stored"),
-            _ => Cow::Owned(first_line(reply)),
+        // That of a stored message needs no allocation, because it is on the way of a delivery.
+        line.reply = match reply.first_line() {
+            Cow::Owned(line) => Cow::Owned(short(&line)),
+            stored => stored,
         };
         if verb == Some(Verb::Mail) && self.state == State::None {
             self.state = State::Open;
@@ -198,10 +198,6 @@ fn name_of(verb: Option<Verb>) -> &'static str {
         Some(Verb::Noop) => "NOOP",
         Some(Verb::Quit) => "QUIT",
     }
-}
-
-fn first_line(reply: &Reply) -> String {
-    short(reply.to_string().lines().next().unwrap_or_default())
 }
 
 fn short(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! Counts the use of SMTP and of the APIs for sending in memory at this node. On a shared database, reports it to the
 //! other nodes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -15,9 +16,9 @@ use crate::store::{Store, StoreError};
 
 /// Minimum time between two reports.
 const PAUSE: Duration = Duration::from_secs(2);
-/// A node with open connections reports at least this often.
+/// A node reports at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// A node that has not reported for this long counts as having no connections.
+/// A node that has not reported for this long counts as having ended.
 const ALIVE: Duration = Duration::from_secs(30);
 /// A node that has not reported for this long is deleted.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -129,20 +130,30 @@ impl Activity {
         Ok(TotalUse { used: own.used.and(smtp), send_apis: own.send_apis.and(apis), since })
     }
 
-    /// Reports to the other nodes while it is polled. The first change is reported immediately.
+    /// The id of this node.
+    pub(super) fn node(&self) -> Uuid {
+        self.0.node
+    }
+
+    /// The other nodes that have reported lately.
+    pub(super) async fn other_nodes(&self, store: &Store) -> Result<HashSet<Uuid>, StoreError> {
+        if !self.0.is_shared {
+            return Ok(HashSet::new());
+        }
+        store.other_nodes(self.0.node, self.0.clock.now().before(ALIVE)).await
+    }
+
+    /// Reports to the other nodes while it is polled: at the start, after each change, and as a heartbeat.
     pub(super) async fn report(self, store: Store) {
         loop {
-            let is_change = tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await.is_ok();
             let (used, now) = (self.used(), self.0.clock.now());
-            if !is_change && used.0.connections_open == 0 {
-                continue;
-            }
             let reported = store.report_node(self.0.node, self.0.started_at, used, now.before(REMEMBERED), now).await;
             if let Err(error) = reported {
                 tracing::debug!(%error, "cannot report the use of SMTP");
                 self.notify();
             }
             tokio::time::sleep(PAUSE).await;
+            drop(tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::store::{Delivery, Locking, Policy, Store, StoreError, apply, load};
 ///
 /// | cause | [`Retry::BATCH`] | [`Retry::ALONE`] |
 /// |---|---|---|
-/// | the engine ended the transaction because of a conflict with another one | again | again |
+/// | the engine rolled the transaction back: a conflict with another one, or a cancelled statement | again | again |
 /// | another transaction has created an inbox since the facts were loaded | again | again |
 /// | an inbox is locked | after half a second, again without the mail for locked inboxes | again |
 /// | total | five attempts | until its time is over |
@@ -60,7 +60,7 @@ pub async fn write(
         let is_last = attempts >= retry.attempts || Instant::now() >= end;
         match locking {
             _ if is_last => return Err(error),
-            _ if error.is_conflict() || matches!(error, StoreError::Opened) => {}
+            _ if error.was_rolled_back() || matches!(error, StoreError::Opened) => {}
             Locking::WaitBriefly if error.is_lock_timeout() => locking = Locking::Skip,
             Locking::Wait if error.is_lock_timeout() => {}
             _ => return Err(error),

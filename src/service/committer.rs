@@ -4,8 +4,8 @@
 //! queued while a batch is being written. If another transaction has locked an inbox, its deliveries move to the
 //! [`Lanes`].
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{self, Duration};
+use std::sync::Arc;
+use std::time;
 
 use restante_delivery::Verdict;
 use tokio::sync::mpsc;
@@ -15,27 +15,22 @@ use tokio_util::task::TaskTracker;
 use super::DeliverError;
 use super::attempt::{Retry, write};
 use super::lanes::Lanes;
+use super::progress::Progress;
 use super::responder::{Answer, Held, Responder};
-use crate::clock::{Clock, Instant};
+use crate::clock::Clock;
 use crate::metrics;
 use crate::store::{Delivery, Policy, Store};
 
 /// Maximum number of deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
 const MAX_BATCH: usize = 512;
-/// How long a batch may take before the committer counts as stalled.
-const STALLED_AFTER: Duration = Duration::from_secs(5);
 
 /// The queue of the committer.
 #[derive(Debug)]
 pub(super) struct Committer {
     queue: mpsc::Sender<Job>,
     stop: CancellationToken,
-    clock: Clock,
-    waiting_since: WaitingSince,
+    progress: Progress,
 }
-
-/// When the first batch that has not been committed was started; `None` if there is none.
-type WaitingSince = Arc<Mutex<Option<Instant>>>;
 
 struct Job {
     delivery: Delivery,
@@ -44,20 +39,12 @@ struct Job {
 
 impl Committer {
     /// Starts the task. `policy` has the settings; each batch gets the current time.
-    pub(super) fn start(store: Store, clock: Clock, policy: Policy, tasks: &TaskTracker) -> Self {
+    pub(super) fn start(store: Store, clock: Clock, policy: Policy, progress: Progress, tasks: &TaskTracker) -> Self {
         let (queue, jobs) = mpsc::channel(MAX_BATCH);
         let stop = CancellationToken::new();
-        let waiting_since = WaitingSince::default();
         let lanes = Lanes::new(store.clone(), tasks.clone());
-        let writer =
-            BatchWriter { store, clock: clock.clone(), policy, lanes, waiting_since: Arc::clone(&waiting_since) };
-        tasks.spawn(writer.run(jobs, stop.clone()));
-        Self { queue, stop, clock, waiting_since }
-    }
-
-    /// Whether deliveries have been waiting for [`STALLED_AFTER`] without a commit.
-    pub(super) fn is_stalled(&self) -> bool {
-        lock(&self.waiting_since).is_some_and(|since| self.clock.instant() >= since.after(STALLED_AFTER))
+        tasks.spawn(BatchWriter { store, clock, policy, lanes }.run(jobs, stop.clone()));
+        Self { queue, stop, progress }
     }
 
     /// Stores a delivery. When this returns `Ok`, the delivery is on stable storage. If the future is dropped before
@@ -65,10 +52,16 @@ impl Committer {
     pub(super) async fn deliver(&self, delivery: Delivery, held: Held) -> Answer {
         let (reply, answer) = Responder::new(held);
         let job = Job { delivery, reply };
+        let pending = self.progress.start();
         if self.stop.is_cancelled() || self.queue.send(job).await.is_err() {
+            pending.withdrawn();
             return Err(DeliverError::Stopping);
         }
-        answer.await.map_err(|_| DeliverError::Stopping)?
+        let answer = answer.await.map_err(|_| DeliverError::Stopping)?;
+        if answer.is_ok() {
+            pending.committed();
+        }
+        answer
     }
 
     /// Rejects new deliveries. Queued ones are still written.
@@ -83,7 +76,6 @@ struct BatchWriter {
     clock: Clock,
     policy: Policy,
     lanes: Lanes,
-    waiting_since: WaitingSince,
 }
 
 impl BatchWriter {
@@ -97,22 +89,20 @@ impl BatchWriter {
                 received = jobs.recv_many(&mut batch, MAX_BATCH) => match received {
                     0 => return,
                     _ => {
-                        let is_written = self.write(self.select(std::mem::take(&mut batch))).await;
-                        if is_written || jobs.is_empty() {
-                            *lock(&self.waiting_since) = None;
-                        }
+                        let selected = self.select(std::mem::take(&mut batch));
+                        self.write(selected).await;
                     }
                 }
             }
         }
     }
 
-    /// Removes jobs whose caller has stopped waiting, moves jobs for inboxes with a lane to that lane, and returns the
-    /// rest.
+    /// Removes jobs whose caller has stopped waiting, moves jobs that must be written alone to the lanes, and returns
+    /// the rest.
     fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
         let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
         let selected = wanted.filter_map(|job| {
-            let Some(recipient) = self.lanes.busy_recipient(&job.delivery) else { return Some(job) };
+            let Some(recipient) = self.lanes.lane_of(&job.delivery) else { return Some(job) };
             let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
             self.lanes.write(recipient, job.delivery, policy, job.reply);
             None
@@ -120,12 +110,11 @@ impl BatchWriter {
         selected.collect()
     }
 
-    /// Writes a batch and answers its callers. Returns `false` if the database was unavailable.
-    async fn write(&self, jobs: Vec<Job>) -> bool {
+    /// Writes a batch and answers its callers.
+    async fn write(&self, jobs: Vec<Job>) {
         if jobs.is_empty() {
-            return true;
+            return;
         }
-        lock(&self.waiting_since).get_or_insert(self.clock.instant());
         let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
@@ -135,12 +124,10 @@ impl BatchWriter {
                 let stored = verdicts.iter().filter(|verdict| verdict.messages().next().is_some()).count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
                 self.answer(&deliveries, &policy, replies, verdicts);
-                true
             }
-            Err(error) if error.is_unavailable() && !error.is_lock_timeout() => {
+            Err(error) if error.is_unavailable() && !error.is_lock_timeout() && !error.was_rolled_back() => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
                 replies.into_iter().for_each(|reply| reply.send(Err(DeliverError::Unavailable)));
-                false
             }
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
@@ -148,7 +135,6 @@ impl BatchWriter {
                     let Some(recipient) = delivery.request.recipients.first() else { continue };
                     self.lanes.write(recipient.clone(), delivery.clone(), policy.clone(), reply);
                 }
-                true
             }
         }
     }
@@ -162,11 +148,6 @@ impl BatchWriter {
             }
         }
     }
-}
-
-fn lock(since: &WaitingSince) -> MutexGuard<'_, Option<Instant>> {
-    // The mutex is not poisoned: no code panics while it is locked.
-    since.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -193,7 +174,9 @@ mod tests {
         let lifetime = Duration::from_secs(60);
         let policy = Policy { now, lifetime, inbox_messages: 10, default_project, mail_domain };
         let tasks = TaskTracker::new();
-        let committer = Committer::start(store.clone(), Clock::manual(now), policy, &tasks);
+        let clock = Clock::manual(now);
+        let progress = Progress::new(clock.clone());
+        let committer = Committer::start(store.clone(), clock, policy, progress, &tasks);
         (directory, store, default_project, tasks, committer)
     }
 

@@ -1,5 +1,5 @@
-//! Lanes: deliveries that are written alone, because another transaction has locked their inbox, or because their batch
-//! failed as a whole.
+//! Lanes: deliveries that are written alone, because another transaction has locked their inbox, because their batch
+//! failed as a whole, or because they are large.
 //!
 //! Each inbox has its own lane, in which one delivery at a time is written. So an inbox that is locked for long delays
 //! only its own mail. The inboxes with one shared address have one lane.
@@ -19,6 +19,9 @@ use crate::store::{Delivery, Policy, Store};
 
 /// Maximum number of deliveries that wait in the database at the same time. Each uses a connection.
 const MAX_WRITING: usize = 4;
+/// A larger delivery is written alone if the database is on another host: it would delay the mail in its batch. Large
+/// ones are written one at a time, so that on a slow network some of them arrive, and not a part of each.
+const MAX_BATCHED: usize = 1024 * 1024;
 
 /// The deliveries that are written alone. Cheap to clone; clones share the same state.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(super) struct Lanes {
     store: Store,
     tasks: TaskTracker,
     places: Arc<Semaphore>,
+    /// Has one permit; the large delivery that is being written has it.
+    large: Arc<Semaphore>,
     lanes: ByRecipient,
 }
 
@@ -48,11 +53,19 @@ struct Queued {
 
 impl Lanes {
     pub(super) fn new(store: Store, tasks: TaskTracker) -> Self {
-        Self { store, tasks, places: Arc::new(Semaphore::new(MAX_WRITING)), lanes: Arc::default() }
+        let (places, large) = (Arc::new(Semaphore::new(MAX_WRITING)), Arc::new(Semaphore::new(1)));
+        Self { store, tasks, places, large, lanes: Arc::default() }
+    }
+
+    /// The recipient in whose lane a delivery has to be written, if it must be written alone.
+    pub(super) fn lane_of(&self, delivery: &Delivery) -> Option<Recipient> {
+        let busy = self.busy_recipient(delivery);
+        let is_large = || self.store.is_shared() && delivery.content.stored_size() > MAX_BATCHED;
+        busy.or_else(|| delivery.request.recipients.first().filter(|_| is_large()).cloned())
     }
 
     /// Returns a recipient of this delivery that has a lane.
-    pub(super) fn busy_recipient(&self, delivery: &Delivery) -> Option<Recipient> {
+    fn busy_recipient(&self, delivery: &Delivery) -> Option<Recipient> {
         let lanes = lock(&self.lanes);
         if lanes.is_empty() {
             return None;
@@ -64,11 +77,13 @@ impl Lanes {
     /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its caller stops waiting
     /// before the commit, the transaction is rolled back.
     pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, policy: Policy, mut reply: Responder) {
-        let (store, places) = (self.store.clone(), Arc::clone(&self.places));
+        let (store, places, large) = (self.store.clone(), Arc::clone(&self.places), Arc::clone(&self.large));
         let queued = Queued::new(&self.lanes, recipient);
         self.tasks.spawn(async move {
             let written_alone = async {
                 let _turn = queued.turn.acquire().await;
+                let is_large = delivery.content.stored_size() > MAX_BATCHED;
+                let _alone = if is_large { Some(large.acquire().await) } else { None };
                 let _place = places.acquire().await;
                 write_alone(&store, delivery, &policy).await
             };

@@ -20,12 +20,14 @@ mod expire;
 mod explain;
 mod faults;
 mod follow;
+mod health;
 mod hub;
 mod inboxes;
 mod lanes;
 mod lockout;
 mod messages;
 mod outgoing;
+mod progress;
 mod project_mail;
 mod projects;
 mod queue;
@@ -46,16 +48,17 @@ mod trash;
 mod wait;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::config::Limits;
-use crate::db::{Database, DatabaseError};
+use crate::db::Database;
 use crate::memory::{Budget, Room};
-use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
+use crate::model::{AcceptedDomains, Domain, InboxId, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
@@ -69,6 +72,7 @@ pub use error::{DeliverError, ProjectError, ServiceError};
 pub use event_log::Waits;
 pub use explain::Explanation;
 pub use follow::{Follower, News};
+pub use health::Unhealthy;
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
@@ -80,9 +84,6 @@ pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
-
-/// How long the health check waits for the database.
-const HEALTH_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The settings of the service.
 #[derive(Clone, Debug)]
@@ -118,7 +119,9 @@ struct Inner {
     wait_slots: slots::Slots,
     send_slots: slots::Slots,
     committer: committer::Committer,
+    progress: progress::Progress,
     exceptions: Arc<recipients::Exceptions>,
+    fault_news: Arc<faults::FaultNews>,
     refusals: refusals::Recorder,
     activity: activity::Activity,
     event_log: event_log::EventLog,
@@ -140,17 +143,15 @@ impl Service {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
+        health::compare_clocks(&store, &clock).await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
         let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
         store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
         let exceptions = Arc::new(exceptions);
-        store.listen({
-            let (hub, exceptions) = (hub.clone(), Arc::clone(&exceptions));
-            move |changes| {
-                exceptions.follow(changes);
-                hub.announce(changes);
-            }
-        });
+        let activity = activity::Activity::new(clock.clone(), store.is_shared());
+        let (fault_news, received) = faults::FaultNews::new();
+        let fault_news = Arc::new(fault_news);
+        listen(&store, &hub, &exceptions, &fault_news);
         let sweeper = expire::Sweeper {
             store: store.clone(),
             clock: clock.clone(),
@@ -161,16 +162,17 @@ impl Service {
         let watching = deletions::watch(store.clone(), hub.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(watching));
         let policy = options.policy(default_project, clock.now());
-        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, &tasks);
+        let progress = progress::Progress::new(clock.clone());
+        let probing = health::probe(store.clone(), progress.clone(), clock.clone());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(probing));
+        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, progress.clone(), &tasks);
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
-        let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let event_log = event_log::EventLog::new(hub.clone(), clock.clone(), store.is_shared());
         if store.is_shared() {
-            let reporting = activity.clone().report(store.clone());
-            tasks.spawn(stop.clone().run_until_cancelled_owned(reporting));
-            tasks.spawn(stop.clone().run_until_cancelled_owned(event_log.clone().write(store.clone())));
+            let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
+            share(&store, &clock, &activity, &event_log, received, background);
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -186,7 +188,9 @@ impl Service {
             projects,
             hub,
             committer,
+            progress,
             exceptions,
+            fault_news,
             refusals,
             activity,
             event_log,
@@ -253,16 +257,6 @@ impl Service {
         self.0.projects.authenticate(key).await
     }
 
-    /// Checks that the database answers and that queued deliveries are committed. Returns within two seconds.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Silent`] if the check takes too long; otherwise the error of the database.
-    pub async fn check_health(&self) -> Result<(), StoreError> {
-        let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.0.store.check()).await;
-        answer.map_err(|_| DatabaseError::Silent)??;
-        if self.0.committer.is_stalled() { Err(DatabaseError::Silent.into()) } else { Ok(()) }
-    }
-
     /// The number of queued outgoing items, counted up to 100,000.
     ///
     /// # Errors
@@ -293,4 +287,30 @@ impl Service {
     fn policy(&self) -> Policy {
         self.0.options.policy(self.0.default_project, self.0.clock.now())
     }
+}
+
+/// Passes the changes of committed transactions on.
+fn listen(store: &Store, hub: &hub::Hub, exceptions: &Arc<recipients::Exceptions>, news: &Arc<faults::FaultNews>) {
+    let (hub, exceptions, news) = (hub.clone(), Arc::clone(exceptions), Arc::clone(news));
+    store.listen(move |changes| {
+        exceptions.follow(changes);
+        news.follow(changes);
+        hub.announce(changes);
+    });
+}
+
+/// Starts what a node does only if others may share its database.
+fn share(
+    store: &Store,
+    clock: &Clock,
+    activity: &activity::Activity,
+    event_log: &event_log::EventLog,
+    faults: mpsc::Receiver<InboxId>,
+    background: impl Fn(BoxFuture<'static, ()>),
+) {
+    background(Box::pin(activity.clone().report(store.clone())));
+    background(Box::pin(faults::announce(store.clone(), activity.node(), faults)));
+    background(Box::pin(expire::remove_orphans(store.clone(), clock.clone())));
+    background(Box::pin(health::watch_clock(store.clone(), clock.clone())));
+    background(Box::pin(event_log.clone().write(store.clone())));
 }

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use super::{StoreError, parts};
-use crate::db::{DatabaseError, Row, Transaction, Value, values};
+use crate::db::{DatabaseError, Transaction, Value, values};
 use crate::model::{Features, Reception, Via};
 use restante_mail::ParsedMessage;
 
@@ -99,6 +99,12 @@ impl Content {
         }
     }
 
+    /// The bytes that are stored.
+    #[must_use]
+    pub fn stored_size(&self) -> usize {
+        self.data.len() + self.chunks.iter().map(|chunk| chunk.data.len()).sum::<usize>()
+    }
+
     /// The subject, decoded.
     #[must_use]
     pub fn subject(&self) -> &str {
@@ -155,6 +161,8 @@ fn content_row(content: &Content) -> Vec<Value> {
     let Origin { trace, reverse_path, reception } = &content.origin;
     let reception = reception.as_ref();
     values![
+        // Its number.
+        None::<i64>,
         trace.as_str(),
         reverse_path.as_str(),
         reception.map(|reception| reception.client.to_string()),
@@ -172,12 +180,11 @@ pub(super) async fn insert_contents<'a>(
     contents: impl Iterator<Item = &'a Content> + Clone,
 ) -> Result<Vec<i64>, DatabaseError> {
     const INSERT: &str = "
-        INSERT INTO contents (trace, reverse_path, client, helo, tls, authenticated, via, data)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING number";
+        INSERT INTO contents (number, trace, reverse_path, client, helo, tls, authenticated, via, data)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING number";
     const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
-    let inserted = transaction.query_many(INSERT, contents.clone().map(content_row).collect()).await?;
-    let number = |rows: Vec<Row>| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer();
-    let numbers: Vec<i64> = inserted.into_iter().map(number).collect::<Result<_, _>>()?;
+    let rows = contents.clone().map(content_row).collect();
+    let numbers = transaction.insert_numbered("contents", INSERT, rows).await?;
     let mut chunks = Vec::new();
     for (content, &number) in contents.zip(&numbers) {
         chunks.extend(
@@ -185,7 +192,7 @@ pub(super) async fn insert_contents<'a>(
         );
     }
     if !chunks.is_empty() {
-        transaction.execute_many(INSERT_CHUNK, chunks).await?;
+        transaction.queue_many(INSERT_CHUNK, chunks).await?;
     }
     Ok(numbers)
 }

@@ -214,7 +214,7 @@ impl Store {
         const IN_USE: &str = "SELECT 1 FROM projects LIMIT 1";
         let source = self.clone();
         let copy = async move |mut transaction: Transaction| {
-            transaction.wait_as_long_as_it_takes().await?;
+            transaction.wait_as_long_as_it_takes();
             if !transaction.query(IN_USE, vec![]).await?.is_empty() {
                 return Err(CopyError::TargetInUse);
             }

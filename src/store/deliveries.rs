@@ -152,7 +152,7 @@ pub async fn load(
     const FREE: &str = inbox_state!("id = $1", "{skip_locked}");
     const ANY: &str = inbox_state!("id = $1", "{for_update}");
     if locking != Locking::Wait {
-        transaction.wait_briefly().await?;
+        transaction.wait_briefly();
     }
     let sql = if locking == Locking::Skip { FREE } else { ANY };
     let requests = || deliveries.iter().map(|delivery| &delivery.request);
@@ -397,7 +397,7 @@ async fn change_outgoing(
 }
 
 /// Writes messages and their contents, and raises the sequences of their inboxes.
-async fn write_messages(
+pub(super) async fn write_messages(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
     messages: &[NewMessage],
@@ -428,8 +428,8 @@ async fn write_messages(
         rows.push(message_row(message, number, content, content_number, is_shared, now));
     }
     let raised = raised.into_iter().map(|(number, count)| values![number, count, now]).collect();
-    transaction.execute_many(RAISE, raised).await?;
-    transaction.execute_many(INSERT, rows).await?;
+    transaction.queue_many(RAISE, raised).await?;
+    transaction.queue_many(INSERT, rows).await?;
     Ok(())
 }
 

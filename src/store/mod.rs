@@ -24,6 +24,7 @@ mod nodes;
 mod outgoing;
 mod overview;
 mod parts;
+mod probe;
 mod project_mail;
 mod project_mail_removal;
 mod projects;
@@ -105,11 +106,11 @@ impl StoreError {
         matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
-    /// Whether the engine ended the transaction because of a conflict with another one: a deadlock or a serialization
-    /// failure.
+    /// Whether the engine rolled the transaction back, so that it can be repeated: because of a conflict with another
+    /// one (a deadlock or a serialization failure), or because a statement was cancelled.
     #[must_use]
-    pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Database(DatabaseError::Conflict(_)))
+    pub fn was_rolled_back(&self) -> bool {
+        matches!(self, Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled))
     }
 }
 
@@ -133,7 +134,7 @@ where
 {
     for _ in 1..ATTEMPTS {
         match transaction().await {
-            Err(error) if error.is_conflict() => {}
+            Err(error) if error.was_rolled_back() => {}
             ended => return ended,
         }
     }
@@ -201,14 +202,5 @@ impl Store {
     #[must_use]
     pub fn locks(&self) -> &Locks {
         self.database.locks()
-    }
-
-    /// Runs a small query.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn check(&self) -> Result<(), StoreError> {
-        self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
-        Ok(())
     }
 }

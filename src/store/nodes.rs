@@ -1,8 +1,10 @@
 //! The reports of all nodes about their clients: over SMTP, and over the APIs for sending.
 
+use std::collections::HashSet;
+
 use uuid::Uuid;
 
-use super::{Store, StoreError};
+use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Transaction, Value, values};
 use crate::model::{SendApisUse, SmtpUse, Timestamp};
 
@@ -42,6 +44,28 @@ impl Store {
             Ok(transaction.commit().await?)
         };
         self.database.transact(run).await
+    }
+
+    /// The nodes except `node` that have reported after `alive_since`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn other_nodes(&self, node: Uuid, alive_since: Timestamp) -> Result<HashSet<Uuid>, StoreError> {
+        const OTHERS: &str = "SELECT id FROM nodes WHERE id <> $1 AND reported_at > $2";
+        let rows = self.database.query(OTHERS, values![node, alive_since]).await?;
+        Ok(rows.into_iter().map(|mut row| row.uuid()).collect::<Result<_, _>>()?)
+    }
+
+    /// Announces changes without writing anything.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn announce(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        let announce = async move |mut transaction: Transaction| {
+            changes.into_iter().for_each(|change| transaction.notify(change));
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(announce).await
     }
 
     /// The use of SMTP and of the APIs for sending at all nodes except `node`, and the earliest time at which one of

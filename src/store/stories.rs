@@ -24,8 +24,8 @@ macro_rules! failures {
     ($more:literal, $conditions:literal) => {
         concat!(
             "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient, text, header,
-                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end,
-                inbox_ended_at",
+                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary,
+                inbox_end, inbox_ended_at",
             $more,
             " FROM stories WHERE ",
             $conditions

@@ -158,7 +158,7 @@ fn health_fails_when_the_store_does() {
     let (status, body) = get(&monitor, "/health");
     assert_eq!(
         (status.as_str(), body.as_str()),
-        ("HTTP/1.1 500 Internal Server Error", "{\"error\":\"internal error\"}")
+        ("HTTP/1.1 500 Internal Server Error", "{\"error\":\"unhealthy: the database fails\"}")
     );
     assert!(get(server.url.trim_start_matches("http://"), "/v1/health").0.contains("500"));
     let refused = Smtp::connect(&server.smtp).unwrap().send("a@restante.example.com", "x", "y").unwrap();

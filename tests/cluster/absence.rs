@@ -24,9 +24,10 @@ fn a_service_without_its_database_says_so_and_recovers() {
     let mut sender = Sender::new(nodes[0].smtp());
     let refused = sender.send(&inbox, "while it is unavailable").unwrap();
     assert!(refused.starts_with("451"), "{refused}");
-    for path in ["/v1/health", "/v1/inboxes/nobody"] {
+    let unhealthy = (500, Some("unhealthy: the database is unavailable"));
+    for (path, expected) in [("/v1/health", unhealthy), ("/v1/inboxes/nobody", (503, Some("database unavailable")))] {
         let (status, body) = one.get(path);
-        assert_eq!((status, body["error"].as_str()), (500, Some("internal error")), "{path}");
+        assert_eq!((status, body["error"].as_str()), expected, "{path}");
     }
     assert!(!parked.is_finished());
 

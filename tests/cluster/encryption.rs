@@ -27,7 +27,9 @@ async fn the_certificate_is_checked_as_far_as_sslmode_says() {
 
     for (host, mode, root, opens) in [
         ("localhost", "disable", &root, true),
-        ("localhost", "require", &other, true),
+        // Named authorities are checked, as libpq does.
+        ("localhost", "require", &root, true),
+        ("localhost", "require", &other, false),
         ("localhost", "verify-ca", &root, true),
         ("localhost", "verify-ca", &other, false),
         ("localhost", "verify-full", &root, true),

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -16,6 +18,8 @@ pub(crate) enum Manner {
     Plain,
     /// It closes its connections, and accepts new ones but sends nothing.
     Silent,
+    /// It forwards nothing more, and closes nothing, like a frozen host.
+    Frozen,
     /// It forwards a commit to the server, and closes the connection before the answer.
     LosingCommits,
 }
@@ -25,6 +29,7 @@ pub(crate) struct Proxy {
     /// The database behind the proxy.
     pub(crate) url: String,
     manner: watch::Sender<Manner>,
+    flights: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -37,13 +42,20 @@ impl Proxy {
         let server = Path::new(directory).join(".s.PGSQL.5432");
         let url = place.replacen(":///", &format!("://postgres@127.0.0.1:{port}/"), 1) + "?sslmode=disable";
         let (manner, current) = watch::channel(Manner::Plain);
+        let flights = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&flights);
         tokio::spawn(async move {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
-                tokio::spawn(carry(client, server.clone(), current.clone()));
+                tokio::spawn(carry(client, server.clone(), current.clone(), Arc::clone(&counted)));
             }
         });
-        Self { url, manner }
+        Self { url, manner, flights }
+    }
+
+    /// How often a client has sent something after an answer: the number of round trips of all connections.
+    pub(crate) fn flights(&self) -> usize {
+        self.flights.load(Ordering::SeqCst)
     }
 
     pub(crate) fn behave(&self, manner: Manner) {
@@ -51,20 +63,30 @@ impl Proxy {
     }
 }
 
-async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiver<Manner>) -> io::Result<()> {
-    if *manner.borrow() == Manner::Silent {
+async fn carry(
+    mut client: TcpStream,
+    server: PathBuf,
+    mut manner: watch::Receiver<Manner>,
+    flights: Arc<AtomicUsize>,
+) -> io::Result<()> {
+    let is_silent = |manner: &Manner| matches!(manner, Manner::Silent | Manner::Frozen);
+    if is_silent(&manner.borrow()) {
         // Until the proxy forwards again; then this connection is closed.
-        let _ = manner.wait_for(|manner| *manner != Manner::Silent).await;
+        let _ = manner.wait_for(|manner| !is_silent(manner)).await;
         return Ok(());
     }
     let mut server = UnixStream::connect(server).await?;
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
-    let said = manner.clone();
+    let (said, mut freezing) = (manner.clone(), manner.clone());
+    let answered = AtomicBool::new(true);
     let until_commit = async {
         let mut bytes = vec![0; 1 << 20];
         loop {
             let count = from_client.read(&mut bytes).await?;
+            if answered.swap(false, Ordering::SeqCst) {
+                flights.fetch_add(1, Ordering::SeqCst);
+            }
             to_server.write_all(&bytes[..count]).await?;
             let commits = says_commit(&bytes[..count]) && *said.borrow() == Manner::LosingCommits;
             if commits || count == 0 {
@@ -72,13 +94,32 @@ async fn carry(mut client: TcpStream, server: PathBuf, mut manner: watch::Receiv
             }
         }
     };
-    let commits = tokio::select! {
+    let answers = async {
+        let mut bytes = vec![0; 1 << 20];
+        loop {
+            let count = from_server.read(&mut bytes).await?;
+            answered.store(true, Ordering::SeqCst);
+            to_client.write_all(&bytes[..count]).await?;
+            if count == 0 {
+                return Ok(false);
+            }
+        }
+    };
+    let commits: io::Result<bool> = tokio::select! {
         biased;
         ended = until_commit => ended,
-        carried = tokio::io::copy(&mut from_server, &mut to_client) => carried.map(|_| false),
+        ended = answers => ended,
+        _ = until_thawed(&mut freezing) => Ok(false),
         _ = manner.wait_for(|manner| *manner == Manner::Silent) => Ok(false),
     };
     if commits? { until_committed(&mut server).await } else { Ok(()) }
+}
+
+/// Returns after the proxy was frozen.
+async fn until_thawed(manner: &mut watch::Receiver<Manner>) {
+    let _ = manner.wait_for(|manner| *manner == Manner::Frozen).await;
+    // Not `Silent` either: it closes connections.
+    let _ = manner.wait_for(|manner| *manner != Manner::Frozen).await;
 }
 
 /// Reads up to the answer to a commit. A server that does not answer earlier statements never sends it.

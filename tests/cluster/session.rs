@@ -94,8 +94,12 @@ async fn an_error_says_whether_the_database_is_unavailable_or_busy() {
     assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_unavailable());
     let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;
     assert!(matches!(conflict, DatabaseError::Conflict(_)), "{conflict}");
-    let failure = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;
-    assert!(matches!(failure, DatabaseError::Postgres(_)), "{failure}");
+    let full = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;
+    assert!(matches!(full, DatabaseError::Exhausted(_)) && full.is_unavailable(), "{full}");
+    let cancelled = raised("DO 'BEGIN RAISE SQLSTATE ''57014''; END'").await;
+    assert!(matches!(cancelled, DatabaseError::Cancelled) && cancelled.is_unavailable(), "{cancelled}");
+    let failure = raised("DO 'BEGIN RAISE SQLSTATE ''22012''; END'").await;
+    assert!(matches!(failure, DatabaseError::Postgres(_)) && !failure.is_unavailable(), "{failure}");
 }
 
 async fn open(url: &str) -> Database {

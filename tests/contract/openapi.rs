@@ -236,6 +236,7 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", CHECKS, of_message(doomed_message, "/checks"), "", 404),
         case("POST", FORWARD, of_message(message, "/forward"), r#"{"to": "me@company.example"}"#, 202),
         case("POST", FORWARD, of_message(message, "/forward"), r#"{"to": "x"}"#, 400),
+        case("POST", FORWARD, of_message(message, "/forward"), large(10 * 1024 * 1024), 413),
         case("POST", FORWARD, of_message(doomed_message, "/forward"), r#"{"to": "me@company.example"}"#, 404),
         case("GET", ATTACHMENT, of_message(message, "/attachments/0"), "", 200),
         case("GET", ATTACHMENT, of_message(message, "/attachments/1"), "", 404),

@@ -29,3 +29,19 @@ func TestCheckListsTheProblems(t *testing.T) {
 	// This mailer writes no Date and no Message-ID.
 	mail.Check(t, "placeholder", "headers")
 }
+
+func TestForwardSendsTheMessageAsItIs(t *testing.T) {
+	t.Parallel()
+	inbox, colleague := restantetest.New(t), restantetest.New(t)
+	if err := send(inbox.SMTPAddr(), inbox.Address, "Welcome", "Hello"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inbox.Wait(t).Forward(t.Context(), colleague.Address); err != nil {
+		t.Fatal(err)
+	}
+	details, err := colleague.Wait(t, restante.Subject("Welcome"), restante.HeaderContains("Resent-From", inbox.ID)).
+		Details(t.Context())
+	if err != nil || details.From[0].Address != "shop@app.example" {
+		t.Errorf("%v: %+v", err, details)
+	}
+}

@@ -172,7 +172,9 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		}
 	}
 	section, err := os.ReadFile(summary)
-	for _, part := range []string{"### No mail: TestSignUp\n\nA message arrived", "\n````text\nno message with subject", "[What happened"} {
+	for _, part := range []string{
+		"### No mail: TestSignUp\n\nA message arrived", "\n````text\nno message with subject", "[What happened",
+	} {
 		if err != nil || !strings.Contains(string(section), part) {
 			t.Errorf("%q is not in: %v\n%s", part, err, section)
 		}

@@ -33,8 +33,8 @@ type Message struct {
 	*restante.Message
 }
 
-// New creates an inbox, which the dashboard shows with the name of the test. When the test has passed, it is deleted. After a failure it is kept, and the test's output
-// lists its messages.
+// New creates an inbox, which the dashboard shows with the name of the test. When the test has passed, it is deleted.
+// After a failure it is kept, and the test's output lists its messages.
 func New(t testing.TB) *Inbox {
 	t.Helper()
 	client := Client(t)
@@ -163,9 +163,9 @@ func (m *Message) LinkFunc(t testing.TB, matches func(link string) bool) string 
 	return link
 }
 
-// Check fails the test if the checks of the server find an error in the message: a placeholder that nobody has filled, a
-// link that leads nowhere, and more. The failure lists all problems with their lines. The checks with the names in ignore
-// are left out. The test goes on.
+// Check fails the test if the checks of the server find an error in the message: a placeholder that nobody has
+// filled, a link that leads nowhere, and more. The failure lists all problems with their lines. The checks with the
+// names in ignore are left out. The test goes on.
 func (m *Message) Check(t testing.TB, ignore ...string) {
 	t.Helper()
 	if err := m.Message.Check(t.Context(), ignore...); err != nil {

@@ -101,7 +101,7 @@ words! {
         WaitEnded = "wait_ended",
         /// An SMTP session named the inbox.
         Smtp = "smtp",
-        /// A message came over an API for sending.
+        /// A message arrived over an API for sending.
         SendApi = "send_api",
         /// A fault was used.
         FaultUsed = "fault_used",

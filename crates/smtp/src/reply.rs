@@ -28,6 +28,9 @@ pub enum RefusedPath {
     Recipient(String),
 }
 
+/// Before the id of a stored message.
+const STORED: &str = "Stored ";
+
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
 type Status = (u16, u16);
 
@@ -191,7 +194,7 @@ impl Reply {
     /// 250 to the end of data: the message is stored, with one id per inbox. Without ids, it is accepted but not
     /// stored.
     pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
-        let mut lines = ids.iter().map(|id| Cow::Owned(format!("Stored {id}")));
+        let mut lines = ids.iter().map(|id| Cow::Owned(format!("{STORED}{id}")));
         let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("OK".into()));
         Self { more: lines.collect(), ..reply }
     }
@@ -251,6 +254,15 @@ impl Reply {
     #[must_use]
     pub fn code(&self) -> u16 {
         self.code
+    }
+
+    /// The first line without its CR LF and without the ids of messages, for a record of the session.
+    #[must_use]
+    pub fn first_line(&self) -> Cow<'static, str> {
+        if self.code == 250 && self.text.starts_with(STORED) {
+            return Cow::Borrowed("250 2.0.0 Stored");
+        }
+        Cow::Owned(self.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
     /// The reason, if this reply is a rejection.

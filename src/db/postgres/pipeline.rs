@@ -1,27 +1,37 @@
 //! Sends several requests in one round trip.
 
-use futures_util::future::maybe_done;
+use std::pin::Pin;
+
+use futures_util::future::{MaybeDone, maybe_done};
 use futures_util::poll;
 
-/// Sends all requests in order before it awaits the first answer. Returns the answers in the same order, or the first
-/// error.
-pub(super) async fn pipelined<T, E, F>(requests: impl Iterator<Item = F>) -> Result<Vec<T>, E>
-where
-    F: Future<Output = Result<T, E>>,
-{
-    let mut sent = Vec::with_capacity(requests.size_hint().0);
-    for request in requests {
-        let mut request = Box::pin(maybe_done(request));
-        // The first poll sends the request, so requests are sent in the order of this loop.
+type Sent<'a, T, E> = Pin<Box<MaybeDone<Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>>>>;
+
+/// Requests that were sent, in order.
+pub(super) struct Pipeline<'a, T, E>(Vec<Sent<'a, T, E>>);
+
+impl<'a, T, E> Pipeline<'a, T, E> {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Sends a request, after those before.
+    pub(super) async fn send(&mut self, request: impl Future<Output = Result<T, E>> + Send + 'a) {
+        let mut request: Sent<'a, T, E> = Box::pin(maybe_done(Box::pin(request)));
+        // The first poll sends the request.
         let _ = poll!(request.as_mut());
-        sent.push(request);
+        self.0.push(request);
     }
-    let mut answers = Vec::with_capacity(sent.len());
-    for mut request in sent {
-        request.as_mut().await;
-        if let Some(answer) = request.as_mut().take_output() {
-            answers.push(answer?);
+
+    /// The answers in the order of the requests, or the first error.
+    pub(super) async fn answers(self) -> Result<Vec<T>, E> {
+        let mut answers = Vec::with_capacity(self.0.len());
+        for mut request in self.0 {
+            request.as_mut().await;
+            if let Some(answer) = request.as_mut().take_output() {
+                answers.push(answer?);
+            }
         }
+        Ok(answers)
     }
-    Ok(answers)
 }

@@ -1,15 +1,21 @@
-//! The pool of connections. Every statement has a time limit. If it is exceeded, the connection is removed from the
-//! pool, its statement is cancelled, and the next caller gets a new connection. The same happens if a caller stops
-//! waiting and the answer does not arrive soon afterwards.
+//! The pool of connections. Every request has a time limit. If it is exceeded, the connection is closed, its statement
+//! is cancelled, and the next caller gets a new connection. The same happens if a caller stops waiting and the answer
+//! does not arrive soon afterwards.
+//!
+//! It is written here, and not taken from a library, because a connection must not be used again before the answer to
+//! its ROLLBACK has shown that its transaction has ended.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod};
-use futures_util::FutureExt;
-use tokio::time::timeout;
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::{Client, Statement};
 
-use super::connect::{Target, prepare_session};
+use super::failure::failed;
+use super::hosts::{Connected, Hosts};
+use super::requests::spell;
 use crate::db::DatabaseError;
 
 /// Maximum number of connections for statements that one node opens, in addition to its control connection.
@@ -19,53 +25,138 @@ const POOL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may take to answer after its caller stopped waiting, before it is removed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that was not used for this long is closed, so that nodes can share a small server or pooler.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pool. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Pool {
-    connections: deadpool_postgres::Pool,
-    tls: MakeRustlsConnect,
+pub(super) struct Pool(Arc<Inner>);
+
+struct Inner {
+    hosts: Hosts,
+    places: Arc<Semaphore>,
+    /// The one that was used last is at the end.
+    idle: Mutex<Vec<(Connection, Instant)>>,
+}
+
+/// A connection and the statements that it has prepared.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+    /// The place of its host in the list.
+    place: usize,
+    moves: watch::Receiver<usize>,
+}
+
+impl Connection {
+    /// The prepared statement; prepares it at its first use.
+    pub(super) async fn statement(&self, sql: &'static str) -> Result<Statement, DatabaseError> {
+        if let Some(statement) = lock(&self.statements).get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(&spell(sql)).await.map_err(failed)?;
+        lock(&self.statements).insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    /// Whether it is open, and the node has not moved to another host since.
+    fn is_current(&self) -> bool {
+        let has_moved = self.moves.has_changed().unwrap_or(true) && *self.moves.borrow() != self.place;
+        !self.client.is_closed() && !has_moved
+    }
+
+    /// Returns when the node has moved to another host.
+    fn until_moved(&self) -> impl Future<Output = ()> + use<> {
+        let (mut moves, place) = (self.moves.clone(), self.place);
+        async move {
+            while moves.changed().await.is_ok() {
+                if *moves.borrow_and_update() != place {
+                    return;
+                }
+            }
+        }
+    }
 }
 
 impl Pool {
-    pub(super) fn new(target: Target) -> Result<Self, DatabaseError> {
-        let settings = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let tls = target.tls.clone();
-        let manager = Manager::from_config(target.options, target.tls, settings);
-        let prepare = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
-            prepare_session(client).map(|prepared| prepared.map_err(HookError::Backend)).boxed()
-        });
-        let builder = deadpool_postgres::Pool::builder(manager).max_size(CONNECTIONS).post_create(prepare);
-        let connections = builder.build().map_err(|error| DatabaseError::Unreachable(error.into()))?;
-        Ok(Self { connections, tls })
+    pub(super) fn new(hosts: Hosts) -> Self {
+        let inner = Inner { hosts, places: Arc::new(Semaphore::new(CONNECTIONS)), idle: Mutex::default() };
+        let inner = Arc::new(inner);
+        tokio::spawn(close_idle(Arc::downgrade(&inner)));
+        Self(inner)
     }
 
     /// Returns an idle connection, or a new one.
     pub(super) async fn connection(&self) -> Result<PooledConnection, DatabaseError> {
-        let taken = timeout(POOL_TIMEOUT, self.connections.get()).await.map_err(|_| DatabaseError::Silent)?;
-        let object = taken.map_err(|error| DatabaseError::Unreachable(error.into()))?;
-        Ok(PooledConnection { pool: self.clone(), object: Some(object), in_transaction: false, is_waiting: false })
+        timeout(POOL_TIMEOUT, self.take()).await.map_err(|_| DatabaseError::Silent)?
+    }
+
+    async fn take(&self) -> Result<PooledConnection, DatabaseError> {
+        let places = Arc::clone(&self.0.places);
+        let place = places.acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
+        let idle = std::iter::from_fn(|| lock(&self.0.idle).pop()).map(|(connection, _)| connection);
+        let mut current = idle.filter(Connection::is_current);
+        let connection = match current.next() {
+            Some(connection) => connection,
+            None => {
+                let moves = self.0.hosts.moves();
+                let Connected { client, place, .. } = self.0.hosts.connect(|_| {}).await?;
+                Connection { client, statements: Mutex::default(), place, moves }
+            }
+        };
+        let pool = self.clone();
+        Ok(PooledConnection {
+            pool,
+            connection: Some(connection),
+            place: Some(place),
+            in_transaction: false,
+            is_waiting: false,
+        })
     }
 
     pub(super) fn close(&self) {
-        self.connections.close();
+        self.0.places.close();
+        self.forget_idle();
     }
 
-    fn give_up(&self, object: Object) {
-        let (cancel, tls) = (object.cancel_token(), self.tls.clone());
-        drop(Object::take(object));
-        // The idle connections may have failed too.
-        self.connections.retain(|_, _| false);
+    /// Closes the idle connections, because they have probably failed too.
+    fn forget_idle(&self) {
+        let idle = std::mem::take(&mut *lock(&self.0.idle));
+        drop(idle);
+    }
+
+    fn put_back(&self, connection: Connection) {
+        if !self.0.places.is_closed() && connection.is_current() {
+            lock(&self.0.idle).push((connection, Instant::now()));
+        }
+    }
+
+    fn give_up(&self, connection: Connection) {
+        let (cancel, tls) = (connection.client.cancel_token(), self.0.hosts.tls());
+        drop(connection);
+        self.forget_idle();
         tracing::warn!("the database does not answer; the connection is closed");
         spawn(async move { drop(timeout(CANCEL_TIMEOUT, cancel.cancel_query(tls)).await) });
+    }
+}
+
+/// Closes connections that are not used, while the pool exists.
+async fn close_idle(pool: Weak<Inner>) {
+    loop {
+        sleep(IDLE_TIMEOUT / 4).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let now = Instant::now();
+        lock(&pool.idle).retain(|(_, since)| now.duration_since(*since) < IDLE_TIMEOUT);
     }
 }
 
 /// A connection that returns to the pool when it is dropped.
 pub(super) struct PooledConnection {
     pool: Pool,
-    /// `None` after it was removed from the pool.
-    object: Option<Object>,
+    /// `None` after it was closed.
+    connection: Option<Connection>,
+    /// `None` if it is returning to the pool.
+    place: Option<OwnedSemaphorePermit>,
     in_transaction: bool,
     /// Whether an answer is outstanding.
     is_waiting: bool,
@@ -76,50 +167,72 @@ impl PooledConnection {
     pub(super) async fn exchange<T>(
         &mut self,
         time: Duration,
-        request: impl AsyncFnOnce(&Object) -> Result<T, DatabaseError>,
+        request: impl AsyncFnOnce(&Connection) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
-        let object = self.object.as_ref().ok_or(DatabaseError::Silent)?;
+        let connection = self.connection.as_ref().ok_or(DatabaseError::Silent)?;
+        let moved = connection.until_moved();
         self.is_waiting = true;
-        let answer = timeout(time, request(object)).await;
+        let answer = tokio::select! {
+            biased;
+            answer = timeout(time, request(connection)) => answer.ok(),
+            () = moved => None,
+        };
         self.is_waiting = false;
-        answer.unwrap_or_else(|_| {
-            if let Some(object) = self.object.take() {
-                self.pool.give_up(object);
-            }
-            Err(DatabaseError::Silent)
-        })
+        let Some(answer) = answer else {
+            self.connection.take().into_iter().for_each(|connection| self.pool.give_up(connection));
+            return Err(DatabaseError::Silent);
+        };
+        if matches!(answer, Err(DatabaseError::Unreachable(_))) {
+            self.close();
+            self.pool.forget_idle();
+        }
+        if matches!(answer, Err(DatabaseError::ReadOnly)) && self.pool.0.hosts.are_several() {
+            // Another host may be the primary now.
+            self.close();
+            self.pool.forget_idle();
+        }
+        answer
     }
 
-    /// Sends a statement of a transaction without waiting for its answer. If it fails, so does the next one.
-    pub(super) fn send(&mut self, sql: &str) {
+    /// Marks that the connection has a transaction, or may have one.
+    pub(super) fn start_transaction(&mut self) {
         self.in_transaction = true;
-        if let Some(object) = &self.object {
-            drop(object.batch_execute(sql).now_or_never());
-        }
     }
 
     /// Marks the transaction as ended.
     pub(super) fn end_transaction(&mut self) {
         self.in_transaction = false;
     }
+
+    /// Closes the connection.
+    pub(super) fn close(&mut self) {
+        self.connection = None;
+    }
 }
 
 impl Drop for PooledConnection {
-    /// Rolls back an open transaction. The next user's statements are sent after the rollback.
+    /// Ends an open transaction. The connection is used again only after its answer.
     fn drop(&mut self) {
-        let Some(object) = self.object.take() else { return };
-        let end = if self.in_transaction { "ROLLBACK" } else { "" };
-        if self.is_waiting {
-            let pool = self.pool.clone();
-            spawn(async move {
-                if !matches!(timeout(SETTLE_TIMEOUT, object.batch_execute(end)).await, Ok(Ok(()))) {
-                    pool.give_up(object);
-                }
-            });
-        } else if self.in_transaction {
-            drop(object.batch_execute(end).now_or_never());
+        let Some(connection) = self.connection.take() else { return };
+        let pool = self.pool.clone();
+        if !self.is_waiting && !self.in_transaction {
+            return pool.put_back(connection);
         }
+        let (end, place) = (if self.in_transaction { "ROLLBACK" } else { "" }, self.place.take());
+        spawn(async move {
+            match timeout(SETTLE_TIMEOUT, connection.client.batch_execute(end)).await {
+                Ok(Ok(())) => pool.put_back(connection),
+                Ok(Err(_)) => drop(connection),
+                Err(_) => pool.give_up(connection),
+            }
+            drop(place);
+        });
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The mutex is not poisoned: no code panics while it is locked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `work` as a task. Without a runtime the program is ending, and the server detects that on its own.

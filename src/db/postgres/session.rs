@@ -7,19 +7,22 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, poll};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Statement};
+use tokio_postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::changes::announced;
-use super::connect::{Target, prepare_session};
-use super::{CHANNEL, CONNECTIONS, failed};
+use super::failure::failed;
+use super::hosts::{Hosts, check_writable};
+use super::pool::{CONNECTIONS, Pool};
+use super::schema::Schema;
 use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
 use crate::model::Change;
@@ -28,15 +31,22 @@ use crate::model::Change;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often an open session is probed, and how long the server may take to answer.
 const PROBE_PAUSE: Duration = Duration::from_secs(2);
-const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the rest of a start may take after the connection is open.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a notification of this node to itself may take at the start.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// How often a lock that was lost with a session is requested again.
-const RETAKEN_EVERY: Duration = Duration::from_millis(50);
+/// The pause after which locks that were lost with a session are requested again; it doubles up to [`MAX_PAUSE`].
+const RETAKE_PAUSE: Duration = Duration::from_millis(50);
+/// The payload of the notification with which a node tests its connection. It names no change.
+const HELLO: &str = "hello ";
 
 const LOCK: &str = "SELECT pg_try_advisory_lock($1)";
 const UNLOCK: &str = "SELECT pg_advisory_unlock($1)";
+/// Requests many locks in one round trip; returns the names of those that were granted.
+const LOCK_MANY: &str = "SELECT name FROM unnest($1::bigint[]) AS wanted (name) WHERE pg_try_advisory_lock(name)";
 
 /// The server's encoding, and the number of locks per connection for which it has memory.
 const SERVER: &str = "
@@ -57,12 +67,19 @@ enum LockCommand {
 
 impl NodeSession {
     /// Connects and listens. The session runs until the last clone is dropped.
-    pub(super) async fn start(target: Target, announcer: Announcer) -> Result<Self, DatabaseError> {
-        let link = Link::connect(&target, &announcer).await?;
+    pub(super) async fn start(
+        hosts: Hosts,
+        pool: &Pool,
+        announcer: Announcer,
+    ) -> Result<(Self, Arc<Schema>), DatabaseError> {
+        let link = Link::connect(&hosts, &announcer).await?;
         let most_locks = link.requests.check_server().await?;
+        link.prove_session(pool).await?;
+        let schema = Arc::clone(&link.requests.schema);
         let (sender, commands) = mpsc::unbounded_channel();
-        tokio::spawn(Keeper { target, announcer, commands, held: HashSet::new(), lost: HashSet::new() }.keep(link));
-        Ok(Self { commands: sender, most_locks })
+        let keeper = Keeper { hosts, announcer, commands, held: HashSet::new(), lost: HashSet::new() };
+        tokio::spawn(keeper.keep(link));
+        Ok((Self { commands: sender, most_locks }, schema))
     }
 
     /// How many locks this node may have. The server's lock table has space for `max_locks_per_transaction` per
@@ -91,7 +108,7 @@ impl NodeSession {
 }
 
 struct Keeper {
-    target: Target,
+    hosts: Hosts,
     announcer: Announcer,
     commands: mpsc::UnboundedReceiver<LockCommand>,
     held: HashSet<i64>,
@@ -102,12 +119,19 @@ struct Keeper {
 
 impl Keeper {
     async fn keep(mut self, mut link: Link) {
-        while self.serve(link).await.is_continue() {
+        loop {
+            let place = link.place;
+            if self.serve(link).await.is_break() {
+                return;
+            }
             tracing::warn!("lost the control connection to the database; reconnecting");
             link = match self.connect_again().await {
                 ControlFlow::Continue(link) => link,
                 ControlFlow::Break(()) => return,
             };
+            if link.place != place {
+                self.hosts.move_to(link.place);
+            }
             tracing::info!("the control connection to the database is restored");
             self.announcer.announce(&[Change::Unknown]);
         }
@@ -118,11 +142,11 @@ impl Keeper {
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();
-        let silent = requests.until_silent();
+        let silent = requests.until_silent(!self.hosts.are_several());
         tokio::pin!(silent);
-        // Commands do not restart this interval, so even a busy node takes its locks again.
-        let mut retake = tokio::time::interval(RETAKEN_EVERY);
-        retake.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Commands do not restart this pause, so even a busy node takes its locks again.
+        let (mut pause, mut retake_at) = (RETAKE_PAUSE, Instant::now());
+        let mut retaking = FuturesUnordered::new();
         loop {
             tokio::select! {
                 command = self.commands.recv() => {
@@ -136,10 +160,18 @@ impl Keeper {
                     }
                 }
                 Some(granted) = running.next() => self.held.extend(granted),
-                _ = retake.tick(), if !self.lost.is_empty() => {
-                    if self.take_again(requests).await.is_err() {
-                        return ControlFlow::Continue(());
+                () = sleep_until(retake_at), if retaking.is_empty() && !self.lost.is_empty() => {
+                    let lost = self.lost.iter().copied().collect();
+                    retaking.push(requests.lock_many(lost));
+                }
+                Some(granted) = retaking.next() => {
+                    let Ok(granted) = granted else { return ControlFlow::Continue(()) };
+                    for name in self.taken_again(granted) {
+                        let (reply, _) = oneshot::channel();
+                        running.push(Box::pin(requests.carry_out(LockCommand::Unlock { name, reply })));
                     }
+                    retake_at = Instant::now() + pause.mul_f64(rand::random_range(0.5..1.0));
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
                 () = &mut silent => return ControlFlow::Continue(()),
                 _ = &mut link.ended => return ControlFlow::Continue(()),
@@ -163,22 +195,19 @@ impl Keeper {
         }
     }
 
-    async fn take_again(&mut self, requests: &Requests) -> Result<(), DatabaseError> {
-        for name in self.lost.clone() {
-            if requests.lock(name).await? {
-                self.lost.remove(&name);
-                self.held.insert(name);
-            }
-        }
-        Ok(())
+    /// Records locks that were taken again. Those that are no longer wanted are freed.
+    fn taken_again(&mut self, granted: Vec<i64>) -> Vec<i64> {
+        let (wanted, unwanted): (Vec<i64>, _) = granted.into_iter().partition(|name| self.lost.remove(name));
+        self.held.extend(wanted);
+        unwanted
     }
 
     async fn connect_again(&mut self) -> ControlFlow<(), Link> {
         self.lost.extend(self.held.drain());
-        let (target, announcer) = (self.target.clone(), self.announcer.clone());
+        let (hosts, announcer) = (self.hosts.clone(), self.announcer.clone());
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.refuse_until(Link::connect(&target, &announcer)).await? {
+            match self.refuse_until(Link::connect(&hosts, &announcer)).await? {
                 Ok(link) => return ControlFlow::Continue(link),
                 Err(error) => tracing::warn!(%error, ?pause, "the database cannot be reached; trying again"),
             }
@@ -209,44 +238,77 @@ struct Link {
     requests: Requests,
     /// The task that reads from the connection; it ends when the connection ends.
     ended: JoinHandle<()>,
+    /// The place of its host in the list.
+    place: usize,
+    /// The last greeting that has arrived.
+    greeting: watch::Receiver<String>,
 }
 
 struct Requests {
     client: Client,
     lock: Statement,
     unlock: Statement,
+    lock_many: Statement,
+    schema: Arc<Schema>,
 }
 
 impl Link {
-    async fn connect(target: &Target, announcer: &Announcer) -> Result<Self, DatabaseError> {
-        let link = timeout(OPEN_TIMEOUT, Self::open(target, announcer)).await;
-        link.unwrap_or(Err(DatabaseError::Silent))
+    async fn connect(hosts: &Hosts, announcer: &Announcer) -> Result<Self, DatabaseError> {
+        let announcer = announcer.clone();
+        let (greeted, greeting) = watch::channel(String::new());
+        let greeted = Arc::new(greeted);
+        let notified = move |payload: &str| match payload.strip_prefix(HELLO) {
+            Some(name) => drop(greeted.send_replace(name.to_owned())),
+            None => announcer.announce(&announced(payload)),
+        };
+        let connected = hosts.connect(notified).await?;
+        let schema = Arc::new(Schema::new(&connected.schema));
+        let requests = timeout(PREPARE_TIMEOUT, Requests::prepare(connected.client, schema)).await;
+        let requests = requests.unwrap_or(Err(DatabaseError::Silent))?;
+        Ok(Self { requests, ended: connected.ended, place: connected.place, greeting })
     }
 
-    async fn open(target: &Target, announcer: &Announcer) -> Result<Self, DatabaseError> {
-        let connected = target.options.connect(target.tls.clone()).await;
-        let (client, mut connection) = connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
-        let announcer = announcer.clone();
-        let ended = tokio::spawn(async move {
-            let mut messages = Box::pin(futures_util::stream::poll_fn(move |context| connection.poll_message(context)));
-            while let Some(Ok(message)) = messages.next().await {
-                if let AsyncMessage::Notification(notification) = message {
-                    announcer.announce(&announced(notification.payload()));
-                }
-            }
-        });
-        let requests = Requests::prepare(client).await?;
-        Ok(Self { requests, ended })
+    /// Tests that this connection is a session of its own: it keeps its process while another connection has a
+    /// transaction, and receives notifications. With a pooler in transaction mode, locks and notifications are lost.
+    async fn prove_session(&self, pool: &Pool) -> Result<(), DatabaseError> {
+        let name = uuid::Uuid::now_v7().to_string();
+        let script = format!(
+            "BEGIN; SELECT pg_notify('{}', '{HELLO}{name}'); SELECT pg_backend_pid()",
+            self.requests.schema.channel
+        );
+        let before = self.requests.process().await?;
+        let mut other = pool.connection().await?;
+        let time = PREPARE_TIMEOUT;
+        other.start_transaction();
+        other.exchange(time, async |connection| connection.client.batch_execute(&script).await.map_err(failed)).await?;
+        let after = self.requests.process().await?;
+        other
+            .exchange(time, async |connection| connection.client.batch_execute("COMMIT").await.map_err(failed))
+            .await?;
+        other.end_transaction();
+        let mut greeting = self.greeting.clone();
+        let heard = timeout(NOTIFY_TIMEOUT, greeting.wait_for(|greeting| *greeting == name)).await;
+        if before == after && matches!(heard, Ok(Ok(_))) { Ok(()) } else { Err(DatabaseError::Pooler) }
     }
 }
 
 impl Requests {
-    async fn prepare(client: Client) -> Result<Self, DatabaseError> {
-        prepare_session(&client).await.map_err(failed)?;
-        client.batch_execute(&format!("LISTEN {CHANNEL}")).await.map_err(failed)?;
+    async fn prepare(client: Client, schema: Arc<Schema>) -> Result<Self, DatabaseError> {
+        client.batch_execute(&format!("LISTEN {}", schema.channel)).await.map_err(failed)?;
         let lock = client.prepare(LOCK).await.map_err(failed)?;
         let unlock = client.prepare(UNLOCK).await.map_err(failed)?;
-        Ok(Self { client, lock, unlock })
+        let lock_many = client.prepare(LOCK_MANY).await.map_err(failed)?;
+        Ok(Self { client, lock, unlock, lock_many, schema })
+    }
+
+    /// The process that serves this session.
+    async fn process(&self) -> Result<Option<String>, DatabaseError> {
+        let messages = timeout(PREPARE_TIMEOUT, self.client.simple_query("SELECT pg_backend_pid()")).await;
+        let messages = messages.map_err(|_| DatabaseError::Silent)?.map_err(failed)?;
+        Ok(messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }))
     }
 
     /// Rejects a database that cannot store every message. Returns how many locks this node may have.
@@ -259,20 +321,33 @@ impl Requests {
         Ok(usize::try_from(locks).unwrap_or_default() * CONNECTIONS)
     }
 
-    /// Returns when the server no longer answers.
-    async fn until_silent(&self) {
+    /// Returns when the server no longer answers, or rejects writes while another host may accept them.
+    async fn until_silent(&self, may_be_read_only: bool) {
         loop {
             sleep(PROBE_PAUSE).await;
-            if !matches!(timeout(PROBE_TIMEOUT, self.client.batch_execute("")).await, Ok(Ok(()))) {
-                return;
+            match timeout(PROBE_TIMEOUT, check_writable(&self.client)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(DatabaseError::ReadOnly)) if may_be_read_only => {}
+                _ => return,
             }
         }
     }
 
     async fn lock(&self, name: i64) -> Result<bool, DatabaseError> {
+        let name = self.schema.lock(name);
         let parameters: [&(dyn ToSql + Sync); 1] = [&name];
         let row = timeout(PROBE_TIMEOUT, self.client.query_one(&self.lock, &parameters)).await;
         row.map_err(|_| DatabaseError::Silent)?.and_then(|row| row.try_get(0)).map_err(failed)
+    }
+
+    /// Requests all these locks; returns those that were granted.
+    async fn lock_many(&self, names: Vec<i64>) -> Result<Vec<i64>, DatabaseError> {
+        let names: Vec<i64> = names.into_iter().map(|name| self.schema.lock(name)).collect();
+        let parameters: [&(dyn ToSql + Sync); 1] = [&names];
+        let rows = timeout(PROBE_TIMEOUT, self.client.query(&self.lock_many, &parameters)).await;
+        let rows = rows.map_err(|_| DatabaseError::Silent)?.map_err(failed)?;
+        let granted = rows.iter().map(|row| row.try_get(0).map(|name| self.schema.lock(name)).map_err(failed));
+        granted.collect()
     }
 
     /// Returns the name of the lock if it was granted and the caller still wants it.
@@ -284,7 +359,7 @@ impl Requests {
                 (reply.send(locked).is_ok() && granted).then_some(name)
             }
             LockCommand::Unlock { name, reply } => {
-                if let Err(error) = self.client.execute(&self.unlock, &[&name]).await {
+                if let Err(error) = self.client.execute(&self.unlock, &[&self.schema.lock(name)]).await {
                     tracing::debug!(%error, "the lock was lost with its session");
                 }
                 // The caller may have stopped waiting.

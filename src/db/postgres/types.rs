@@ -54,6 +54,8 @@ impl<'a> FromSql<'a> for Value {
             Type::INT4 => Self::Integer(i32::from_sql(column, bytes)?.into()),
             Type::BOOL => Self::from(bool::from_sql(column, bytes)?),
             Type::BYTEA => Self::Bytes(Bytes::copy_from_slice(bytes)),
+            // The result of pg_notify.
+            Type::VOID => Self::Null,
             _ => Self::Text(String::from_sql(column, bytes)?),
         })
     }
@@ -63,7 +65,7 @@ impl<'a> FromSql<'a> for Value {
     }
 
     fn accepts(column: &Type) -> bool {
-        matches!(*column, Type::INT8 | Type::INT4 | Type::BOOL | Type::BYTEA | Type::TEXT | Type::VARCHAR)
+        matches!(*column, Type::INT8 | Type::INT4 | Type::BOOL | Type::BYTEA | Type::TEXT | Type::VARCHAR | Type::VOID)
     }
 }
 

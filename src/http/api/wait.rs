@@ -40,7 +40,8 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
                        count.";
     let unknown = "The inbox is unknown, or expired or was deleted while the wait was open. `no matching message`: \
                    the timeout is 0 and nothing matches.";
-    let stopping = "The service is stopping, or the memory for responses is used up; retry.";
+    let stopping =
+        "The service is stopping, the memory for responses is used up, or the database is unavailable; retry.";
     let next =
         [("id", "$response.body#/inbox_id".into()), ("after", "$response.body#/id".into()), ("timeout", 0.into())];
     operation
@@ -52,5 +53,5 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
         .refuses(unknown, &[Error::NoMatchingMessage, Error::InboxNotFound])
         .refuses("No match arrived within the timeout.", &[Error::Timeout(Some(String::new()))])
         .refuses("{waits_per_key} waits of this key are open.", &[Error::TooManyWaits])
-        .refuses(stopping, &[Error::Stopping, Error::Busy])
+        .refuses(stopping, &[Error::Stopping, Error::Busy, Error::unavailable(std::fmt::Error)])
 }

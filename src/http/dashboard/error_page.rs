@@ -8,7 +8,7 @@ use super::page::{Shell, html};
 use super::visit::Visit;
 use super::when::ago;
 use crate::http::App;
-use crate::http::error::{Cause, Error};
+use crate::http::error::Error;
 use crate::model::InboxEnd;
 use crate::service::Viewer;
 
@@ -27,9 +27,7 @@ pub(super) async fn render(app: &App, visit: &Visit, PageError(error): PageError
     let mut response = html(&page).unwrap_or_else(IntoResponse::into_response);
     *response.status_mut() = error.status();
     response.headers_mut().extend(error.header());
-    if let Error::Internal(cause) = &*error {
-        response.extensions_mut().insert(Cause(cause.clone()));
-    }
+    error.cause().into_iter().for_each(|cause| _ = response.extensions_mut().insert(cause));
     response
 }
 

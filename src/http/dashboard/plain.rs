@@ -12,7 +12,7 @@ pub(super) fn shown(text: &str) -> String {
 /// A piece of an advice: whether it is code, and its text.
 pub(super) type Piece = (bool, String);
 
-/// The pieces of an advice, whose code stands between backticks.
+/// The pieces of an advice, whose code is between backticks.
 pub(super) fn coded(text: &str) -> Vec<Piece> {
     let pieces = text.split('`').enumerate().filter(|(_, piece)| !piece.is_empty());
     pieces.map(|(number, piece)| (number % 2 == 1, piece.to_owned())).collect()

@@ -77,7 +77,7 @@ impl<'a> Disturber<'a> {
         }
     }
 
-    /// Cancels whatever runs, at moments that nobody can foresee.
+    /// Cancels the running statements, at moments that nobody can foresee.
     fn cancel(&self, percent: u32) {
         let sql = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity
                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";

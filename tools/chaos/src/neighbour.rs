@@ -25,7 +25,7 @@ impl<'a> Neighbour<'a> {
         Self { world, key, asker: Asker::new(world, key) }
     }
 
-    /// Creates an inbox, mails it and waits, again and again. Returns how long this took in peace.
+    /// Creates an inbox, sends mail to it and waits, repeatedly. Returns how long this took in peace.
     pub(crate) fn run(self) -> Vec<Duration> {
         let mut took = Vec::new();
         while self.world.goes_on() {

@@ -68,7 +68,7 @@ fn missing(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     if let Some(field) = mail.structure.fields.iter().find(is_mime)
         && !has("MIME-Version")
     {
-        let detail = "There is no MIME-Version field, so a client may ignore the content type (RFC 2045).";
+        let detail = "There is no MIME-Version field, so the content type may be ignored (RFC 2045).";
         problems.at(Severity::Error, PartName::Header, mail.offset(field.name), detail);
     }
     if let Some(subject) = mail.structure.fields.iter().find(|field| field.is("subject"))

@@ -1,6 +1,6 @@
 //! Links that lead nowhere, or not where they should.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::Mail;
 use super::problems::{CheckName, PartName, Problems, Severity, quoted};

@@ -10,7 +10,7 @@ const INNER_BYTES: usize = 100;
 /// Placeholders with two ends.
 const PAIRS: [(&str, &str); 8] =
     [("{{", "}}"), ("{%", "%}"), ("${", "}"), ("#{", "}"), ("<%", "%>"), ("[[", "]]"), ("*|", "|*"), ("__(", ")")];
-/// Words that stand before a name. An empty value after them is a mistake.
+/// Words before a name. An empty value after them is a mistake.
 const GREETINGS: [&str; 14] = [
     "hi", "hello", "hey", "dear", "welcome", "hallo", "bonjour", "hola", "ciao", "olá", "liebe", "lieber", "cher",
     "thanks",
@@ -90,7 +90,7 @@ fn find(text: &str) -> Vec<Found> {
     found
 }
 
-/// Whether this is what stands between the ends of a placeholder.
+/// Whether a placeholder has this between its ends.
 fn is_expression(start: &str, inner: &str) -> bool {
     let trimmed = inner.trim();
     let has_letter = trimmed.chars().any(char::is_alphabetic);
@@ -203,7 +203,7 @@ fn empty_value(url: &str) -> Option<&'static str> {
     })
 }
 
-/// The characters that stand in placeholders, decoded.
+/// The characters of placeholders, decoded.
 fn decoded(url: &str) -> String {
     if !url.contains('%') {
         return url.to_owned();

@@ -15,9 +15,8 @@ fn run(mail: &str) -> Checks {
 fn found(mail: &str) -> Vec<String> {
     let problems = run(mail).problems.into_iter();
     let shown = problems.map(|problem| {
-        let place = problem.part.map_or_else(String::new, |part| {
-            format!(" {}:{}", part.as_str(), problem.line.expect("a part has a line"))
-        });
+        let place =
+            problem.part.map_or_else(String::new, |part| format!(" {}:{}", part.as_str(), problem.line.unwrap()));
         format!("{} {}{place} {}", problem.severity.as_str(), problem.check.as_str(), problem.detail)
     });
     shown.collect()
@@ -42,6 +41,7 @@ fn a_good_message_has_no_problem() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 fn every_check_finds_its_fault_in_the_html() {
     for (html, expected) in [
         ("<p>Hello {{name}},", "error placeholder html:2 The HTML contains `{{name}}`."),
@@ -134,6 +134,7 @@ fn every_check_finds_its_fault_in_the_html() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 fn every_check_finds_its_fault_in_the_rest() {
     let html = "Content-Type: text/html\n\n<html lang=en><title>a</title><p>Hi";
     let empty = "Content-Type: multipart/alternative; boundary=b\n\n--b\nContent-Type: text/plain\n\n \n--b\n\
@@ -165,7 +166,7 @@ fn every_check_finds_its_fault_in_the_rest() {
         (GOOD_HEADER.replace("Confirm your account", "") + "\nHi", "warning headers header:3 The subject is empty."),
         (
             GOOD_HEADER.replace("MIME-Version: 1.0", "Content-Type: text/plain") + "\nHi",
-            "error headers header:6 There is no MIME-Version field, so a client may ignore the content type (RFC 2045).",
+            "error headers header:6 There is no MIME-Version field, so the content type may be ignored (RFC 2045).",
         ),
         (format!("{GOOD_HEADER}Subject: Again\n\nHi"), "error headers header:7 There is more than one Subject field."),
         (
@@ -218,9 +219,9 @@ fn hostile_pages_take_linear_time() {
     for piece in
         ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"]
     {
-        let html = piece.repeat(1024 * 1024 / piece.len());
+        let html = piece.repeat(256 * 1024 / piece.len());
         let start = std::time::Instant::now();
         run(&with_html(&html));
-        assert!(start.elapsed().as_secs() < 20, "{piece}: {:?}", start.elapsed());
+        assert!(start.elapsed().as_secs() < 5, "{piece}: {:?}", start.elapsed());
     }
 }

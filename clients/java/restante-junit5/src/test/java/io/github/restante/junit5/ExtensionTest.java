@@ -1,5 +1,6 @@
 package io.github.restante.junit5;
 
+import static io.github.restante.Filter.header;
 import static io.github.restante.Filter.subject;
 import static io.github.restante.Filter.timeout;
 import static io.github.restante.assertj.MessageAssert.assertThat;
@@ -51,6 +52,16 @@ class ExtensionTest {
   void twoParametersAreTwoInboxes(Inbox ada, Inbox bob, Restante client) {
     assertNotEquals(ada.address(), bob.address());
     assertEquals(ada.id(), client.inbox(ada.address()).id());
+  }
+
+  @Test
+  void forwardSendsTheMessageAsItIs(Inbox inbox, Inbox colleague, Inbox sender) {
+    sender.send(new Outgoing(inbox.address(), "Welcome", "Hello"));
+    inbox.waitForMessage().forward(colleague.address());
+
+    Message mail = colleague.waitForMessage(subject("Welcome"), header("Resent-From", inbox.id()));
+
+    assertEquals(sender.address(), mail.from());
   }
 
   @Test

@@ -1,0 +1,94 @@
+//! Health says 500 while no mail can be stored, for any reason, and 200 soon afterwards.
+
+use std::time::Duration;
+
+use restante::clock::Clock;
+use restante::service::{Service, Unhealthy};
+use tokio::time::timeout;
+
+use super::bed::{START, client, mail, service};
+use testkit::postgres::TestDatabase;
+
+const STUCK: Duration = Duration::from_secs(5);
+/// Longer than a delivery may take, and than health needs to recover.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Breaks the database, sends mail, and repairs it. `quiet`: nobody sends mail afterwards.
+async fn breaks(broken: &str, repaired: &str, quiet: bool) {
+    let database = TestDatabase::create();
+    let clock = Clock::manual(START);
+    let node = service(&database.text(), clock.clone()).await;
+    node.deliver(mail("a", "before")).await.unwrap();
+    let administrator = client(&database).await;
+    administrator.batch_execute(broken).await.unwrap();
+    node.check_health().await.unwrap();
+    let delivery = tokio::spawn({
+        let node = node.clone();
+        async move { node.deliver(mail("a", "refused")).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    clock.advance(STUCK);
+    let health = node.check_health().await;
+    assert!(matches!(health, Err(Unhealthy::Stuck(5..))), "{broken}: {health:?}");
+    assert!(health.unwrap_err().to_string().starts_with("no mail was stored for 5 seconds"));
+
+    administrator.batch_execute(repaired).await.unwrap();
+    let _ = timeout(LONG, delivery).await.expect("the delivery has an answer");
+    if !quiet {
+        timeout(LONG, node.deliver(mail("a", "after"))).await.unwrap().unwrap();
+        return node.check_health().await.unwrap();
+    }
+    clock.advance(Duration::from_secs(1));
+    timeout(Duration::from_secs(4), until_healthy(&node)).await.expect("health recovers without mail");
+}
+
+async fn until_healthy(node: &Service) {
+    while node.check_health().await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_table_makes_a_node_unhealthy() {
+    breaks("BEGIN; LOCK TABLE messages", "COMMIT", true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_table_makes_a_node_unhealthy() {
+    let (away, back) = ("ALTER TABLE contents RENAME TO elsewhere", "ALTER TABLE elsewhere RENAME TO contents");
+    for quiet in [true, false] {
+        breaks(away, back, quiet).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exhausted_sequence_makes_a_node_unhealthy() {
+    let exhausted = "ALTER TABLE messages ALTER COLUMN number SET MAXVALUE 2; SELECT setval('messages_number_seq', 2)";
+    breaks(exhausted, "ALTER TABLE messages ALTER COLUMN number SET NO MAXVALUE", true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_only_database_makes_a_node_unhealthy_without_any_mail() {
+    let database = TestDatabase::create();
+    let node = service(&database.text(), Clock::system()).await;
+    let set = |value: &str| {
+        let name = &database.run("SELECT current_database()")[0];
+        database.run(&format!("ALTER DATABASE {name} SET default_transaction_read_only = {value}"));
+        // The node's sessions read it when they connect.
+        database.run(
+            "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'restante'",
+        );
+    };
+    set("on");
+    assert!(matches!(node.check_health().await, Err(Unhealthy::ReadOnly)));
+    assert!(node.deliver(mail("a", "refused")).await.is_err());
+    let name = &database.run("SELECT current_database()")[0];
+    let administrator = client(&database).await;
+    administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
+    let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
+    administrator.batch_execute(&reset).await.unwrap();
+    database.end_connections();
+    timeout(LONG, async { while node.deliver(mail("a", "stored")).await.is_err() {} }).await.unwrap();
+    timeout(LONG, until_healthy(&node)).await.unwrap();
+}

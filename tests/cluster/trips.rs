@@ -1,0 +1,32 @@
+//! How many round trips to PostgreSQL a message costs: with a database on another host, they are the time it takes.
+
+use restante::clock::Clock;
+use restante::service::Service;
+
+use super::bed::{mail, service};
+use super::proxy::Proxy;
+use testkit::postgres::TestDatabase;
+
+/// The control connection is probed in between, so the lowest of several counts is right.
+const TRIES: usize = 8;
+
+async fn trips(proxy: &Proxy, node: &Service, inbox: impl Fn(usize) -> String) -> usize {
+    let mut fewest = usize::MAX;
+    for number in 0..TRIES {
+        let before = proxy.flights();
+        node.deliver(mail(&inbox(number), "counted")).await.unwrap();
+        fewest = fewest.min(proxy.flights() - before);
+    }
+    fewest
+}
+
+/// One thread: the statements of a flight are queued before the first of them is sent.
+#[tokio::test]
+async fn a_message_costs_two_round_trips_and_a_new_inbox_one_more() {
+    let database = TestDatabase::create();
+    let proxy = Proxy::start(&database).await;
+    let node = service(&proxy.url, Clock::system()).await;
+    let known = trips(&proxy, &node, |_| "a".to_owned()).await;
+    let new = trips(&proxy, &node, |number| format!("new-{number}")).await;
+    assert_eq!((known, new), (2, 3));
+}
