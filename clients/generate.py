@@ -23,6 +23,8 @@ TYPES = [
     "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages",
     "Refused", "Similar", "SmtpUse", "SendApisUse", "Explanation",
 ]  # fmt: skip
+CHECKS = ["Problem", "HtmlFeature", "HtmlSupport", "MessageChecks"]
+"""Go and Java have their own types of these."""
 TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
 GO_NAMES = {
     "Inbox": "InboxFields", "Message": "MessageFields", "MessageDetails": "Details", "Otp": "OTP",
@@ -103,7 +105,7 @@ def camel(name):
 
 def typescript(schemas):
     lines = [f"/** The types of the server's responses, with JavaScript field names. {NOTE} */"]
-    for name in TYPES:
+    for name in TYPES + CHECKS:
         lines += ["", f"/** {schemas[name].get('description', 'The server answers.')} */"]
         lines.append(f"export interface {TYPESCRIPT_NAMES.get(name, name)} {{")
         for field, (schema, required) in fields(schemas[name]).items():
@@ -163,10 +165,10 @@ def python(schemas):
         "from typing import Literal",
         "",
         "__all__ = [",
-        *(f'    "{name}",' for name in sorted(PYTHON_NAMES.get(name, name) for name in TYPES)),
+        *(f'    "{name}",' for name in sorted(PYTHON_NAMES.get(name, name) for name in TYPES + CHECKS)),
         "]",
     ]
-    for name in TYPES:
+    for name in TYPES + CHECKS:
         lines += ["", "", "@dataclass(frozen=True)", f"class {PYTHON_NAMES.get(name, name)}:"]
         lines += [f'    """{schemas[name].get("description", "The server answers.")}"""', ""]
         found = fields(schemas[name])

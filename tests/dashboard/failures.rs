@@ -48,7 +48,7 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
 
     let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
     let story = own.get(&format!("/failures/{story}")).await.body;
-    assert!(story.contains("Confirm your ac<ins>c</ins>ount"), "{story}");
+    assert!(story.contains("Confirm your a<ins>c</ins>count"), "{story}");
     assert!(story.contains("<dd>acount</dd>"), "{story}");
 
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;

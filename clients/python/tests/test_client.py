@@ -17,6 +17,7 @@ from restante import (
     AsyncInbox,
     AsyncMessage,
     AsyncRestante,
+    ContentError,
     Inbox,
     InvalidRequestError,
     Message,
@@ -187,6 +188,18 @@ def test_the_module_is_the_command() -> None:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert printed("--version").startswith("restante ")
+
+
+def test_a_message_is_checked_and_forwarded(client: Restante) -> None:
+    inbox, other = client.create_inbox(), client.create_inbox()
+    mail(client.smtp, inbox.address, "Hello {{name}}", "Hello!")
+    message = inbox.wait_for_message()
+    with pytest.raises(ContentError, match="error placeholder: "):
+        message.check()
+    message.check(ignore=["placeholder", "headers"])
+    assert "placeholder" in [problem.check for problem in message.checks().problems]
+    message.forward(other.address)
+    assert other.wait_for_message().subject == "Hello {{name}}"
 
 
 def test_a_request_that_is_not_valid(client: Restante) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pytest
 from wire import MESSAGE
 
-from restante import InvalidRequestError, RestanteError, UnreachableError, WaitTimeoutError
+from restante import ContentError, InvalidRequestError, RestanteError, UnreachableError, WaitTimeoutError
 from restante._core import Core
 from restante._decode import decode
 from restante._filters import Filters
@@ -218,6 +218,50 @@ def test_an_answer_that_is_not_the_servers_is_shown() -> None:
     with pytest.raises(RestanteError, match="answered with 502: <html>Bad Gateway") as caught:
         script.run(script.core.health())
     assert type(caught.value) is RestanteError
+
+
+IMAGE = {"check": "image", "severity": "warning", "detail": "No alt.", "part": "html", "line": 2, "source": " <img>"}
+NAME = {"check": "placeholder", "severity": "error", "detail": "No.", "part": "text", "line": 7, "source": "{{name}}"}
+DATE = {"check": "headers", "severity": "error", "detail": "No Date.", "part": None, "line": None, "source": None}
+
+
+@pytest.mark.parametrize(
+    ("problems", "ignore", "warnings", "number"),
+    [
+        ([], [], True, 0),
+        ([IMAGE], [], False, 0),
+        ([IMAGE], [], True, 1),
+        ([IMAGE], ["image"], True, 0),
+        ([NAME], [], False, 1),
+        ([NAME], ["placeholder"], False, 0),
+        ([NAME, DATE, IMAGE], [], False, 2),
+        ([NAME, DATE, IMAGE], ["headers"], False, 1),
+    ],
+)
+def test_problems_fail_a_check(problems: list[Any], ignore: list[str], warnings: bool, number: int) -> None:
+    script = Script(reply(200, {"problems": problems, "html": None}))
+    steps = script.core.check("m1", ignore, warnings, "The message", "")
+    if number == 0:
+        script.run(steps)
+    else:
+        with pytest.raises(ContentError, match=f"has {number} problem"):
+            script.run(steps)
+    assert script.requests[0].path == "/v1/messages/m1/checks"
+
+
+def test_each_problem_is_listed_with_its_line() -> None:
+    script = Script(reply(200, {"problems": [NAME, DATE, IMAGE], "html": None}))
+    with pytest.raises(ContentError) as caught:
+        script.run(script.core.check("m1", (), True, "The message", "\nDashboard"))
+    assert str(caught.value).splitlines() == [
+        "The message has 3 problems:",
+        "  error placeholder: No. (text, line 7)",
+        "    {{name}}",
+        "  error headers: No Date.",
+        "  warning image: No alt. (html, line 2)",
+        "    <img>",
+        "Dashboard",
+    ]
 
 
 def test_names_in_paths_are_quoted() -> None:

@@ -3,6 +3,7 @@
  * @packageDocumentation
  */
 
+export type { CheckOptions } from "./checks.js";
 export {
   ContentError,
   InvalidRequestError,
@@ -34,14 +35,18 @@ export type {
   Fault,
   FaultState,
   Header,
+  HtmlFeature,
+  HtmlSupport,
   InboxFields,
   Link,
   ListUnsubscribe,
   Mailbox,
+  MessageChecks,
   MessageDetails,
   MessageFields,
   Otp,
   OutgoingMessage,
+  Problem,
   Refused,
   SendApisUse,
   Sent,

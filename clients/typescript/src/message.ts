@@ -1,5 +1,6 @@
 /** A message that an inbox received. */
 
+import { failing, problemText, type CheckOptions } from "./checks.js";
 import { blameCaller, callSite, ContentError } from "./errors.js";
 import type { Http } from "./http.js";
 import { RestanteError } from "./errors.js";
@@ -9,6 +10,7 @@ import type {
   Attachment,
   AttachmentInfo,
   Code,
+  MessageChecks,
   MessageDetails,
   MessageFields,
   OutgoingMessage,
@@ -223,6 +225,32 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   /** The message as a page: its HTML with embedded images, or its text. */
   async page(): Promise<string> {
     return (await this.#http.bytes({ method: "GET", path: `${this.#path}/page` })).toString();
+  }
+
+  /** The problems of the message: placeholders that are not filled, broken links, and more. */
+  checks(): Promise<MessageChecks> {
+    return this.#http.json({ method: "GET", path: `${this.#path}/checks` }, "problems");
+  }
+
+  /**
+   * Checks that the message is good. Errors fail, and with `warnings` also what a good message may have.
+   * @throws {@link ContentError} with each problem and its line.
+   */
+  async check(options: CheckOptions = {}): Promise<void> {
+    const site = callSite(this.check);
+    const found = failing(await this.checks(), options);
+    if (found.length === 0) return;
+    const count = found.length === 1 ? "a problem" : `${found.length} problems`;
+    const error = this.#contentError(`${named(this)} has ${count}:\n${indented(found.map(problemText).join("\n"))}`);
+    throw blameCaller(error, site);
+  }
+
+  /**
+   * Forwards the message as it was received, from its inbox: for a look at it in a real mail client. The server must
+   * be allowed to send mail.
+   */
+  forward(to: string): Promise<Sent> {
+    return this.#http.json({ method: "POST", path: `${this.#path}/forward`, body: { to } }, "id");
   }
 
   /** Replies to the message from its inbox. */

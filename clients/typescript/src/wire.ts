@@ -363,3 +363,60 @@ export interface Explanation {
   /** When each API for sending was last used at the whole installation. */
   sendApis: SendApisUse;
 }
+
+/** A problem of a message. */
+export interface Problem {
+  /** The check that found it. */
+  check:
+    | "placeholder"
+    | "link"
+    | "text_part"
+    | "image"
+    | "size"
+    | "headers"
+    | "unsubscribe"
+    | "html_support"
+    | "accessibility";
+  /** `error` if no good message has it, `warning` if a good message may have it. */
+  severity: "error" | "warning";
+  /** What is wrong, as a sentence. */
+  detail: string;
+  /** The part of the source in which it is; null if something is missing. */
+  part: "header" | "text" | "html" | null;
+  /** The number of the line in this part, from 1. */
+  line: number | null;
+  /** The start of that line, at most 200 characters. */
+  source: string | null;
+}
+
+/** A feature of HTML or CSS. The data is from caniemail.com. */
+export interface HtmlFeature {
+  /** Its name at `https://www.caniemail.com/features/{slug}/`. */
+  slug: string;
+  /** Its title. */
+  title: string;
+  /** How many clients support it. */
+  yes: number;
+  /** How many support it partially. */
+  partly: number;
+  /** The clients that do not support it. */
+  no: string[];
+  /** The line of the HTML that uses it first. */
+  line: number;
+}
+
+/** How many mail clients support the HTML and CSS of a message. */
+export interface HtmlSupport {
+  /** The average over the features that the message uses: how many percent of the clients support one. */
+  supportPercent: number;
+  /** The features that some clients do not support, the least supported first. */
+  features: HtmlFeature[];
+}
+
+/** The results of the checks of a message. */
+export interface MessageChecks {
+  /** The problems, the errors first. At most 20 of each check are listed. */
+  problems: Problem[];
+  /** How many mail clients support the HTML; null without HTML. */
+  html: HtmlSupport | null;
+}

@@ -4,10 +4,10 @@ import nodemailer from "nodemailer";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { Http } from "../src/http.js";
-import { Message, Restante, type LinkMatch, type WaitOptions } from "../src/index.js";
+import { Message, Restante, type CheckOptions, type LinkMatch, type WaitOptions } from "../src/index.js";
 import { expect as ofPlaywright, matchers } from "../src/playwright/matchers.js";
 import { fromWire, type MessageDetails, type MessageFields } from "../src/types.js";
-import { MESSAGE } from "./scripted.js";
+import { MESSAGE, scripted } from "./scripted.js";
 
 let restante: Restante;
 
@@ -33,6 +33,7 @@ function message({ codes = [], links = [] }: { codes?: string[]; links?: string[
 interface Assertions {
   toHaveCode(code?: string): void;
   toHaveLink(match?: LinkMatch): void;
+  toPassChecks(options: CheckOptions): Promise<void>;
   toReceive(options: WaitOptions): Promise<void>;
 }
 
@@ -132,6 +133,71 @@ test("an attachment is selected by its name", async () => {
     /has 2 attachments that match "\*\.pdf".*\n +invoice \(1\)\.pdf \(application\/pdf\)/,
   );
   await expect(mail.attachment("*.zip")).rejects.toThrow(/has no attachments that match/);
+});
+
+const IMAGE = { check: "image", severity: "warning", detail: "No alt.", part: "html", line: 2, source: " <img>" };
+const NAME = {
+  check: "placeholder",
+  severity: "error",
+  detail: "Not filled.",
+  part: "text",
+  line: 7,
+  source: "{{name}}",
+};
+const DATE = { check: "headers", severity: "error", detail: "No Date.", part: null, line: null, source: null };
+
+async function messageWith(problems: object[]): Promise<Message> {
+  const { url } = await scripted({ status: 200, body: { problems, html: null } });
+  return new Message(new Http(url, "key", 1_000), fromWire(MESSAGE) as MessageFields);
+}
+
+test.for<[string, object[], CheckOptions, boolean]>([
+  ["none", [], {}, true],
+  ["a warning", [IMAGE], {}, true],
+  ["a warning that fails", [IMAGE], { warnings: true }, false],
+  ["an ignored warning", [IMAGE], { warnings: true, ignore: ["image"] }, true],
+  ["an error", [NAME], {}, false],
+  ["an error that is ignored", [NAME], { ignore: ["placeholder"] }, true],
+  ["several", [NAME, DATE, IMAGE], {}, false],
+  ["several, one is ignored", [NAME, DATE, IMAGE], { ignore: ["headers"] }, false],
+])("toPassChecks: %s", async ([, problems, options, holds]) => {
+  const mail = await messageWith(problems);
+  const found = await both(
+    (matchers) => matchers.toPassChecks(options),
+    () => mail,
+  );
+  expect(found).toEqual([holds, !holds]);
+});
+
+test("each problem is listed with its line", async () => {
+  await expect((await messageWith([NAME, DATE, IMAGE])).check({ warnings: true })).rejects.toThrow(
+    new RegExp(
+      [
+        "has 3 problems:",
+        " +error placeholder: Not filled\\. \\(text, line 7\\)",
+        " +{{name}}",
+        " +error headers: No Date\\.",
+        " +warning image: No alt\\. \\(html, line 2\\)",
+        " +<img>",
+        "Dashboard: http",
+      ].join("\\n"),
+    ),
+  );
+});
+
+test("a real message is checked", async () => {
+  const inbox = await inboxWith("Hello {{name}}");
+  const mail = await inbox.waitForMessage();
+  await expect(mail.check()).rejects.toThrow(/error placeholder: /);
+  expect((await mail.checks()).problems.map(({ check }) => check)).toContain("placeholder");
+  await mail.check({ ignore: ["placeholder"] });
+});
+
+test("a message is forwarded", async () => {
+  const other = await restante.createInbox();
+  const mail = await (await inboxWith("Look")).waitForMessage();
+  expect(await mail.forward(other.address)).toMatchObject({ id: expect.any(String) as string });
+  expect((await other.waitForMessage()).subject).toBe("Look");
 });
 
 async function inboxWith(...subjects: string[]) {

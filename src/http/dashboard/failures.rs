@@ -127,9 +127,11 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
         label: label.to_owned(),
         is_current: wanted.time.as_deref() == Some(word),
     });
+    // Counted after the list was read, which waits until the latest failures are stored.
+    let failures = app.service.recent_failures(page.project.id).await.map_err(Error::from)?;
     let open = if wanted.is_any() { Vec::new() } else { open_waits(&app, &page).await? };
     let title = format!("Failures of {}", page.project.name);
-    let shell = page.shell(title, NavPlace::Failures).live(format!("{base}/events"), seen);
+    let shell = page.shell(title, NavPlace::Failures).live(format!("{base}/events"), seen).with_failures(failures);
     Ok(html(&FailuresPage { shell, base, causes, times: times.into(), open, groups, wanted })?)
 }
 

@@ -13,7 +13,7 @@ from .errors import (
     UnreachableError,
     WaitTimeoutError,
 )
-from .model import Attachment, Details, Explanation, Fault, FaultState
+from .model import Attachment, Details, Explanation, Fault, FaultState, MessageChecks, Problem
 from .server import Server
 
 __all__ = [
@@ -29,7 +29,9 @@ __all__ = [
     "Inbox",
     "InvalidRequestError",
     "Message",
+    "MessageChecks",
     "NotFoundError",
+    "Problem",
     "Restante",
     "RestanteError",
     "Server",

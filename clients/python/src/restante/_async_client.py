@@ -28,6 +28,7 @@ from .model import (
     FaultState,
     Health,
     InboxData,
+    MessageChecks,
     MessageData,
     Sent,
     Smtp,
@@ -167,6 +168,25 @@ class AsyncMessage(MessageData):
     async def attachment(self, name: str | re.Pattern[str] | None = None) -> Attachment:
         """The only attachment, or the only one with this name, where `*` stands for any characters."""
         return await self._session.run(self._session.core.attachment(self.id, name, self._named(), self._story()))
+
+    async def checks(self) -> MessageChecks:
+        """The problems of the message: placeholders that are not filled, broken links, and more."""
+        return await self._session.run(self._session.core.checks(self.id))
+
+    async def check(self, *, ignore: Sequence[str] = (), warnings: bool = False) -> None:
+        """Checks that the message is good. Errors fail, and with `warnings` also what a good message may have.
+
+        The error lists each problem with its line. `ignore` has names of checks, such as "image".
+        """
+        core = self._session.core
+        await self._session.run(core.check(self.id, ignore, warnings, self._named(), self._story()))
+
+    async def forward(self, to: str) -> Sent:
+        """Forwards the message as it was received, from its inbox: for a look at it in a real mail client.
+
+        The server must be allowed to send mail.
+        """
+        return await self._session.run(self._session.core.forward(self.id, to))
 
     async def raw(self) -> bytes:
         """The bytes of the message as received."""

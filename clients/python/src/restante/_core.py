@@ -20,7 +20,19 @@ from ._decode import decode, encode
 from ._filters import Filters, M
 from ._protocol import Broken, Outcome, Pause, Reply, Request, Steps
 from .errors import ContentError, InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError
-from .model import Attachment, Details, Explanation, Fault, FaultState, Health, InboxData, MessageFields, Sent, describe
+from .model import (
+    Attachment,
+    Details,
+    Explanation,
+    Fault,
+    FaultState,
+    Health,
+    InboxData,
+    MessageChecks,
+    MessageFields,
+    Sent,
+    describe,
+)
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
@@ -148,6 +160,25 @@ class Core:
             "in_reply_to": message,
         }
         return (yield from self.send(details.inbox_id, body))
+
+    def checks(self, message: str) -> Steps[MessageChecks]:
+        """The problems of a message."""
+        return (
+            yield from self.fetch(Request("GET", f"{message_path(message)}/checks"), partial(decode, MessageChecks))
+        )
+
+    def check(self, message: str, ignore: Sequence[str], warnings: bool, named: str, story: str) -> Steps[None]:
+        """Raises an error with the problems of a message. `named`: the message in the error, `story` its end."""
+        checks = yield from self.checks(message)
+        found = [one for one in checks.problems if one.check not in ignore and (warnings or one.severity == "error")]
+        if found:
+            listed = "".join(f"\n  {_texts.problem(one)}" for one in found)
+            raise ContentError(f"{named} has {_texts.numbered(len(found), 'problem')}:{listed}{story}")
+
+    def forward(self, message: str, to: str) -> Steps[Sent]:
+        """Forwards a message as it was received from its inbox."""
+        request = Request("POST", f"{message_path(message)}/forward", body={"to": to}, repeatable=False)
+        return (yield from self.fetch(request, partial(decode, Sent)))
 
     def faults(self, inbox: str, faults: Sequence[Fault | Mapping[str, Any]] | None = None) -> Steps[list[FaultState]]:
         """The faults of an inbox, which are first replaced if new ones are given."""

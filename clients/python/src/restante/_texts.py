@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ._django import django_hint
 from ._filters import Filters
 from ._protocol import Reply
-from .model import Explanation, InboxData, MessageData
+from .model import Explanation, InboxData, MessageData, Problem
 
 CLOSED = "The client was closed."
 LOG_TAIL = 2_000
@@ -126,6 +126,13 @@ def unexpected(address: str, filters: Filters[Any], seconds: float, message: Mes
         f"A message{filters} arrived at {address} within {seconds:g} s, but none was expected: "
         f'"{message.subject}" from {message.from_}'
     )
+
+
+def problem(problem: Problem) -> str:
+    """A problem of a message, with its line."""
+    place = f" ({problem.part or 'source'}, line {problem.line})" if problem.line is not None else ""
+    source = f"\n    {problem.source.strip()}" if problem.source else ""
+    return f"{problem.severity} {problem.check}: {problem.detail}{place}{source}"
 
 
 def numbered(number: int, word: str) -> str:

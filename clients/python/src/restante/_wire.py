@@ -19,12 +19,16 @@ __all__ = [
     "FaultState",
     "Header",
     "Health",
+    "HtmlFeature",
+    "HtmlSupport",
     "InboxData",
     "Link",
     "ListUnsubscribe",
     "Mailbox",
+    "MessageChecks",
     "MessageFields",
     "Otp",
+    "Problem",
     "Refused",
     "SendApisUse",
     "Sent",
@@ -319,3 +323,53 @@ class Explanation:
     similar: tuple[Similar, ...]
     smtp: SmtpUse
     send_apis: SendApisUse
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of a message."""
+
+    check: Literal[
+        "placeholder",
+        "link",
+        "text_part",
+        "image",
+        "size",
+        "headers",
+        "unsubscribe",
+        "html_support",
+        "accessibility",
+    ]
+    severity: Literal["error", "warning"]
+    detail: str
+    part: Literal["header", "text", "html"] | None
+    line: int | None
+    source: str | None
+
+
+@dataclass(frozen=True)
+class HtmlFeature:
+    """A feature of HTML or CSS. The data is from caniemail.com."""
+
+    slug: str
+    title: str
+    yes: int
+    partly: int
+    no: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class HtmlSupport:
+    """How many mail clients support the HTML and CSS of a message."""
+
+    support_percent: int
+    features: tuple[HtmlFeature, ...]
+
+
+@dataclass(frozen=True)
+class MessageChecks:
+    """The results of the checks of a message."""
+
+    problems: tuple[Problem, ...]
+    html: HtmlSupport | None

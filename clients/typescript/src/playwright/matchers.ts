@@ -2,6 +2,7 @@
 
 import { expect as base, type ExpectMatcherState, type MatcherReturnType } from "@playwright/test";
 
+import type { CheckOptions } from "../checks.js";
 import { ContentError, UnexpectedMessageError, WaitTimeoutError } from "../errors.js";
 import type { WaitOptions } from "../filters.js";
 import type { Inbox } from "../inbox.js";
@@ -37,6 +38,17 @@ export const matchers = {
       const links = found.length === 1 ? `the link ${found.join()}` : `${found.length} links: ${found.join(", ")}`;
       return { pass: true, message: () => `The message has ${links}.` };
     });
+  },
+
+  /** A message is good: no placeholder that is not filled, no broken link, and more (see {@link Message.check}). */
+  async toPassChecks(message: Message, options: CheckOptions = {}): Promise<MatcherReturnType> {
+    try {
+      await message.check(options);
+      return { pass: true, message: () => "The message passes the checks." };
+    } catch (error) {
+      if (!(error instanceof ContentError)) throw error;
+      return { pass: false, message: () => error.message };
+    }
   },
 
   /**
