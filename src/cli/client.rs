@@ -153,7 +153,7 @@ pub(super) struct Summary {
 /// The result of a wait.
 pub(super) enum Waited {
     /// A message arrived.
-    Message(Message),
+    Message(Box<Message>),
     /// None arrived. The URL of the page that explains it, if the server has one.
     Timeout(Option<String>),
 }
@@ -223,7 +223,7 @@ impl ApiClient {
         let milliseconds = timeout.as_millis().to_string();
         let request = self.agent.get(self.path(&["inboxes", id, "messages", "wait"])).query("timeout", &milliseconds);
         match self.call(filtered(request, filter), timeout) {
-            Ok(answer) => self.read(answer).map(Waited::Message),
+            Ok(answer) => self.read(answer).map(|message| Waited::Message(Box::new(message))),
             Err(ClientError::Refused { status: 408, help, .. }) => Ok(Waited::Timeout(help)),
             // With a timeout of 0, the service returns 404 both for "no match" and for "no such inbox".
             Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => {

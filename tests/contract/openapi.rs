@@ -184,6 +184,7 @@ const EXPLAIN: &str = "/v1/inboxes/{id}/explain";
 const EVENTS: &str = "/v1/inboxes/{id}/events";
 const FAULTS: &str = "/v1/inboxes/{id}/faults";
 
+#[allow(clippy::too_many_lines, reason = "it is a table")]
 fn cases(world: &World) -> Vec<Case> {
     let World { inbox, message, doomed, permanent, doomed_message, outgoing, foreign } = world;
     let at = |name: &str| format!("/v1/inboxes/{name}@restante.example.com");

@@ -78,7 +78,7 @@ fn images_of(element: &[u8], name: &[u8], value: &str, found: &mut HashSet<Strin
         b"style" => images_of_style(value, found),
         // A browser loads one of the candidates.
         b"srcset" if is_image => {
-            found.extend(remote(value.split([',', ' ']).find(|url| !url.is_empty()).unwrap_or("")))
+            found.extend(remote(value.split([',', ' ']).find(|url| !url.is_empty()).unwrap_or("")));
         }
         b"src" | b"href" | b"xlink:href" if is_image => found.extend(remote(value)),
         b"background" => found.extend(remote(value)),

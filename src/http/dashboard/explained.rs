@@ -92,7 +92,7 @@ impl ExplanationPanel {
             }
             explained => explained?,
         };
-        Ok(Self::new(app, &base, &page.inbox.id, smtp, explained.summary.to_string(), &explained.evidence))
+        Ok(Self::new(app, &base, &page.inbox.id, smtp, &explained.summary.to_string(), &explained.evidence))
     }
 
     /// The explanation of a story. `base` is the path of its project.
@@ -100,7 +100,7 @@ impl ExplanationPanel {
         let (now, failure, smtp) = (app.service.clock().now(), &story.failure, smtp.to_string());
         let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
         let summary = Summary::new(&failure.finding.marked, reading).to_string();
-        Self::new(app, base, &failure.wait.inbox, smtp, summary, &story.evidence)
+        Self::new(app, base, &failure.wait.inbox, smtp, &summary, &story.evidence)
     }
 
     /// The cause in one sentence.
@@ -113,7 +113,7 @@ impl ExplanationPanel {
         Self { summary: String::new(), ..self }
     }
 
-    fn new(app: &App, base: &str, inbox: &InboxId, smtp_address: String, summary: String, evidence: &Evidence) -> Self {
+    fn new(app: &App, base: &str, inbox: &InboxId, smtp_address: String, summary: &str, evidence: &Evidence) -> Self {
         let (now, domain) = (app.service.clock().now(), app.service.mail_domain());
         let url = |inbox: &InboxId| format!("{base}/inboxes/{}", path_segment(inbox.as_str()));
         let missed = |message: &Latest| MissedMessage {
@@ -130,7 +130,7 @@ impl ExplanationPanel {
             received: When::new(similar.last_received_at, now),
         });
         Self {
-            summary: shown(&summary),
+            summary: shown(summary),
             messages: evidence.latest.iter().map(missed).collect(),
             refused: Refusal::distinct(app, &evidence.refused),
             similar: similar.collect(),

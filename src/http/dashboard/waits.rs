@@ -127,7 +127,7 @@ impl WaitOutcome {
 /// A timeout in seconds, with one decimal. A client asks for a little less than its user did.
 pub(super) fn seconds(timeout: Duration) -> String {
     let tenths = (timeout.as_millis() + 50) / 100;
-    if tenths % 10 == 0 { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
 }
 
 /// The open waits of a project.
