@@ -105,7 +105,10 @@ pub(super) enum Error {
 /// The cause of a 500, or of a 503 because of the database. It is stored in the response's extensions until it is
 /// logged, and is never sent.
 #[derive(Clone)]
-pub(super) struct Cause(pub(super) Arc<dyn std::error::Error + Send + Sync>);
+pub(super) enum Cause {
+    Bug(Arc<dyn std::error::Error + Send + Sync>),
+    Unavailable(Arc<dyn std::error::Error + Send + Sync>),
+}
 
 impl Error {
     pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
@@ -119,7 +122,8 @@ impl Error {
     /// What the log says about it.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
-            Self::Internal(cause) | Self::Unavailable(cause) => Some(Cause(Arc::clone(cause))),
+            Self::Internal(cause) => Some(Cause::Bug(Arc::clone(cause))),
+            Self::Unavailable(cause) => Some(Cause::Unavailable(Arc::clone(cause))),
             _ => None,
         }
     }

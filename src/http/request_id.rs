@@ -4,7 +4,7 @@ use aide::OperationInput;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
@@ -34,12 +34,12 @@ pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let answered = timeout(deadline::of(&request), next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| Error::Deadline.into_response());
-    if let Some(Cause(cause)) = response.extensions().get() {
-        if response.status().is_server_error() && response.status() != StatusCode::SERVICE_UNAVAILABLE {
-            id.log_failure(&**cause);
-        } else {
+    match response.extensions().get() {
+        Some(Cause::Bug(cause)) => id.log_failure(&**cause),
+        Some(Cause::Unavailable(cause)) => {
             tracing::warn!(request_id = %id.0, error = %cause, "request refused: the database is unavailable");
         }
+        None => {}
     }
     metrics::http_answered(response.status().as_u16());
     tracing::debug!(request_id = %id.0, %method, path, status = response.status().as_u16(), "request answered");

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use super::{input, output, schema};
 
 /// The effect of a tool, as stated in its annotations.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {
     /// It changes nothing.
     Reads,
@@ -140,11 +140,12 @@ fn tool<I: JsonSchema + 'static, O: JsonSchema + 'static>(
     description: &'static str,
     effect: Effect,
 ) -> Tool {
-    let hints = ToolAnnotations::new()
-        .read_only(matches!(effect, Effect::Reads))
-        .destructive(matches!(effect, Effect::Removes))
-        .idempotent(matches!(effect, Effect::Reads | Effect::Removes))
-        .open_world(matches!(effect, Effect::Sends));
+    let hints = ToolAnnotations::new().read_only(matches!(effect, Effect::Reads)).open_world(effect == Effect::Sends);
+    let hints = match effect {
+        // The other hints have a meaning only for a tool that changes something.
+        Effect::Reads => hints,
+        _ => hints.destructive(effect == Effect::Removes).idempotent(effect == Effect::Removes),
+    };
     Tool::new(name, description, schema::input::<I>())
         .with_title(title)
         .with_raw_output_schema(schema::output::<O>())

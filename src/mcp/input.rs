@@ -50,11 +50,11 @@ pub(super) struct MessageName {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InboxName {
-    /// The id or the address of the inbox.
+    /// Its id or address.
     pub(super) inbox: String,
 }
 
-/// What a message must have.
+// Without a description, because the field that uses it has one.
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -64,36 +64,35 @@ pub(super) enum Feature {
     Otp,
 }
 
-/// The filter for messages.
+/// The filter for messages: those that match all of it, in upper or lower case.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Filter {
-    /// Only messages whose subject contains this (case-insensitive).
+    /// Part of the subject.
     #[serde(default)]
     subject: String,
-    /// Only messages whose sender's address contains this (case-insensitive).
+    /// Part of the sender's address.
     #[serde(default)]
     from: String,
-    /// Only messages whose To or Cc field contains this (case-insensitive).
+    /// Part of the To or Cc field.
     #[serde(default)]
     to: String,
-    /// Only messages whose text contains this (case-insensitive).
+    /// Part of the text.
     #[serde(default)]
     text: String,
-    /// Only messages with a header field that contains this, as in X-Campaign:welcome (case-insensitive).
+    /// A header field and a part of it: X-Campaign:welcome.
     #[serde(default)]
     header: String,
-    /// Only messages that have all of these: a labelled code (code), a link (link), a one-time code by the rules of the
-    /// otp field (otp).
+    /// All of these: a labelled code, a link, a code by the rules of the field otp.
     #[serde(default)]
     has: Vec<Feature>,
-    /// Only messages later than the one with this id.
+    /// Later than the message with this id.
     #[serde(default)]
     after: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Wait {
-    /// The id or the address of the inbox.
+    /// Its id or address.
     pub(super) inbox: String,
     #[serde(flatten)]
     pub(super) filter: Filter,
@@ -105,14 +104,14 @@ pub(super) struct Wait {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct List {
-    /// The id or the address of the inbox.
+    /// Its id or address.
     pub(super) inbox: String,
     #[serde(flatten)]
     pub(super) filter: Filter,
-    /// Only messages earlier than the one with this id.
+    /// Earlier than the message with this id.
     #[serde(default)]
     pub(super) before: String,
-    /// Maximum number of messages to return.
+    /// Maximum number of messages.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     pub(super) limit: u64,
@@ -120,7 +119,7 @@ pub(super) struct List {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Search {
-    /// What the address of the inbox, the sender, the subject or the text contains (case-insensitive).
+    /// Part of the address of the inbox, the sender, the subject or the text.
     #[serde(default)]
     pub(super) text: String,
     /// Only messages with a one-time code.
@@ -132,7 +131,7 @@ pub(super) struct Search {
     /// Continues a search: `next_before` of the last result.
     #[serde(default)]
     pub(super) before: String,
-    /// Maximum number of messages to return.
+    /// Maximum number of messages.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub(super) limit: u64,
@@ -140,7 +139,7 @@ pub(super) struct Search {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Explain {
-    /// The id or the address of the inbox, which may have ended.
+    /// Its id or address; it may have ended.
     pub(super) inbox: String,
     #[serde(flatten)]
     pub(super) filter: Filter,
@@ -197,9 +196,9 @@ pub(super) struct GetOutgoing {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SetFaults {
-    /// The id or the address of the inbox.
+    /// Its id or address.
     pub(super) inbox: String,
-    /// The faults, in the order in which they are used; at most 20. An empty list clears the faults.
+    /// At most 20, in the order in which they are used.
     pub(super) faults: Vec<Fault>,
 }
 
@@ -222,7 +221,7 @@ pub(super) struct Fault {
     #[serde(default = "once")]
     #[schemars(range(min = 1, max = MAX_FAULT_TIMES))]
     times: u32,
-    /// The reply of `defer` and `reject`: one line that begins with 4xx or 5xx and an enhanced code.
+    /// For `defer` and `reject`: one line with 4xx or 5xx and an enhanced code.
     #[serde(default)]
     reply: String,
     /// How many seconds `delay` delays the reply.

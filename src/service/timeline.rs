@@ -44,7 +44,6 @@ impl Service {
         let mut events = vec![(inbox.created_at, created)];
         let waits = self.waits_of_inbox(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
-        events.extend(self.0.event_log.sessions_of(store, inbox).await?.into_iter().map(of_session));
         let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
         let refused = refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
         events.extend(refused.map(|refused| {
@@ -59,6 +58,8 @@ impl Service {
             (used.used_at, Event::new(used.used_at.to_string(), EventKind::FaultUsed, text))
         }));
         events.extend(store.sent_mail(inbox, MAX_OF_KIND).await?.into_iter().map(of_sent));
+        // A session has the time of its end, so it follows what it caused.
+        events.extend(self.0.event_log.sessions_of(store, inbox).await?.into_iter().map(of_session));
         events.retain(|(at, _)| *at <= until);
         // A stable sort, so that events of the same millisecond stay in the order of their kinds.
         events.sort_by_key(|(at, _)| *at);

@@ -75,7 +75,7 @@ fn a_message_that_is_not_there_is_explained() {
         (&["fault", &address, "defer", "--times", "0"], 2, "0 is not in 1..=1000"),
         (&["fault", &address, "delay", "--seconds", "301"], 2, "301 is not in 1..=300"),
         (&["fault", &address, "delay"], 2, "--seconds <SECONDS>"),
-        (&["fault", &address, "bounce", "--at", "rcpt"], 2, "--at: bounce, duplicate"),
+        (&["fault", &address, "bounce", "--at", "rcpt"], 2, "--at: bounce, drop, duplicate"),
         (&["fault", &address, "defer", "--reply", "250 2.0.0 fine"], 2, "--reply: write one line"),
         (&["send", &address, "--subject", "x"], 2, "--to <ADDRESS>"),
         (&["inbox", "list", "--project", "x"], 2, "--project: over HTTP"),

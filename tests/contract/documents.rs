@@ -31,7 +31,7 @@ async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
         "| JSON body | 10MiB to send, 64KiB elsewhere |",
         "| received message | 25MiB |",
         "| messages in one inbox | 10000; ",
-        "Contract version 0.1.0",
+        "contract version 0.1.0",
         "curl -sS --fail-with-body -X POST -H \"$key\" \"$api/inboxes\"",
         "api=\"http://restante.example.com:8025/v1\"",
         "const api = \"http://restante.example.com:8025/v1\"",

@@ -61,7 +61,7 @@ async fn a_timeline_has_what_happened_in_order(engine: Engine) {
     assert!(client.send(&[&address(&inbox)], MAIL).await.starts_with("250"));
     assert!(client.say("QUIT").await.starts_with("221"));
     let events = until(&api, &inbox, "stored").await;
-    let expected = ["created", "wait_started", "wait_ended", "smtp", "refused", "fault_used", "stored"];
+    let expected = ["created", "wait_started", "wait_ended", "refused", "fault_used", "smtp", "stored"];
     let known: Vec<_> = kinds(&events).into_iter().take(expected.len()).collect();
     assert_eq!(known, expected);
     let (started, ended) = (&events[1], &events[2]);

@@ -4,7 +4,7 @@ use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::error::{Cause, Error};
+use crate::http::error::Error;
 
 /// Why a request fails.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl IntoResponse for Refused {
         };
         let mut response = (error.status(), text).into_response();
         response.headers_mut().extend(error.header().map(|(name, value)| (Some(name), value)));
-        if let Error::Internal(cause) = error {
-            response.extensions_mut().insert(Cause(cause));
+        if let Some(cause) = error.cause() {
+            response.extensions_mut().insert(cause);
         }
         response
     }

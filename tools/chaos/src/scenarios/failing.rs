@@ -1,4 +1,4 @@
-//! Faults on request: the next mail meets the fault, and the one after it does not.
+//! Fault injection: the next mail meets the fault, and the one after it does not.
 
 use rand::seq::IndexedRandom;
 use serde_json::{Value, json};
