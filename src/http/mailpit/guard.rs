@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
-use axum::http::header::{FORWARDED, ORIGIN};
+use axum::http::header::{FORWARDED, HeaderName, ORIGIN, VIA};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -19,6 +19,16 @@ use crate::http::error::Error;
 use crate::http::host::{is_own_origin, served_host};
 use crate::http::send::Credential;
 use crate::service::Caller;
+
+/// A request with one of these was forwarded by a proxy.
+const PROXY_FIELDS: [HeaderName; 6] = [
+    FORWARDED,
+    VIA,
+    HeaderName::from_static("x-forwarded-for"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-real-ip"),
+];
 
 /// The caller of a request that was checked.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +52,11 @@ pub(super) async fn check(State(app): State<Arc<App>>, mut request: Request, nex
 
 async fn admit(app: &App, headers: &HeaderMap) -> Result<Admitted, Error> {
     if let Credential::Key(key) = Credential::of(headers) {
-        let caller = app.service.authenticate(&key).await.map_err(Error::internal)?;
+        let caller = app.service.authenticate(&key).await.map_err(Error::from)?;
         return Ok(Admitted { caller: caller.ok_or(Error::Unauthorized)?, has_key: true });
     }
     // A proxy on this machine would let other hosts in.
-    let is_forwarded = headers.contains_key(FORWARDED) || headers.contains_key("x-forwarded-for");
+    let is_forwarded = PROXY_FIELDS.iter().any(|name| headers.contains_key(name));
     if app.mailpit_api != MailpitApi::Open || is_forwarded {
         return Err(Error::Unauthorized);
     }

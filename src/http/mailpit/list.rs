@@ -26,6 +26,11 @@ const MAX_START: usize = 100_000;
 /// Maximum size of a request that names messages.
 const MAX_BODY: usize = 1024 * 1024;
 
+const NO_QUERY: &str = "Error: no search query";
+/// Why a search deletes nothing.
+const INEXACT: &str = "`is:`, `has:` and `tag:` are not compared here, so this search would delete other messages too: \
+                       name a recipient, a sender or a text";
+
 /// The messages that a request names.
 #[derive(Default, Deserialize)]
 struct Named {
@@ -59,6 +64,10 @@ pub(super) async fn delete_found(
     admitted: Admitted,
     query: Query,
 ) -> Result<Response, Refused> {
+    let text = given(&query).ok_or_else(|| Refused::Invalid(NO_QUERY.to_owned()))?;
+    if !parse(&text).map_err(Refused::Invalid)?.is_exact() {
+        return Err(Refused::Invalid(INEXACT.to_owned()));
+    }
     if let Some(search) = required(&app, &admitted.caller, &query).await? {
         app.service.delete_found_mail(&admitted.caller, &search).await?;
     }
@@ -123,7 +132,7 @@ fn given(query: &Query) -> Option<String> {
 
 /// The search of the query; `None` if it can find nothing.
 async fn required(app: &App, caller: &Caller, query: &Query) -> Result<Option<MailSearch>, Refused> {
-    let text = given(query).ok_or_else(|| Refused::Invalid("Error: no search query".to_owned()))?;
+    let text = given(query).ok_or_else(|| Refused::Invalid(NO_QUERY.to_owned()))?;
     Ok(parse(&text).map_err(Refused::Invalid)?.among_inboxes_of(&app.service, caller).await?)
 }
 

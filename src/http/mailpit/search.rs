@@ -29,6 +29,8 @@ pub(super) struct Parsed {
     /// The addresses of `to:`, and whether each is excluded.
     pub(super) recipients: Vec<(String, bool)>,
     pub(super) texts: Vec<TextCondition>,
+    /// Whether a condition was left out, because every message meets it here.
+    pub(super) is_partial: bool,
 }
 
 /// Parses a search.
@@ -61,24 +63,26 @@ impl Parsed {
             start.eq_ignore_ascii_case(prefix).then(|| word[prefix.len()..].trim())
         };
         if IGNORED.into_iter().any(|prefix| value_of(prefix).is_some()) {
+            self.is_partial = true;
             return Ok(());
         }
         if let Some(prefix) = UNKNOWN.into_iter().find(|prefix| value_of(prefix).is_some()) {
             return Err(format!("`{prefix}` is not supported"));
         }
         if let Some(address) = value_of("to:") {
-            if !address.is_empty() {
-                self.recipients.push((address.to_owned(), is_excluded));
-            }
+            self.recipients.push((required(address, "to:")?, is_excluded));
             return Ok(());
         }
-        let named = PARTS.into_iter().find_map(|(prefix, part)| Some((part, value_of(prefix)?)));
-        let (part, text) = named.unwrap_or((SearchedPart::All, word));
+        let named = PARTS.into_iter().find_map(|(prefix, part)| Some((prefix, part, value_of(prefix)?)));
+        let (prefix, part, text) = named.unwrap_or(("the word", SearchedPart::All, word));
         let text = if part == SearchedPart::MessageId { text.trim_matches(['<', '>']) } else { text };
-        if !text.is_empty() {
-            self.texts.push(TextCondition { part, text: text.to_owned(), is_excluded });
-        }
+        self.texts.push(TextCondition { part, text: required(text, prefix)?, is_excluded });
         Ok(())
+    }
+
+    /// Whether it stands for the messages that it describes and no others, so that these may be deleted.
+    pub(super) fn is_exact(&self) -> bool {
+        !self.is_partial && !(self.recipients.is_empty() && self.texts.is_empty())
     }
 
     /// The search among the caller's inboxes; `None` if it can find nothing.
@@ -104,6 +108,11 @@ impl Parsed {
         }
         Ok(Some(search))
     }
+}
+
+/// The value of a condition. An empty one is mostly a variable that was not set, and would find every message.
+fn required(value: &str, condition: &str) -> Result<String, String> {
+    if value.is_empty() { Err(format!("`{condition}` has no value")) } else { Ok(value.to_owned()) }
 }
 
 /// The words, without their quotation marks.
@@ -134,9 +143,10 @@ mod tests {
         use SearchedPart::{All, From, MessageId, Subject};
         let parsed = parse(
             "TO:ada@x.example !to:\"bob@x.example\" subject:\"sign in\" -from:shop message-id:<1@x> \"a b\" c \
-             -d - is:unread tag:x has:attachment to: \"\"",
+             -d - is:unread tag:x has:attachment \"\"",
         )
         .unwrap();
+        assert!(parsed.is_partial);
         assert_eq!(parsed.recipients, [("ada@x.example".to_owned(), false), ("bob@x.example".to_owned(), true)]);
         let expected = [
             text(Subject, "sign in", false),
@@ -154,9 +164,21 @@ mod tests {
     }
 
     #[test]
+    fn only_a_search_that_is_compared_as_a_whole_may_delete() {
+        for (search, is_exact) in
+            [("a", true), ("-to:a@x.example", true), ("a is:read", false), ("tag:x", false), ("\"\"", false)]
+        {
+            assert_eq!(parse(search).unwrap().is_exact(), is_exact, "{search}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_compared_is_an_error_and_not_ignored() {
         for search in ["before:2026-11-20", "!larger:1M", "a bcc:b@x.example", "AFTER:x"] {
             assert!(parse(search).unwrap_err().contains("not supported"), "{search}");
+        }
+        for search in ["to:", "a subject:\"\"", "-message-id:<>"] {
+            assert!(parse(search).unwrap_err().contains("has no value"), "{search}");
         }
         assert!(parse(&"a".repeat(MAX_BYTES + 1)).is_err() && parse(&"a ".repeat(MAX_WORDS + 1)).is_err());
         assert!(parse(&"a ".repeat(MAX_WORDS)).is_ok());

@@ -18,7 +18,7 @@ use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::form::{File, Form};
 use super::json::{Json, Template, parse, plain};
-use super::outgoing::{Content, Outgoing, Parts, all_addresses};
+use super::outgoing::{Content, Outgoing, Parts, all_addresses, metadata};
 use super::{OTHER, Senders, json};
 use crate::http::error::Error;
 use crate::model::Via;
@@ -110,7 +110,7 @@ fn letter(form: &Form) -> Result<Letter, Failure> {
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     letter.headers = form.beginning("h:").map(own).collect();
     letter.headers.extend(form.all("o:tag").map(|tag| ("X-Mailgun-Tag".to_owned(), tag.to_owned())));
-    let variables = form.beginning("v:").map(|(name, value)| (format!("X-Mailgun-Variable-{name}"), value.to_owned()));
+    let variables = form.beginning("v:").map(|(name, value)| metadata("X-Mailgun-Variable-", name, value));
     letter.headers.extend(variables);
     Ok(letter)
 }

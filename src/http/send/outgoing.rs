@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use restante_mail::compose::letter::{Attachment, Letter, mailboxes};
 use restante_mail::details::Mailbox;
 use restante_mail::{submission, threading, with_crlf, without_bcc};
@@ -48,6 +49,15 @@ pub(super) struct Composed {
     pub(super) raw: Vec<u8>,
     /// Whether the application sent it as a whole.
     pub(super) is_raw: bool,
+}
+
+/// Metadata of a message as a header field, in which any name and any text have a place: the name is percent-encoded
+/// where a header field cannot have it, and a text with line breaks is a JSON string.
+pub(super) fn metadata(prefix: &str, name: &str, value: &str) -> (String, String) {
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    let value =
+        if value.contains(char::is_control) { serde_json::Value::from(value).to_string() } else { value.into() };
+    (format!("{prefix}{}", utf8_percent_encode(name, KEPT)), value)
 }
 
 impl Parts {

@@ -15,7 +15,7 @@ use super::call::{Provider, Received};
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::json::{Json, Template, empty_object, parse, plain};
-use super::outgoing::{Outgoing, addresses};
+use super::outgoing::{Outgoing, addresses, metadata};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::model::Via;
@@ -165,8 +165,8 @@ impl Email {
             self.headers.unwrap_or_default().into_iter().map(|one| (one.name, plain(&one.value))).collect();
         let tag = [("X-PM-Tag", self.tag), ("X-PM-Message-Stream", self.message_stream)];
         letter.headers.extend(tag.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-        let metadata = self.metadata.unwrap_or_default().into_iter();
-        letter.headers.extend(metadata.map(|(name, value)| (format!("X-PM-Metadata-{name}"), plain(&value))));
+        let given = self.metadata.unwrap_or_default().into_iter();
+        letter.headers.extend(given.map(|(name, value)| metadata("X-PM-Metadata-", &name, &plain(&value))));
         let files = self.attachments.unwrap_or_default().into_iter().map(File::into_attachment);
         Ok(Outgoing::new(letter, of("Bcc", self.bcc)?, files.collect::<Result<_, _>>()?))
     }

@@ -18,7 +18,7 @@ use super::batch::Batch;
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
-use super::outgoing::{Outgoing, Parts, named};
+use super::outgoing::{Outgoing, Parts, metadata, named};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::http::response::JSON;
@@ -140,9 +140,9 @@ impl MailSend {
             }
         }
         let tags = self.categories.take().map(OneOrMany::into_vec).unwrap_or_default();
-        letter.headers = fields("", self.headers.take());
+        letter.headers = fields(self.headers.take());
         letter.headers.extend(tags.into_iter().map(|tag| ("X-SendGrid-Category".to_owned(), tag)));
-        letter.headers.extend(fields("X-SendGrid-Arg-", self.custom_args.take()));
+        letter.headers.extend(arguments(self.custom_args.take()));
         Ok(letter)
     }
 
@@ -166,7 +166,7 @@ impl MailSend {
             letter.subject = subject;
         }
         // Those of one message replace those of all.
-        let own = [fields("", one.headers), fields("X-SendGrid-Arg-", one.custom_args)].concat();
+        let own = [fields(one.headers), arguments(one.custom_args)].concat();
         letter.headers.retain(|(name, _)| !own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
         letter.headers.extend(own);
         if let Some(template) = &self.template_id {
@@ -198,8 +198,12 @@ impl MailSend {
     }
 }
 
-fn fields(prefix: &str, given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {
-    given.unwrap_or_default().into_iter().map(|(name, value)| (format!("{prefix}{name}"), plain(&value))).collect()
+fn fields(given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {
+    given.unwrap_or_default().into_iter().map(|(name, value)| (name, plain(&value))).collect()
+}
+
+fn arguments(given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {
+    fields(given).iter().map(|(name, value)| metadata("X-SendGrid-Arg-", name, value)).collect()
 }
 
 fn people(list: Option<Vec<Person>>) -> Result<Vec<Mailbox>, Failure> {

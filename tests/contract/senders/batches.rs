@@ -91,6 +91,33 @@ async fn mailgun_sends_a_message_for_each_recipient_with_variables() {
 }
 
 #[tokio::test]
+async fn metadata_keeps_any_name_and_text() {
+    let api = Harness::start().await;
+    let [one, other] = two_inboxes(&api).await;
+    let third = api.create_inbox().await;
+    let (name, value) = ("Größe: eins", "two\r\nX-Evil: lines");
+    let mut form = Form::default();
+    form.field("from", "a@app.example").field("to", &address(&one)).field("text", "t").field("subject", "s");
+    form.field(&format!("v:{name}"), value);
+    let sendgrid = json!({"personalizations": [{"to": [{"email": address(&other)}], "custom_args": {name: value}}],
+        "from": {"email": "a@app.example"}, "subject": "s", "content": [{"type": "text/plain", "value": "t"}]});
+    let postmark = json!({"From": "a@app.example", "To": address(&third), "Subject": "s", "TextBody": "t",
+        "Metadata": {name: value}});
+    for (inbox, field, post) in [
+        (&one, "X-Mailgun-Variable", form.post("/send/mailgun/v3/app.example/messages")),
+        (&other, "X-SendGrid-Arg", Post::json("/send/sendgrid/v3/mail/send", &sendgrid)),
+        (&third, "X-PM-Metadata", Post::json("/send/postmark/email", &postmark)),
+    ] {
+        let sent = post.send(&api).await;
+        assert!(sent.status < 300, "{field}: {sent:?}");
+        let details = only_details(&api, inbox).await;
+        let values = header(&details, &format!("{field}-Gr%C3%B6%C3%9Fe%3A%20eins"));
+        assert_eq!(values, [r#""two\r\nX-Evil: lines""#], "{details}");
+        assert!(header(&details, "X-Evil").is_empty());
+    }
+}
+
+#[tokio::test]
 async fn ses_renders_a_template_for_each_entry() {
     let api = Harness::start().await;
     let [one, other] = two_inboxes(&api).await;

@@ -17,12 +17,16 @@ use restante_mail::compose::letter::Attachment;
 const DATA: usize = 256 * 1024;
 /// Maximum number of bytes of a rendered text.
 const OUTPUT: usize = 8 * 1024 * 1024;
-/// Maximum number of steps: texts and tags that are read, or parts of them.
-const STEPS: usize = 400_000;
+/// Maximum number of steps for all texts of a request: texts and tags that are read, or parts of them.
+const MAX_STEPS: usize = 400_000;
 /// The bytes that are read in a step.
 const STEP: usize = 64;
 /// Maximum number of blocks within each other.
 const DEPTH: usize = 20;
+
+/// The steps that the texts of a request have taken so far.
+#[derive(Default)]
+pub(super) struct Steps(usize);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -65,7 +69,12 @@ impl Template {
     ///
     /// # Errors
     /// [`Failure`] for variables that are not a JSON object, or a template that is not valid or too large.
-    pub(super) fn render(&self, files: &Arc<Vec<Attachment>>, replacement: Option<&str>) -> Result<Rendered, Failure> {
+    pub(super) fn render(
+        &self,
+        files: &Arc<Vec<Attachment>>,
+        replacement: Option<&str>,
+        steps: &mut Steps,
+    ) -> Result<Rendered, Failure> {
         let mut variables = object(self.template_data.as_deref())?;
         variables.extend(object(replacement)?);
         let variables = Value::Object(variables);
@@ -77,8 +86,9 @@ impl Template {
             let text = json::Template { template: name, variables: &raw }.text();
             return Ok(Rendered { subject: name.to_owned(), text, html: String::new(), headers, attachments });
         };
-        let text =
-            |template: &Option<String>, is_html| render(template.as_deref().unwrap_or_default(), &variables, is_html);
+        let mut text = |template: &Option<String>, is_html| {
+            render(template.as_deref().unwrap_or_default(), &variables, is_html, steps)
+        };
         Ok(Rendered {
             subject: text(&parts.subject, false)?,
             text: text(&parts.text, false)?,
@@ -97,8 +107,8 @@ fn object(json: Option<&str>) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(json).map_err(|error| Failure::invalid(format!("invalid template data: {error}")))
 }
 
-fn render(template: &str, variables: &Value, is_html: bool) -> Result<String, Failure> {
-    let mut rendering = Rendering { output: String::new(), steps: 0, is_html };
+fn render(template: &str, variables: &Value, is_html: bool, steps: &mut Steps) -> Result<String, Failure> {
+    let mut rendering = Rendering { output: String::new(), steps, is_html };
     let mut rest = template;
     let end = rendering.run(&mut rest, &[Scope { value: variables, index: 0 }], true)?;
     if let Some(end) = end {
@@ -115,14 +125,14 @@ struct Scope<'a> {
     index: usize,
 }
 
-struct Rendering {
+struct Rendering<'s> {
     output: String,
-    steps: usize,
+    steps: &'s mut Steps,
     /// Whether values are escaped.
     is_html: bool,
 }
 
-impl Rendering {
+impl Rendering<'_> {
     /// Renders up to the end of the template or of the block; returns the tag that ends it. Reads without writing if
     /// the block is not shown.
     fn run<'t>(
@@ -160,8 +170,8 @@ impl Rendering {
 
     /// Counts what was read, because a block is read for each entry of its list, shown or not.
     fn step(&mut self, read: &str, scopes: &[Scope<'_>]) -> Result<(), Failure> {
-        self.steps += 1 + read.len() / STEP;
-        if self.steps > STEPS || scopes.len() > DEPTH {
+        self.steps.0 += 1 + read.len() / STEP;
+        if self.steps.0 > MAX_STEPS || scopes.len() > DEPTH {
             return Err(Failure::invalid("the template takes too many steps"));
         }
         Ok(())
@@ -280,6 +290,10 @@ mod tests {
 
     use super::*;
 
+    fn render(template: &str, variables: &Value, is_html: bool) -> Result<String, Failure> {
+        super::render(template, variables, is_html, &mut Steps::default())
+    }
+
     #[test]
     fn a_template_is_rendered_as_handlebars_does() {
         let data = json!({"name": "A<b>", "user": {"mail": "a@b"}, "items": [{"n": 1}, {"n": 2}], "no": [], "zero": 0});
@@ -312,5 +326,12 @@ mod tests {
         }
         let deep = format!("{}{}", "{{#if a}}".repeat(10_000), "{{/if}}".repeat(10_000));
         assert!(render(&deep, &data, true).unwrap_err().text.contains("too many steps"));
+    }
+    #[test]
+    fn all_texts_of_a_request_have_their_steps_together() {
+        let (data, mut steps) = (json!({"a": vec![0; 1_000]}), Steps::default());
+        let mut render = || super::render("{{#each a}}{{@index}}{{@index}}{{/each}}", &data, true, &mut steps);
+        let rendered = (0..200).take_while(|_| render().is_ok()).count();
+        assert!((50..100).contains(&rendered), "{rendered}");
     }
 }

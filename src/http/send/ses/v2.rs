@@ -12,7 +12,7 @@ use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
-use super::template::{Rendered, Template};
+use super::template::{Rendered, Steps, Template};
 use crate::http::error::Error;
 use crate::http::send::batch::Batch;
 use crate::http::send::call::{Provider, Received};
@@ -171,7 +171,7 @@ impl SendEmail {
         }
         let rendered = match (content.simple, &content.template) {
             (Some(simple), _) => simple.rendered()?,
-            (None, Some(template)) => template.render(&template.files()?, None)?,
+            (None, Some(template)) => template.render(&template.files()?, None, &mut Steps::default())?,
             (None, None) => return Err(missing("Content.Simple, Content.Raw or Content.Template")),
         };
         let envelope = Envelope {
@@ -193,11 +193,11 @@ impl SendBulkEmail {
         }
         let template = self.default_content.and_then(|content| content.template);
         let template = template.ok_or_else(|| missing("DefaultContent.Template"))?;
-        let files = template.files()?;
-        let message = |entry: Entry| {
+        let (files, mut steps) = (template.files()?, Steps::default());
+        let mut message = |entry: Entry| {
             let replacement = entry.replacement_email_content.and_then(|content| content.replacement_template);
             let data = replacement.and_then(|template| template.replacement_template_data);
-            let mut rendered = template.render(&files, data.as_deref())?;
+            let mut rendered = template.render(&files, data.as_deref(), &mut steps)?;
             rendered.headers.extend(pairs(entry.replacement_headers));
             let envelope = Envelope {
                 from: self.from_email_address.as_deref(),
