@@ -102,5 +102,8 @@ pub fn with_text(sender: &Sender, text: &str) -> String {
     let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
     let (fields, json) = sender.body.split_once("&recipient-variables=").unwrap_or((sender.body, ""));
     let fields = fields.replace("TEXT", &encode(text));
-    if json.is_empty() { fields } else { format!("{fields}&recipient-variables={}", encode(&json.replace("TEXT", in_json))) }
+    if json.is_empty() {
+        return fields;
+    }
+    format!("{fields}&recipient-variables={}", encode(&json.replace("TEXT", in_json)))
 }

@@ -37,7 +37,8 @@ pub(crate) fn send(address: &str, mail: &Mail<'_>) -> Outcome {
     };
     let Mail { subject, text, .. } = mail;
     match connection.say(&format!(
-        "From: Shop <app@shop.example>\r\nTo: {subject}<to@shop.example>\r\nX-Token: {subject}\r\nSubject: {subject}\r\n\r\n\
+        "From: Shop <app@shop.example>\r\nTo: {subject}<to@shop.example>\r\n\
+         X-Token: {subject}\r\nSubject: {subject}\r\n\r\n\
          {text}\r\n\r\nReference: {subject}\r\n."
     )) {
         Ok(reply) if reply.starts_with("250") => Outcome::Accepted,
