@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -286,6 +287,21 @@ func TestAWaitEndsBeforeTheDeadlineOfItsContext(t *testing.T) {
 		defer cancel()
 		_, err := inbox.WaitForMessage(ctx)
 		wantError[*WaitTimeoutError](t, err, "within 4 s", "not 30 s")
+	})
+}
+
+func TestOnlyAMessageThatIsGoneIsSkippedWithoutItsDetails(t *testing.T) {
+	found := answer{status: 200, body: messageJSON}
+	option := HeaderMatches("X-Step", regexp.MustCompile("1"))
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, found, reply(404), reply(408).in(30*time.Second))
+		_, err := inbox.WaitForMessage(t.Context(), option)
+		wantError[*WaitTimeoutError](t, err)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, found, reply(500))
+		_, err := inbox.WaitForMessage(t.Context(), option)
+		wantError[Error](t, err, "/details: 500")
 	})
 }
 

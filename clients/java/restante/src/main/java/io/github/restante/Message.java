@@ -275,7 +275,7 @@ public final class Message {
     String lower = contained.toLowerCase(Locale.ROOT);
     List<Link> links = details().links();
     List<Link> found =
-        links.stream().filter(it -> it.text().toLowerCase(Locale.ROOT).contains(lower)).toList();
+        links.stream().filter(it -> words(it).toLowerCase(Locale.ROOT).contains(lower)).toList();
     if (found.size() == 1) {
       return found.get(0).url();
     }
@@ -284,7 +284,15 @@ public final class Message {
             .formatted(
                 found.size(),
                 contained,
-                listed(links, link -> link.url() + " (" + link.text() + ")")));
+                listed(
+                    links,
+                    link ->
+                        link.text() == null ? link.url() : link.url() + " (" + link.text() + ")")));
+  }
+
+  /** A link in a plain text has no words. */
+  private static String words(Link link) {
+    return Settings.or(link.text(), "");
   }
 
   private ContentException contentException(String text) {

@@ -11,6 +11,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -83,23 +85,44 @@ public final class RestanteExtension
         + context.getDisplayName();
   }
 
+  /** The inbox of a constructor belongs to the test, unless the instance is that of all tests. */
+  @Override
+  public ExtensionContextScope getTestInstantiationExtensionContextScope(ExtensionContext root) {
+    return ExtensionContextScope.TEST_METHOD;
+  }
+
   @Override
   public void afterEach(ExtensionContext context) {
-    TestMail mail = mail(context);
-    context
-        .getExecutionException()
-        .ifPresentOrElse(error -> report(context, mail, error), mail::delete);
+    finish(context);
   }
 
   @Override
   public void afterAll(ExtensionContext context) {
+    finish(context);
+  }
+
+  /** Reports a failure, after which the inboxes of the test and of the classes around it stay. */
+  private static void finish(ExtensionContext context) {
+    context
+        .getExecutionException()
+        .ifPresent(
+            error -> {
+              scopes(context).forEach(TestMail::keep);
+              report(context, scopes(context).flatMap(TestMail::all).toList(), error);
+            });
     mail(context).delete();
   }
 
-  private static void report(ExtensionContext context, TestMail mail, Throwable error) {
+  /** The mail of a test or class, and of the classes around it. */
+  private static Stream<TestMail> scopes(ExtensionContext context) {
+    return Stream.iterate(Optional.of(context), Optional::isPresent, each -> each.get().getParent())
+        .map(each -> mail(each.get()));
+  }
+
+  private static void report(ExtensionContext context, List<Inbox> inboxes, Throwable error) {
     List<String> texts = new ArrayList<>();
     List<Message> shown = new ArrayList<>();
-    for (Inbox inbox : mail.all()) {
+    for (Inbox inbox : inboxes) {
       try {
         List<Message> messages = TestMail.latest(inbox);
         texts.add(TestMail.listed(inbox, messages));
