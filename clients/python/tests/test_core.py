@@ -43,6 +43,8 @@ class Script:
         self._answers = list(answers)
         self.now = 1000.0
         self.requests: list[Request] = []
+        self.details = 404
+        """The status of the answer to a request for details. By default, the message was deleted."""
         self.pauses: list[float] = []
         self.core = Core("http://server", 30.0, clock=lambda: self.now)
 
@@ -62,8 +64,7 @@ class Script:
 
     def _answer(self, request: Request) -> Outcome:
         if request.path.endswith("/details"):
-            # A message without its details still arrives.
-            return reply(404)
+            return reply(self.details)
         self.requests.append(request)
         if request.path.endswith("/explain"):
             return reply(500)
@@ -113,6 +114,15 @@ def test_a_refused_wait_is_tried_again_with_growing_pauses_until_its_own_deadlin
         waited += pause
     assert max(pauses) >= 0.5
     assert len({round(pause, 6) for pause in pauses}) > len(pauses) / 2, "not jittered"
+
+
+def test_a_message_whose_details_cannot_be_read_is_no_message_that_does_not_match() -> None:
+    script = Script(reply(200, MESSAGE), (reply(408), 30.0))
+    assert script.wait(30)[0].id == "m1"
+    script = Script(reply(200, MESSAGE), (reply(408), 30.0))
+    script.details = 500
+    with pytest.raises(RestanteError, match="answered with 500"):
+        script.wait(30)
 
 
 def test_a_wait_looks_once_more_at_its_deadline_after_a_pause() -> None:

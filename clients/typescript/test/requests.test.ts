@@ -114,6 +114,17 @@ test("an explanation knows the filters that are not the server's", async () => {
   expect(message).not.toContain("matching message");
 });
 
+test("a message whose details cannot be read is no message that does not match", async () => {
+  const { inbox } = await inboxWith({ ...FOUND, details: 500 } as Scripted);
+  const filters = { to: /shop/, header: { "X-Step": /1/ } };
+  await expect(inbox.waitForMessage(filters)).rejects.toThrow(/\/messages\/m1\/details: 500 no details/);
+});
+
+test("a message that was deleted before its details were read is skipped", async () => {
+  const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 } as Scripted, { status: 200, body: EXPLANATION });
+  await timedOut(inbox.waitForMessage({ to: /shop/, timeout: 10 }));
+});
+
 test("a wait survives broken connections and a stop of the server", async () => {
   const { inbox, requests } = await inboxWith("cut", STOPPING, "cut", FOUND);
   expect((await inbox.waitForMessage()).id).toBe(MESSAGE.id);
