@@ -305,6 +305,20 @@ func TestOnlyAMessageThatIsGoneIsSkippedWithoutItsDetails(t *testing.T) {
 	})
 }
 
+func TestTheErrorOfAnUnexpectedMessageLinksToTheInbox(t *testing.T) {
+	_, _, inbox := scripted(t, answer{status: 200, body: messageJSON})
+	err := inbox.ExpectNoMessage(t.Context(), time.Second)
+	wantError[*UnexpectedMessageError](t, err, `"Hello" from a@app.example`, "\nDashboard: http://server/inboxes/k3v9")
+}
+
+func TestWithoutAPageATimeoutLinksToTheInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, reply(408).in(time.Second))
+		_, err := inbox.WaitForMessage(t.Context(), Timeout(time.Second))
+		wantError[*WaitTimeoutError](t, err, "\nDashboard: http://server/inboxes/k3v9")
+	})
+}
+
 func TestACancelledContextEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, inbox := scripted(t, reply(408).in(time.Hour))
@@ -363,12 +377,13 @@ func TestAnIDIsQuotedInAPath(t *testing.T) {
 
 func TestOneLinkNoneAndSeveral(t *testing.T) {
 	links := []string{"https://app.example/confirm?token=1", "https://app.example/help"}
-	message := &Message{MessageFields: MessageFields{Subject: "Hi", Links: links}}
+	_, client, _ := scripted(t, reply(404))
+	message := &Message{MessageFields{Subject: "Hi", InboxID: "k3v9", Links: links}, client.connection}
 	if link, err := message.Link("/confirm"); err != nil || link != links[0] {
 		t.Error(link, err)
 	}
 	_, err := message.Link("")
-	wantError[*ContentError](t, err, "2 links", links[0], links[1])
+	wantError[*ContentError](t, err, "2 links", links[0], links[1], "\nDashboard: http://server/inboxes/k3v9")
 	_, err = message.LinkFunc(func(link string) bool { return strings.Contains(link, "/track") })
 	wantError[*ContentError](t, err, "0 links", links[0])
 }

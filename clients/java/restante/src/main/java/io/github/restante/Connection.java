@@ -280,6 +280,11 @@ final class Connection {
     }
   }
 
+  /** The line of an exception that links to an inbox in the dashboard. */
+  String dashboardLine(String inbox) {
+    return "\nDashboard: " + settings.url() + "/inboxes/" + quote(inbox);
+  }
+
   /** A text as a part of a path or a query. */
   static String quote(String text) {
     return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -22,7 +23,15 @@ class MessageTest {
       Message plain = mail.get(1);
       String text =
           assertThrows(ContentException.class, () -> plain.linkText("Confirm")).getMessage();
-      assertTrue(text.contains("\n  https://app.example/help"), text);
+      assertTrue(text.contains("\n  https://app.example/help\nDashboard: http://127.0.0.1:"), text);
+      assertTrue(text.endsWith("/inboxes/" + inbox.id()), text);
+      inbox.send(new Outgoing(inbox.address(), "Surprise", "Hi"));
+      String unexpected =
+          assertThrows(
+                  UnexpectedMessageException.class,
+                  () -> inbox.expectNoMessage(Duration.ofSeconds(9)))
+              .getMessage();
+      assertTrue(unexpected.contains("\nDashboard: http://127.0.0.1:"), unexpected);
     }
   }
 }

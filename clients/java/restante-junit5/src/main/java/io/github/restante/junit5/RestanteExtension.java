@@ -2,6 +2,7 @@ package io.github.restante.junit5;
 
 import io.github.restante.Inbox;
 import io.github.restante.Message;
+import io.github.restante.NotFoundException;
 import io.github.restante.Restante;
 import io.github.restante.RestanteException;
 import io.github.restante.WaitTimeoutException;
@@ -122,15 +123,20 @@ public final class RestanteExtension
   private static void report(ExtensionContext context, List<Inbox> inboxes, Throwable error) {
     List<String> texts = new ArrayList<>();
     List<Message> shown = new ArrayList<>();
+    List<Timeline> timelines = new ArrayList<>();
     for (Inbox inbox : inboxes) {
       try {
         List<Message> messages = TestMail.latest(inbox);
         texts.add(TestMail.listed(inbox, messages));
         shown.addAll(messages);
+        timelines.add(Timeline.of(inbox));
+      } catch (NotFoundException problem) {
+        // A server of an earlier version has no timeline.
       } catch (RestanteException problem) {
         texts.add("cannot read the mail of " + inbox + ": " + problem.getMessage());
       }
     }
+    timelines.forEach(timeline -> texts.add(timeline.inShort()));
     Map<String, String> entries = new LinkedHashMap<>(reportOfWait(context, error));
     if (!texts.isEmpty()) {
       String text = String.join("\n", texts);
@@ -140,6 +146,7 @@ public final class RestanteExtension
     if (!entries.isEmpty()) {
       context.publishReportEntry(entries);
     }
+    timelines.forEach(timeline -> publish(context, timeline));
     shown.forEach(message -> publish(context, message));
   }
 
@@ -159,6 +166,13 @@ public final class RestanteExtension
       }
     }
     return entries;
+  }
+
+  /** An id of the server is a safe file name. */
+  private static void publish(ExtensionContext context, Timeline timeline) {
+    String name = "timeline-" + timeline.inbox().id() + ".txt";
+    context.publishFile(
+        name, MediaType.TEXT_PLAIN_UTF_8, path -> Files.writeString(path, timeline.text()));
   }
 
   /** Adds the message as received, and as a page. An id of the server is a safe file name. */
