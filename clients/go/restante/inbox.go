@@ -149,7 +149,8 @@ func (i *Inbox) explain(ctx context.Context, search search, after string) (*Expl
 	return &explanation, err
 }
 
-// Events returns what happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and more.
+// Events returns what happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and
+// more.
 func (i *Inbox) Events(ctx context.Context) ([]InboxEvent, error) {
 	type list struct {
 		Events []InboxEvent `json:"events"`

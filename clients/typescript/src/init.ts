@@ -67,7 +67,7 @@ function configure(directory: string, runner: Runner, project: Project): string 
   }
   const vite = runner.dependency === "vitest" && existing === undefined ? viteConfig(directory) : undefined;
   const ending = existsSync(join(directory, "tsconfig.json")) ? ".ts" : ".js";
-  const name = existing ?? runner.files[0] + (vite === undefined ? ending : endingBeside(vite));
+  const name = existing ?? `${runner.files[0]}${vite === undefined ? ending : endingBeside(vite)}`;
   const path = join(directory, name);
   const text = read(path);
   if (/["']restante["']/.test(text)) return `${runner.name}: ${name} uses Restante already. Nothing was changed.`;

@@ -21,7 +21,7 @@ function ownTemporaryFolder(): string {
   return folder;
 }
 
-test("a run removes the directories of killed runs, and leaves those of other clients and of starting runs", async () => {
+test("a run removes the directories of killed runs, not those of other clients and of starting runs", async () => {
   const folder = ownTemporaryFolder();
   const go = `restante-run-${process.getuid?.()}-go-4711-5`;
   const files = {
@@ -37,7 +37,7 @@ test("a run removes the directories of killed runs, and leaves those of other cl
     mkdirSync(join(folder, name));
     writeFileSync(join(folder, name, "server.json"), text);
   }
-  const owner = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "ignore"] });
+  const owner = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: "pipe" });
   const script = `require(${JSON.stringify(join(PACKAGE, "dist/run.js"))}).serverOfProcess(${owner.pid})`;
   await promisify(execFile)(process.execPath, ["-e", script]);
   const kept = Object.keys(files).filter((name) => name !== `${prefix("run")}dead`);

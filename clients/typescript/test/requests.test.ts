@@ -115,13 +115,13 @@ test("an explanation knows the filters that are not the server's", async () => {
 });
 
 test("a message whose details cannot be read is no message that does not match", async () => {
-  const { inbox } = await inboxWith({ ...FOUND, details: 500 } as Scripted);
+  const { inbox } = await inboxWith({ status: 200, body: MESSAGE, details: 500 });
   const filters = { to: /shop/, header: { "X-Step": /1/ } };
   await expect(inbox.waitForMessage(filters)).rejects.toThrow(/\/messages\/m1\/details: 500 no details/);
 });
 
 test("a message that was deleted before its details were read is skipped", async () => {
-  const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 } as Scripted, { status: 200, body: EXPLANATION });
+  const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 }, { status: 200, body: EXPLANATION });
   await timedOut(inbox.waitForMessage({ to: /shop/, timeout: 10 }));
 });
 

@@ -33,7 +33,7 @@ export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<
   const server = createServer((request: IncomingMessage, response) => {
     if (request.url?.endsWith("/details")) {
       const answered = answers[Math.min(received.length, answers.length) - 1];
-      response.writeHead((answered !== "cut" && answered?.details) || 404);
+      response.writeHead(typeof answered === "object" ? (answered.details ?? 404) : 404);
       response.end(JSON.stringify({ error: "no details" }));
       return;
     }
