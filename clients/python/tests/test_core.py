@@ -143,6 +143,15 @@ def test_a_time_out_has_the_page_about_the_longest_request() -> None:
     assert "Dashboard" not in str(caught.value)
 
 
+def test_a_time_out_has_the_label_of_the_inbox_beside_the_page() -> None:
+    script = Script((reply(408, link='<http://server/failures/7>; rel="help"'), 10.0))
+    inbox = decode(InboxData, {**INBOX, "expires_at": None})
+    read: Callable[[Any, Any], MessageData] = lambda data, _: decode(MessageData, data)  # noqa: E731
+    wait = Wait(script.core, inbox, Position(), Filters[MessageData](), ..., 10, read, label="sign up")
+    with pytest.raises(WaitTimeoutError, match=r"/failures/7 \(sign up\)$"):
+        script.run(wait.messages(1))
+
+
 @pytest.mark.parametrize("link", ["", "<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])
 def test_without_a_page_a_time_out_links_to_the_inbox(link: str) -> None:
     with pytest.raises(WaitTimeoutError) as caught:

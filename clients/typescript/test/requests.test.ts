@@ -87,6 +87,14 @@ test("a timeout has the page about the longest request", async () => {
   expect(error.message).not.toContain("Dashboard");
 });
 
+test("a timeout has the label of the inbox beside the page", async () => {
+  const headers = { Link: '<http://server/failures/7>; rel="help"' };
+  const { url } = await scripted(CREATED, { ...TIMEOUT, headers, after: 20 }, { status: 200, body: EXPLANATION });
+  const inbox = await (await connect(url)).createInbox({ label: "sign up" });
+  const { message } = await timedOut(inbox.waitForMessage({ timeout: 10 }));
+  expect(message).toMatch(/\/failures\/7 \(sign up\)$/);
+});
+
 test.for(["<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])(
   "without a page, a timeout links to the inbox: %s",
   async (Link) => {
