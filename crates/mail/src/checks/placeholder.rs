@@ -1,6 +1,7 @@
 //! What a template engine should have filled: `{{name}}`, `undefined`, and others.
 
 use super::Mail;
+use super::decoded::Decoded;
 use super::problems::{CheckName, PartName, Problems, Severity, quoted};
 use crate::header;
 use crate::links;
@@ -29,10 +30,12 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         problems.at(severity, PartName::Text, offset, format!("The text contains {shown}."));
     }
     for text in &mail.page.texts {
+        let source = mail.html.get(text.place.clone()).unwrap_or_default();
+        let mut decoded = Decoded::new(source, &text.text);
         for Found { offset, shown, severity } in find(&text.text) {
             // A mail to developers may show a template, and a hidden text may be for one client only.
             let severity = if text.is_aside { Severity::Warning } else { severity };
-            let at = text.offset + offset;
+            let at = text.place.start + decoded.in_source(offset);
             problems.at(severity, PartName::Html, at, format!("The HTML contains {shown}."));
         }
     }

@@ -214,14 +214,28 @@ fn problems_are_limited_and_errors_come_first() {
     assert_eq!(problems[0].severity, Severity::Error);
 }
 
+/// A character reference is longer or shorter than what it stands for.
+#[test]
+fn a_problem_after_character_references_has_its_own_line() {
+    for reference in ["&nGt;", "&NotEqualTilde;", "&amp;", "&#x1f511;", "&copy"] {
+        let html = format!("<p>{}\n{{{{a}}}}\n\n\n</p>", format!("{reference} ").repeat(60));
+        let problems = run(&with_html(&html)).problems;
+        let places: Vec<_> = problems.iter().map(|one| (one.line, one.source.as_deref())).collect();
+        assert_eq!(places, [(Some(3), Some("{{a}}"))], "{reference}");
+    }
+}
+
 #[test]
 fn hostile_pages_take_linear_time() {
-    for piece in
-        ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"]
-    {
+    let pieces =
+        ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"];
+    for piece in pieces.into_iter().chain(["&nGt;", "&nGt;{{a}}", "&", "&amp{{a}}"]) {
         let html = piece.repeat(256 * 1024 / piece.len());
         let start = std::time::Instant::now();
         run(&with_html(&html));
         assert!(start.elapsed().as_secs() < 5, "{piece}: {:?}", start.elapsed());
     }
+    let only_html = |html: &str| checks(format!("Content-Type: text/html\r\n\r\n{html}").as_bytes(), NOW).problems;
+    let short = only_html(&format!("<p>{}{{{{a}}}}", "&nGt;".repeat(60)));
+    assert!(short.iter().any(|one| one.source.as_deref() == Some("{{a}}")), "{short:?}");
 }
