@@ -190,8 +190,8 @@ fn in_link(href: &str) -> Option<(Severity, String)> {
     empty_value(href).map(|(severity, word)| (severity, word.to_owned()))
 }
 
-/// What programs print when there is no value, as a value in the query. In the path, a good link may have it: a page of a
-/// manual about `null`. In the fragment, it is a name on that page.
+/// What programs print when there is no value, as a value in the query. In the path, a good link may have it: a page
+/// of a manual about `null`. In the fragment, it is a name on that page.
 fn empty_value(url: &str) -> Option<(Severity, &'static str)> {
     let decoded = decoded(url);
     if decoded.contains("[object Object]") {
