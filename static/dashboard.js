@@ -59,7 +59,7 @@ function countFailures(count) {
   const shown = $(".nav-count");
   if (!shown) return;
   shown.textContent = count;
-  shown.setAttribute("aria-label", `${count} in the last day`);
+  for (const name of ["title", "aria-label"]) shown.setAttribute(name, `${count} timed out in the last day`);
   shown.hidden = count === "0";
 }
 
