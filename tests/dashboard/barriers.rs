@@ -1,4 +1,4 @@
-//! Checks every page with axe-core, at four widths, light and dark: no serious accessibility problems. No page is wider
+//! Checks every page with axe-core, at three widths, light and dark: no serious accessibility problems. No page is wider
 //! than the window, each has one heading of the first level, and what can be clicked is large enough to be hit.
 
 use restante::http::dashboard::routes;
@@ -25,11 +25,6 @@ fn no_page_has_a_serious_barrier_on_a_wide_window() {
 #[test]
 fn no_page_has_a_serious_barrier_on_a_tablet() {
     look_at_every_page(820, 1180);
-}
-
-#[test]
-fn no_page_has_a_serious_barrier_on_a_large_screen() {
-    look_at_every_page(1920, 1080);
 }
 
 #[test]
