@@ -183,7 +183,7 @@ function hideUndo() {
 
 // On a phone the row of tabs is wider than the window.
 function showTab() {
-  $(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  $(".reader .tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 }
 
 function sameInbox(url) {

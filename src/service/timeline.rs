@@ -55,7 +55,7 @@ impl Service {
         });
         let has_anonymous = refused.iter().any(|(_, refused)| !refused.authenticated);
         let is_foreign = refused.iter().any(|(_, refused)| refused.accepting_flag().is_some());
-        let mut events: Vec<Timed> = refused.into_iter().map(|(_, refused)| of_refusal(refused)).collect();
+        let mut events: Vec<Timed> = refused.iter().map(|(_, refused)| of_refusal(refused)).collect();
         if is_foreign {
             let mut sessions = self.0.event_log.sessions_named(store, &name.to_ascii_lowercase()).await?;
             sessions.retain(|session| session.project.map_or(has_anonymous, |other| other == project));
@@ -74,7 +74,7 @@ impl Service {
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
         let refused = refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
-        events.extend(refused.map(of_refusal));
+        events.extend(refused.map(|refused| of_refusal(&refused)));
         events.extend(store.arrived_mail(inbox, MAX_OF_KIND).await?.into_iter().flat_map(of_mail));
         events.extend(store.fault_uses(inbox, MAX_OF_KIND).await?.into_iter().map(|used| {
             let text = format!("The fault {} at {} was used.", used.action, used.point);
@@ -98,7 +98,7 @@ fn of_end(end: InboxEnd) -> Timed {
     (at, Event::new(at.to_string(), kind, text.to_owned()))
 }
 
-fn of_refusal(refused: RefusedMail) -> Timed {
+fn of_refusal(refused: &RefusedMail) -> Timed {
     let (at, client) = (refused.refused_at, Some(refused.client()));
     let text = format!("Mail to {} was rejected: {}", refused.recipient_address(), refused.reply);
     (at, Event { client, ..Event::new(at.to_string(), EventKind::Refused, text) })
