@@ -1,5 +1,5 @@
-//! Checks every page with axe-core, at three widths, light and dark: no serious accessibility problems. No page is wider
-//! than the window, each has one heading of the first level, and what can be clicked is large enough to be hit.
+//! Checks every page with axe-core, at three widths, light and dark: no serious accessibility problems. No page is
+//! wider than the window, each has one heading of the first level, and what can be clicked is large enough to be hit.
 
 use restante::http::dashboard::routes;
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
 fn look_at_the_layout(browser: &Browser) -> Vec<String> {
     // Links within a sentence are as high as its line, and a checkbox has its label around it.
     let faults = browser.run(
-        "const shown = (one) => one.checkVisibility({visibilityProperty: true}) && one.getBoundingClientRect().width > 1;
+        "const shown = (one) => one.checkVisibility() && one.getBoundingClientRect().width > 1;
          const faults = [];
          const headings = [...document.querySelectorAll('h1')].filter(shown).length;
          if (headings !== 1) faults.push(`${headings} headings of the first level`);
