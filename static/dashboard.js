@@ -59,7 +59,7 @@ function countFailures(count) {
   const shown = $(".nav-count");
   if (!shown) return;
   shown.textContent = count;
-  shown.setAttribute("aria-label", `${count} in the last day`);
+  for (const name of ["title", "aria-label"]) shown.setAttribute(name, `${count} timed out in the last day`);
   shown.hidden = count === "0";
 }
 
@@ -183,7 +183,7 @@ function hideUndo() {
 
 // On a phone the row of tabs is wider than the window.
 function showTab() {
-  $(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  $(".reader .tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 }
 
 function sameInbox(url) {

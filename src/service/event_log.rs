@@ -150,15 +150,22 @@ impl EventLog {
     /// The SMTP sessions that named an inbox and concern its project, oldest first.
     pub(super) async fn sessions_of(&self, store: &Store, inbox: &Inbox) -> Result<Vec<SmtpSession>, StoreError> {
         let named = inbox.shared.as_ref().map_or_else(|| inbox.id.to_string(), SharedAddress::to_string);
-        let own = lock(&self.records.memory).sessions_of(&named);
-        let mut all: Vec<SmtpSession> = own.iter().map(|session| (**session).clone()).collect();
-        if self.records.queue.is_some() {
-            all.extend(store.sessions_of(&named, KEPT_OF_INBOX).await?);
-        }
+        let mut all = self.sessions_named(store, &named).await?;
         // The address may have belonged to another project before, or a client of another project may have tried it.
         all.retain(|session| {
             session.ended_at >= inbox.created_at && session.project.is_none_or(|project| project == inbox.project)
         });
+        Ok(all)
+    }
+
+    /// The SMTP sessions that named an address, of all projects, oldest first: the caller checks who may see them.
+    /// `named` is the id of an inbox, or a whole address that is not on the mail domain.
+    pub(super) async fn sessions_named(&self, store: &Store, named: &str) -> Result<Vec<SmtpSession>, StoreError> {
+        let own = lock(&self.records.memory).sessions_of(named);
+        let mut all: Vec<SmtpSession> = own.iter().map(|session| (**session).clone()).collect();
+        if self.records.queue.is_some() {
+            all.extend(store.sessions_of(named, KEPT_OF_INBOX).await?);
+        }
         all.sort_by_key(|session| session.id);
         all.dedup_by_key(|session| session.id);
         Ok(all)

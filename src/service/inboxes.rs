@@ -91,9 +91,20 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
+        Ok(self.inbox_or_end(project, id).await?.and_then(|(_, end)| end))
+    }
+
+    /// The inbox `id` of a project, also if it has ended and its address is still reserved, and how it ended.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn inbox_or_end(
+        &self,
+        project: ProjectId,
+        id: &str,
+    ) -> Result<Option<(Inbox, Option<InboxEnd>)>, StoreError> {
         let Ok(id) = InboxId::parse(id) else { return Ok(None) };
-        let found = self.0.store.inbox_or_end(project, &id, self.0.clock.now()).await?;
-        Ok(found.and_then(|(_, end)| end))
+        self.0.store.inbox_or_end(project, &id, self.0.clock.now()).await
     }
 
     /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its waits have been

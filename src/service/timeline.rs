@@ -4,7 +4,8 @@ use restante_api::{Event, EventFilters, EventKind};
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, ProjectId, RefusalFilter, RefusedMail, SentMail, SmtpSession,
+    Timestamp, WaitEnd, WaitRecord,
 };
 use crate::store::StoreError;
 
@@ -37,6 +38,33 @@ impl Service {
         Ok((events.into_iter().map(|(_, event)| event).collect(), next))
     }
 
+    /// The rejections of mail to an address that is no inbox of the project, oldest first. `name` is the address, or
+    /// the id that an inbox with it would have. If its domain is not accepted, no project can have the address, and the
+    /// sessions that named it are there too.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn rejections_of(&self, project: ProjectId, name: &str) -> Result<Vec<Event>, StoreError> {
+        let store = &self.0.store;
+        self.0.refusals.written().await;
+        let filter = RefusalFilter { project: Some(project), text: name.to_owned(), ..RefusalFilter::default() };
+        let mut refused = store.find_refusals(&filter, MAX_OF_KIND).await?;
+        refused.retain(|(_, refused)| {
+            refused.recipient_address().eq_ignore_ascii_case(name)
+                || refused.inbox.as_ref().is_some_and(|inbox| inbox.as_str() == name)
+        });
+        let has_anonymous = refused.iter().any(|(_, refused)| !refused.authenticated);
+        let is_foreign = refused.iter().any(|(_, refused)| refused.accepting_flag().is_some());
+        let mut events: Vec<Timed> = refused.iter().map(|(_, refused)| of_refusal(refused)).collect();
+        if is_foreign {
+            let mut sessions = self.0.event_log.sessions_named(store, &name.to_ascii_lowercase()).await?;
+            sessions.retain(|session| session.project.map_or(has_anonymous, |other| other == project));
+            events.extend(sessions.into_iter().map(of_session));
+        }
+        events.sort_by_key(|(at, _)| *at);
+        Ok(events.into_iter().map(|(_, event)| event).collect())
+    }
+
     /// What happened to an inbox until then, oldest first.
     pub(super) async fn events_of(&self, inbox: &Inbox, until: Timestamp) -> Result<Vec<Timed>, StoreError> {
         let (store, default) = (&self.0.store, self.0.default_project);
@@ -46,12 +74,7 @@ impl Service {
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
         let refused = refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
-        events.extend(refused.map(|refused| {
-            let text = format!("Mail to {} was rejected: {}", refused.recipient_address(), refused.reply);
-            let client = Some(refused.client());
-            let at = refused.refused_at;
-            (at, Event { client, ..Event::new(at.to_string(), EventKind::Refused, text) })
-        }));
+        events.extend(refused.map(|refused| of_refusal(&refused)));
         events.extend(store.arrived_mail(inbox, MAX_OF_KIND).await?.into_iter().flat_map(of_mail));
         events.extend(store.fault_uses(inbox, MAX_OF_KIND).await?.into_iter().map(|used| {
             let text = format!("The fault {} at {} was used.", used.action, used.point);
@@ -73,6 +96,12 @@ fn of_end(end: InboxEnd) -> Timed {
         InboxEnd::Deleted(at) => (at, EventKind::Deleted, "The inbox was deleted."),
     };
     (at, Event::new(at.to_string(), kind, text.to_owned()))
+}
+
+fn of_refusal(refused: &RefusedMail) -> Timed {
+    let (at, client) = (refused.refused_at, Some(refused.client()));
+    let text = format!("Mail to {} was rejected: {}", refused.recipient_address(), refused.reply);
+    (at, Event { client, ..Event::new(at.to_string(), EventKind::Refused, text) })
 }
 
 fn of_wait(wait: &WaitRecord) -> Vec<Timed> {

@@ -1,4 +1,5 @@
-//! Checks every page with axe-core, wide and narrow, light and dark: no serious accessibility problems.
+//! Checks every page with axe-core, at three widths, light and dark: no serious accessibility problems. No page is
+//! wider than the window, each has one heading of the first level, and what can be clicked is large enough to be hit.
 
 use restante::http::dashboard::routes;
 use serde_json::{Value, json};
@@ -19,6 +20,11 @@ const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-
 #[test]
 fn no_page_has_a_serious_barrier_on_a_wide_window() {
     look_at_every_page(1280, 800);
+}
+
+#[test]
+fn no_page_has_a_serious_barrier_on_a_tablet() {
+    look_at_every_page(820, 1180);
 }
 
 #[test]
@@ -61,8 +67,11 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     let list = ureq::get(site.url("/v1/inboxes/full/messages?subject=code")).header("x-api-key", KEY).call();
     let list: Value = serde_json::from_str(&list.unwrap().body_mut().read_to_string().unwrap()).unwrap();
     let message = list["messages"][0]["id"].as_str().unwrap();
+    let story = site.times_out("full", "subject=Yoor");
+    let story = story.rsplit('/').next().unwrap();
     let fill = |path: &str| {
-        path.replace("{project}", project.as_str().unwrap()).replace("{inbox}", "full").replace("{message}", message)
+        let path = path.replace("{project}", project.as_str().unwrap()).replace("{inbox}", "full");
+        path.replace("{message}", message).replace("{failure}", story)
     };
     let is_page = |path: &&str| !NO_PAGES.contains(&path.rsplit('/').next().unwrap());
     let routes = routes().into_iter().filter(|route| route.method == "GET").map(|route| route.path);
@@ -71,9 +80,35 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
         ["text", "links", "code", "headers", "parts", "source", "html+source", "check", "html&width=phone&scheme=dark"];
     let open = "/projects/{project}/inboxes/full/messages/{message}";
     pages.extend(tabs.map(|tab| fill(&format!("{open}?tab={tab}"))));
-    let more = ["/full/send?reply={message}", "/full?q=code", "/full?q=nothing", "/none", "?q=nothing"];
+    let more = [
+        "/full/send?reply={message}",
+        "/full?q=code",
+        "/full?q=nothing",
+        "/none",
+        "?q=nothing",
+        "/someone@elsewhere.example/timeline",
+    ];
     pages.extend(more.map(|more| fill(&format!("/projects/{{project}}/inboxes{more}"))));
     pages
+}
+
+/// What is wrong with the layout of the current page: a missing heading, a scroll bar, small targets.
+fn look_at_the_layout(browser: &Browser) -> Vec<String> {
+    // Links within a sentence are as high as its line, and a checkbox has its label around it.
+    let faults = browser.run(
+        "const shown = (one) => one.checkVisibility() && one.getBoundingClientRect().width > 1;
+         const faults = [];
+         const headings = [...document.querySelectorAll('h1')].filter(shown).length;
+         if (headings !== 1) faults.push(`${headings} headings of the first level`);
+         const width = document.documentElement.scrollWidth;
+         if (width > innerWidth) faults.push(`${width} pixels wide`);
+         for (const one of [...document.querySelectorAll('button, summary, .side a, .tabs a')].filter(shown)) {
+           const {width, height} = one.getBoundingClientRect();
+           if (width < 24 || height < 16) faults.push(`${Math.round(width)} × ${Math.round(height)}: ${one.outerHTML}`);
+         }
+         return faults;",
+    );
+    serde_json::from_value(faults).unwrap()
 }
 
 /// Pages without a separate path: the key of a new project, an empty inbox, content that opens on a click, the list
@@ -109,13 +144,14 @@ fn look(browser: &Browser, axe: &str) -> Vec<String> {
          axe.run({{resultTypes: ['violations'], iframes: false}})
             .then(({{violations}}) => done(violations.filter(worst).map(describe)), (error) => done([`${{error}}`]));"
     );
-    let mut barriers = Vec::new();
+    let address = browser.address();
+    let faults = look_at_the_layout(browser).into_iter();
+    let mut barriers: Vec<String> = faults.map(|fault| format!("{address}: {fault}")).collect();
     for scheme in ["light", "dark"] {
         let features = [("prefers-color-scheme", scheme), ("prefers-reduced-motion", "reduce")];
         let features = features.map(|(name, value)| json!({"name": name, "value": value}));
         browser.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
         let found: Vec<String> = serde_json::from_value(browser.run_until_done(&run)).unwrap();
-        let address = browser.address();
         barriers.extend(found.into_iter().map(|barrier| format!("{address} {scheme}: {barrier}")));
     }
     barriers

@@ -37,7 +37,7 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
     }
     let page = seen(&own, &format!("{project}/failures"), "2 timed out").await.body;
     assert!(page.contains(&one) && page.contains(&two), "{page}");
-    assert!(page.contains("aria-label=\"2 in the last day\""), "{page}");
+    assert!(page.contains("aria-label=\"2 timed out in the last day\""), "{page}");
     assert_eq!(page.matches("class=\"failure-group\"").count(), 1, "{page}");
     assert_eq!(own.get("/").await.headers["location"].to_str().unwrap(), format!("{project}/failures"));
 

@@ -154,10 +154,10 @@ fn everything_can_be_read_without_scripts() {
     for (tab, css, text) in
         [(2, ".text", "482913"), (3, ".links", "confirm"), (6, ".parts", "invoice.pdf"), (7, ".source", "%PDF")]
     {
-        browser.click(&format!(".tabs a:nth-child({tab})"));
+        browser.click(&format!(".reader .tabs a:nth-child({tab})"));
         browser.sees(css, text);
     }
-    browser.click(".tabs a:first-child");
+    browser.click(".reader .tabs a:first-child");
     browser.enter(".sheet iframe");
     browser.sees("h1", "Welcome");
 }

@@ -20,6 +20,7 @@ mod reasons;
 mod routes;
 mod sessions;
 mod site;
+mod timeline;
 mod visitor;
 mod waits;
 mod webdriver;

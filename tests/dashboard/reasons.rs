@@ -1,96 +1,219 @@
-//! The five reasons why a message does not arrive; each can be found on the page of the inbox.
-
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
-use serde_json::Value;
+//! The causes for which no message arrives. For each, the URL in the response of the wait leads to the page that names
+//! the cause, says what to do and shows the evidence.
 
 use super::journeys::sign_in;
 use super::site::{KEY, Site};
 use super::webdriver::Browser;
 
-/// An inbox of a test that waited in vain.
-struct Failed {
+/// A cause: how it comes about, and what its page shows.
+struct Reason {
+    name: &'static str,
+    flags: &'static [&'static str],
+    /// What the application does before the wait times out.
+    before: fn(&Test),
+    /// The filters of the wait.
+    filters: fn(&Test) -> String,
+    /// What the application does after that.
+    after: fn(&Test),
+    title: &'static str,
+    sentence: &'static str,
+    advice: &'static str,
+    evidence: &'static str,
+}
+
+/// A test that waits for mail.
+struct Test {
     site: Site,
-    browser: Browser,
     id: String,
     address: String,
 }
 
-impl Failed {
-    fn start() -> Self {
-        let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-        let created = ureq::post(site.url("/v1/inboxes")).header("x-api-key", KEY).send("").unwrap();
-        let inbox: Value = serde_json::from_str(&created.into_body().read_to_string().unwrap()).unwrap();
-        let field = |name: &str| inbox[name].as_str().unwrap().to_owned();
-        sign_in(&browser, &site, KEY);
-        Self { id: field("id"), address: field("address"), site, browser }
-    }
-
-    /// The test times out, and its author opens the inbox.
-    fn times_out(&self, filters: &str) {
-        let url = self.site.url(&format!("/v1/inboxes/{}/messages/wait?timeout=1&{filters}", self.id));
-        assert!(ureq::get(url).header("x-api-key", KEY).call().is_err());
-        let inboxes = self.browser.address();
-        self.browser.go(&format!("{}/{}", inboxes.split('?').next().unwrap(), self.id));
-        self.browser.sees(".notice", "Last wait: timed out");
-    }
-
-    fn is_told(&self, text: &str) {
-        self.browser.sees(".why", text);
+impl Reason {
+    /// A cause of which the application knows nothing.
+    const fn new(name: &'static str, before: fn(&Test)) -> Self {
+        let (title, sentence, advice, evidence) = ("", "", "", "");
+        let filters = |_: &Test| String::new();
+        Self { name, flags: &[], before, filters, after: nothing, title, sentence, advice, evidence }
     }
 }
 
-#[test]
-fn the_filter_does_not_fit() {
-    let failed = Failed::start();
-    failed.site.mail(&failed.address, "From: a@shop.example\nSubject: Confirm your address\n\nHello\n");
-    failed.times_out("subject=welcome");
-    failed.is_told("A message arrived, but it does not match the filters (subject)");
-    failed.browser.sees(".evidence", "Confirm your address");
-}
+const REASONS: [Reason; 11] = [
+    Reason {
+        title: "Nothing has connected",
+        sentence: "Nothing has connected over SMTP since this inbox was created",
+        advice: "Set the SMTP host and port of the application.",
+        evidence: "No client has connected yet.",
+        ..Reason::new("nothing connected", nothing)
+    },
+    Reason {
+        title: "Nothing was sent to the address",
+        sentence: "Clients use SMTP, but sent nothing to",
+        advice: "Other mail arrived, so the server can be reached.",
+        evidence: "The last client connected",
+        ..Reason::new("connected elsewhere", |test| test.mail(&test.site.create_inbox().1))
+    },
+    Reason {
+        title: "The wrong port",
+        sentence: "This is SMTP, not HTTP",
+        advice: "Compare the port in the settings of the application",
+        evidence: "421 4.7.0",
+        ..Reason::new("wrong port", |test| test.says(&["GET / HTTP/1.1\r\n"], "421 4.7.0"))
+    },
+    Reason {
+        filters: |_| "subject=acount".to_owned(),
+        title: "The filters exclude the messages",
+        sentence: "A message arrived, but it does not match the filters (subject)",
+        advice: "Compare the filters of the wait with the messages that arrived.",
+        evidence: "excluded by subject",
+        ..Reason::new("filter", |test| test.mail(&test.address))
+    },
+    Reason {
+        title: "A similar address got mail",
+        sentence: "Is the address mistyped?",
+        advice: "Compare the address that the test enters with the one that the application used.",
+        evidence: "Other inboxes that received mail since then",
+        ..Reason::new("typo", |test| test.mail(&format!("{}x@restante.example.com", test.id)))
+    },
+    Reason {
+        title: "Another domain",
+        sentence: "Start the server with --accept-domains shop.example to accept it.",
+        advice: "accept the domain with --accept-domains",
+        evidence: "Mail to @restante.example.com is accepted. This mail went to @shop.example",
+        ..Reason::new("other domain", |test| {
+            assert!(test.site.mail(&format!("{}@shop.example", test.id), "").starts_with("550"));
+        })
+    },
+    Reason {
+        title: "Line ends without CR",
+        sentence: "was rejected",
+        advice: "SMTP requires CR LF",
+        evidence: "550 5.6.11",
+        ..Reason::new("bare LF", |test| {
+            let recipient = format!("RCPT TO:<{}>\r\n", test.address);
+            let message = "Subject: Lines\n\nend with LF\n\r\n.\r\n";
+            let lines = ["EHLO app.example\r\n", "MAIL FROM:<a@app.example>\r\n", &recipient, "DATA\r\n", message];
+            test.says(&lines, "550 5.6.11");
+        })
+    },
+    Reason {
+        flags: &["--smtp-plaintext-auth"],
+        title: "The SMTP login failed",
+        sentence: "535 5.7.8",
+        advice: "Use an API key of the project as the SMTP password",
+        evidence: "535 5.7.8",
+        ..Reason::new("AUTH failed", |test| {
+            test.says(
+                &[
+                    "EHLO app.example\r\n",
+                    "AUTH PLAIN AHVzZXIAcnN0X2xpdmVfd3JvbmdrZXl3cm9uZ2tleTAxMjM0NTY3ODk=\r\n",
+                    "QUIT\r\n",
+                ],
+                "535 5.7.8",
+            );
+        })
+    },
+    Reason {
+        after: |test| test.mail(&test.address),
+        title: "The message was late",
+        sentence: "after the wait had ended",
+        advice: "Use a longer timeout",
+        evidence: "Confirm your account",
+        ..Reason::new("late", nothing)
+    },
+    Reason {
+        title: "A fault was injected",
+        sentence: "was rejected",
+        advice: "A test has injected this fault.",
+        evidence: "550",
+        ..Reason::new("fault", |test| {
+            let faults = r#"{"faults": [{"at": "rcpt", "do": "reject"}]}"#;
+            assert_eq!(test.site.call("PUT", &format!("/v1/inboxes/{}/faults", test.id), faults).0, 200);
+            assert!(test.site.mail(&test.address, "").starts_with("550"));
+        })
+    },
+    Reason {
+        flags: &["--max-inbox-messages", "1"],
+        filters: |test| format!("after={}", test.last_message()),
+        title: "The inbox is full",
+        sentence: "452 4.2.2",
+        advice: "Delete messages of this inbox",
+        evidence: "452 4.2.2",
+        ..Reason::new("inbox full", |test| {
+            test.mail(&test.address);
+            assert!(test.site.mail(&test.address, "Subject: The second\n\nHello\n").starts_with("452"));
+        })
+    },
+];
 
-#[test]
-fn the_mail_was_refused() {
-    let failed = Failed::start();
-    let mut stream = TcpStream::connect(&failed.site.server.smtp).unwrap();
-    let recipient = format!("RCPT TO:<{}>\r\n", failed.address);
-    let commands = ["EHLO app.example\r\n", "MAIL FROM:<app@shop.example>\r\n", &recipient, "DATA\r\n"];
-    for command in commands.into_iter().chain(["Subject: Lines\n\nend with LF\n\r\n.\r\n", "QUIT\r\n"]) {
-        stream.write_all(command.as_bytes()).unwrap();
+fn nothing(_: &Test) {}
+
+impl Test {
+    fn start(flags: &[&str]) -> Self {
+        let site = Site::start_with(flags);
+        let (id, address) = site.create_inbox();
+        Self { site, id, address }
     }
-    let mut replies = String::new();
-    stream.read_to_string(&mut replies).unwrap();
-    assert!(replies.contains("550 5.6.11"), "{replies}");
-    failed.times_out("");
-    failed.is_told("was rejected");
-    failed.is_told("SMTP requires CR LF");
-    failed.browser.sees(".notice", "1 message to this address was rejected");
+
+    fn mail(&self, recipient: &str) {
+        let message = "From: a@shop.example\nSubject: Confirm your account\n\nHello\n";
+        assert!(self.site.mail(recipient, message).starts_with("250"));
+    }
+
+    fn last_message(&self) -> String {
+        let (.., list) = self.site.call("GET", &format!("/v1/inboxes/{}/messages", self.id), "");
+        list["messages"][0]["id"].as_str().unwrap().to_owned()
+    }
+
+    fn says(&self, lines: &[&str], reply: &str) {
+        let replies = self.site.talk(lines);
+        assert!(replies.contains(reply), "{replies}");
+    }
 }
 
 #[test]
-fn the_address_was_mistyped() {
-    let failed = Failed::start();
-    failed.site.mail(&format!("{}x@restante.example.com", failed.id), "Subject: Welcome\n\nHello\n");
-    failed.times_out("");
-    failed.is_told("Is the address mistyped?");
-    failed.browser.click(".evidence a");
-    failed.browser.sees(".message-row", "Welcome");
+fn the_url_of_a_failed_wait_leads_to_each_cause() {
+    let browser = Browser::open(1280, 800, &[]);
+    for reason in REASONS {
+        let test = Test::start(reason.flags);
+        sign_in(&browser, &test.site, KEY);
+        (reason.before)(&test);
+        let url = test.site.times_out(&test.id, &(reason.filters)(&test));
+        (reason.after)(&test);
+        browser.go(&url);
+        let places = [
+            ("h1", reason.title),
+            (".sentence", reason.sentence),
+            ("section[aria-labelledby=do]", reason.advice),
+            (".why", reason.evidence),
+            (".timeline", "The inbox was created."),
+            (".side [aria-current=page]", "Failures 1"),
+        ];
+        for (css, text) in places {
+            let shown = browser.text(css).replace('\n', " ");
+            assert!(shown.contains(text), "{}: {css} shows \"{shown}\", not \"{text}\"", reason.name);
+        }
+    }
 }
 
 #[test]
-fn the_mail_went_to_another_domain() {
-    let failed = Failed::start();
-    assert!(failed.site.mail(&format!("{}@shop.example", failed.id), "").starts_with("550"));
-    failed.times_out("");
-    failed.is_told("Mail to @restante.example.com is accepted. This mail went to @shop.example");
-    failed.browser.sees(".notice", "1 message to this address was rejected");
+fn who_is_not_signed_in_arrives_there_after_signing_in() {
+    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    let url = test.site.times_out(&test.id, "");
+    browser.go(&url);
+    browser.sees("h1", "Sign in to Restante");
+    browser.write("#secret", KEY);
+    browser.click(".card .primary");
+    browser.sees(".sentence", "Nothing has connected over SMTP");
+    assert_eq!(browser.address(), url);
 }
 
 #[test]
-fn nothing_was_sent() {
-    let failed = Failed::start();
-    failed.times_out("");
-    failed.is_told("Nothing has connected over SMTP since this inbox was created");
-    failed.is_told("No client has connected yet.");
+fn the_evidence_leads_to_the_mail() {
+    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    test.mail(&format!("{}x@restante.example.com", test.id));
+    let url = test.site.times_out(&test.id, "");
+    sign_in(&browser, &test.site, KEY);
+    browser.go(&url);
+    browser.click(".why .evidence a");
+    browser.sees(".message-row", "Confirm your account");
 }

@@ -1,10 +1,12 @@
 //! A running server that receives mail over SMTP.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 
+use serde_json::Value;
 use tempfile::TempDir;
+use ureq::http::Request;
 
 use super::visitor::ADMIN;
 use testkit::port::ReservedPort;
@@ -33,9 +35,14 @@ pub struct Site {
 
 impl Site {
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// A new server with additional flags, which it does not keep when it is started again.
+    pub fn start_with(flags: &[&str]) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let ports = [ReservedPort::new(), ReservedPort::new()];
-        Self { server: serve(&ports, data_dir.path()), data_dir, ports }
+        Self { server: serve(&ports, data_dir.path(), flags), data_dir, ports }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -47,7 +54,43 @@ impl Site {
         let Self { server, data_dir, ports } = self;
         server.kill();
         meanwhile();
-        Self { server: serve(&ports, data_dir.path()), data_dir, ports }
+        Self { server: serve(&ports, data_dir.path(), &[]), data_dir, ports }
+    }
+
+    /// Sends these lines as they are over a new connection, ends it, and returns all replies.
+    pub fn talk(&self, lines: &[&str]) -> String {
+        let mut stream = TcpStream::connect(&self.server.smtp).unwrap();
+        let mut replies = String::new();
+        lines.iter().for_each(|line| stream.write_all(line.as_bytes()).unwrap());
+        stream.shutdown(Shutdown::Write).unwrap();
+        stream.read_to_string(&mut replies).unwrap();
+        replies
+    }
+
+    /// Calls the API with the key, and returns the status, the header `Link` and the body.
+    pub fn call(&self, method: &str, path: &str, body: &str) -> (u16, Option<String>, Value) {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let request = Request::builder().method(method).uri(self.url(path)).header("x-api-key", KEY);
+        let mut response = agent.run(request.body(body.to_owned()).unwrap()).unwrap();
+        let link = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
+        let text = response.body_mut().read_to_string().unwrap();
+        (response.status().as_u16(), link, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// A new inbox: its id and its address.
+    pub fn create_inbox(&self) -> (String, String) {
+        let (.., inbox) = self.call("POST", "/v1/inboxes", "");
+        let field = |name: &str| inbox[name].as_str().unwrap().to_owned();
+        (field("id"), field("address"))
+    }
+
+    /// Waits in vain for a message, and returns the URL of the page that explains it.
+    pub fn times_out(&self, inbox: &str, filters: &str) -> String {
+        let wait = format!("/v1/inboxes/{inbox}/messages/wait?timeout=1&{filters}");
+        let (status, link, _) = self.call("GET", &wait, "");
+        assert_eq!(status, 408);
+        let link = link.unwrap();
+        link.split(['<', '>']).nth(1).unwrap().to_owned()
     }
 
     /// Sends a message with LF as line end, and returns the last reply.
@@ -67,10 +110,10 @@ impl Site {
     }
 }
 
-fn serve([http, smtp]: &[ReservedPort; 2], data_dir: &Path) -> Server {
+fn serve([http, smtp]: &[ReservedPort; 2], data_dir: &Path, flags: &[&str]) -> Server {
     let listen = [http, smtp].map(|port| format!("127.0.0.1:{}", port.number()));
     let mut serve = command(["serve", "--http-listen", &listen[0], "--smtp-listen", &listen[1], "--data-dir"]);
-    Server::spawn(serve.arg(data_dir).args(FLAGS))
+    Server::spawn(serve.arg(data_dir).args(FLAGS).args(flags))
 }
 
 struct Client {

@@ -66,7 +66,7 @@ impl Refusal {
 
     fn new(app: &App, refused: &RefusedMail) -> Self {
         Self {
-            reply: refused.reply.clone(),
+            reply: shown(&refused.reply),
             remedy: coded(&remedy(refused, app.service.mail_domain())),
             sender: shown(refused.sender_address()),
             recipient: shown(refused.recipient_address()),

@@ -11,11 +11,11 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, with_query};
 use super::plain::{Piece, coded, shown};
+use super::timeline::timeline_of;
 use super::visit::ProjectPage;
 use super::waits::{Filter, OpenWait, filters, open_waits};
 use super::when::When;
 use crate::http::App;
-use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
@@ -228,11 +228,10 @@ impl Entry {
     }
 
     fn of_refusal(page: &ProjectPage, refused: &RefusedMail, now: Timestamp) -> Self {
-        let inbox = refused.inbox.as_ref().map(|inbox| path_segment(inbox.as_str()));
         let recipient = refused.recipient_address();
         let address = if recipient.is_empty() { refused.client() } else { recipient.to_owned() };
         Self {
-            url: inbox.map(|inbox| page.path(&format!("/inboxes/{inbox}"))),
+            url: timeline_of(&page.path(""), refused),
             address: shown(&address),
             label: None,
             filters: Vec::new(),

@@ -217,7 +217,7 @@ fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> InboxRow 
     InboxRow {
         id: path_segment(summary.inbox.id.as_str()),
         address: summary.inbox.address(mail_domain),
-        label: summary.label,
+        label: summary.label.as_deref().map(shown),
         is_permanent: summary.inbox.kind == InboxKind::Permanent,
         messages: summary.messages,
         last: received_at.map(|(received_at, text)| LastMessage {

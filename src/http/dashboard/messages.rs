@@ -163,7 +163,7 @@ async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestam
     let expires = page.inbox.expires_at.map(|expires_at| When::new(expires_at, now));
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
     let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
-    let label = app.service.label(&page.inbox).await?;
+    let label = app.service.label(&page.inbox).await?.as_deref().map(shown);
     Ok(InboxPanel { address, label, is_permanent, expires, retention_days })
 }
 

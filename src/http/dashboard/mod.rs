@@ -41,6 +41,7 @@ mod refused;
 mod sign_in;
 mod start;
 mod story;
+mod timeline;
 mod visit;
 mod waits;
 mod when;
@@ -101,6 +102,7 @@ pub fn routes() -> Vec<Route> {
         post("/projects/{project}/undo", Project, deletions::undo),
         post("/projects/{project}/inboxes/{inbox}/retention", Project, inboxes::retain),
         get("/projects/{project}/inboxes/{inbox}/waits", Project, messages::waits),
+        get("/projects/{project}/inboxes/{inbox}/timeline", Project, timeline::show),
         get("/projects/{project}/inboxes/{inbox}/events", Project, live::inbox),
         get("/projects/{project}/inboxes/{inbox}/start", Project, start::show_for_inbox),
         get("/projects/{project}/inboxes/{inbox}/send", Project, compose::show),

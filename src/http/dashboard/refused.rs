@@ -11,10 +11,10 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, given, html};
 use super::plain::{Piece, coded, shown};
+use super::timeline::timeline_of;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
 use crate::http::App;
-use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, Watched};
@@ -55,8 +55,8 @@ struct RefusedRow {
     /// The sender, if the client had sent one.
     sender: Option<String>,
     recipient: Option<String>,
-    /// The page of the inbox with the recipient's address.
-    inbox: Option<String>,
+    /// The page with the transcript of its session.
+    timeline: Option<String>,
     client: String,
     /// The name of the project, for the administrator.
     project: Option<String>,
@@ -161,14 +161,13 @@ fn groups(refused: Vec<(ProjectId, RefusedMail)>) -> Vec<Group> {
 fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
     let Group { project, newest: refused, first_at, count } = group;
     let now = app.service.clock().now();
-    let inbox = refused.inbox.as_ref().map(|inbox| path_segment(inbox.as_str()));
     RefusedRow {
         remedy: coded(&remedy(&refused, app.service.mail_domain())),
         reason: refused.reason.label().replace('_', " "),
         sender: given(shown(refused.sender_address())),
         recipient: given(shown(refused.recipient_address())),
-        inbox: inbox.map(|inbox| format!("/projects/{project}/inboxes/{inbox}")),
-        reply: refused.reply,
+        timeline: timeline_of(&format!("/projects/{project}"), &refused),
+        reply: shown(&refused.reply),
         // Over HTTP, no port is known.
         client: refused.peer.trim_end_matches(":0").to_owned(),
         project: project_name,

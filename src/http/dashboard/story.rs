@@ -7,13 +7,13 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use restante_api::{Event, EventKind};
 
 use super::difference::{Difference, difference};
 use super::explained::ExplanationPanel;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, project_path};
 use super::plain::{Piece, coded, shown};
+use super::timeline::EventRow;
 use super::visit::{Params, SignedIn};
 use super::waits::{Filter, filters, seconds};
 use super::when::When;
@@ -44,7 +44,7 @@ struct StoryPage {
     /// The filters beside the messages that they exclude.
     differences: Vec<Compared>,
     explanation: ExplanationPanel,
-    timeline: Vec<Event>,
+    timeline: Vec<EventRow>,
 }
 
 /// A filter beside the field of a message that it excludes.
@@ -83,14 +83,16 @@ pub(super) async fn show(
     let address = failure.address(app.service.mail_domain());
     let cause = title(failure.finding.cause);
     let base = project_path(&project, "");
+    let inbox_url = format!("{base}/inboxes/{}", path_segment(failure.wait.inbox.as_str()));
+    let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
+    let title = format!("{cause}: {address}");
     let explanation = ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story);
     Ok(html(&StoryPage {
-        shell: Shell::new(&session, Some(&project), format!("{cause}: {address}"), Some(NavPlace::Failures)),
+        shell: Shell::new(&session, Some(&project), title, Some(NavPlace::Failures)).with_failures(failures),
         cause,
         advice: coded(advice(failure.finding.cause)),
         address,
-        label: failure.label.clone(),
-        inbox_url: format!("{base}/inboxes/{}", path_segment(failure.wait.inbox.as_str())),
+        label: failure.label.as_deref().map(shown),
         failures_url: format!("{base}/failures"),
         sentence: explanation.sentence().to_owned(),
         filters: filters(&failure.wait),
@@ -98,6 +100,7 @@ pub(super) async fn show(
         differences: differences(&story),
         ended: When::new(failure.ended_at(), app.service.clock().now()),
         explanation: explanation.without_sentence(),
-        timeline: story.timeline,
+        timeline: EventRow::all(story.timeline, Some(&inbox_url)),
+        inbox_url,
     })?)
 }

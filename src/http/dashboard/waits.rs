@@ -5,6 +5,7 @@ use std::time::Duration;
 use askama::Template;
 
 use super::explained::{ExplanationPanel, explain_url};
+use super::plain::shown;
 use super::visit::{InboxPage, ProjectPage};
 use super::when::When;
 use crate::http::App;
@@ -146,5 +147,5 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
 
 /// The filters of a wait.
 pub(super) fn filters(wait: &WaitRecord) -> Vec<Filter> {
-    wait.filter.given().map(|(name, value)| Filter { name, value }).collect()
+    wait.filter.given().map(|(name, value)| Filter { name, value: shown(&value) }).collect()
 }
