@@ -4,7 +4,7 @@ use restante_api::{Event, EventFilters, EventKind};
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
 };
 use crate::store::StoreError;
 
@@ -42,6 +42,10 @@ impl Service {
         let (store, default) = (&self.0.store, self.0.default_project);
         let created = Event::new(inbox.created_at.to_string(), EventKind::Created, "The inbox was created.".to_owned());
         let mut events = vec![(inbox.created_at, created)];
+        events.extend(self.0.event_log.claims_of(inbox).await?.into_iter().map(|at| {
+            let text = "A request to create the inbox found that it exists.".to_owned();
+            (at, Event::new(at.to_string(), EventKind::Claimed, text))
+        }));
         let waits = self.waits_of_inbox(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
@@ -59,7 +63,7 @@ impl Service {
         }));
         events.extend(store.sent_mail(inbox, MAX_OF_KIND).await?.into_iter().map(of_sent));
         // A session has the time of its end, so it follows what it caused.
-        events.extend(self.0.event_log.sessions_of(store, inbox).await?.into_iter().map(of_session));
+        events.extend(self.0.event_log.sessions_of(inbox, until).await?.into_iter().map(of_session));
         events.retain(|(at, _)| *at <= until);
         // A stable sort, so that events of the same millisecond stay in the order of their kinds.
         events.sort_by_key(|(at, _)| *at);
@@ -87,7 +91,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
         after: wait.filter.after.clone(),
         timeout: u64::try_from(wait.timeout.as_millis()).unwrap_or(u64::MAX),
     };
-    let text = format!("A wait of {} s started.", wait.timeout.as_secs_f64());
+    let text = format!("A wait of {} started.", seconds(wait.timeout));
     let started = Event::new(wait.started_at.to_string(), EventKind::WaitStarted, text);
     let mut events = vec![(wait.started_at, Event { filters: Some(filters.clone()), ..started })];
     if let Some((at, end)) = wait.end {

@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// The stories of waits that ended since `since` on inboxes that received mail after that, which has not been
-    /// compared with the wait yet: of one project, or of all.
+    /// compared with the wait yet: of one project, or of all. Those whose late message is known are complete.
     ///
     /// # Errors
     /// If the database fails.
@@ -151,7 +151,7 @@ impl Store {
     ) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
         const LATER: &str = concat!(
             "SELECT s.id, i.last_received_at FROM stories s JOIN inboxes i ON i.id = s.inbox_id
-             WHERE s.ended_at >= $1 AND ($2 = 0 OR s.project_id = $3) AND i.project_id = s.project_id
+             WHERE s.ended_at >= $1 AND s.cause <> 'late' AND ($2 = 0 OR s.project_id = $3) AND i.project_id = s.project_id
                 AND i.created_at = s.inbox_created_at AND i.last_received_at > s.compared_until AND ",
             crate::store::live!("i.", "$4"),
             " ORDER BY s.ended_at LIMIT 100"
@@ -292,6 +292,10 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
 
 fn read_story(mut row: Row) -> Result<Story, StoreError> {
     let failure = read_failure(&mut row)?;
-    let (evidence, timeline) = story_form::decode(&row.bytes()?)?;
+    // The cause and the sentence are useful without the evidence.
+    let (evidence, timeline) = story_form::decode(&row.bytes()?).unwrap_or_else(|error| {
+        tracing::warn!(%error, id = %failure.wait.id, "the evidence of a failure is damaged");
+        Default::default()
+    });
     Ok(Story { failure, evidence, timeline })
 }

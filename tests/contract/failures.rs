@@ -92,7 +92,7 @@ async fn the_cause_stays_as_it_was_when_the_wait_ended(engine: Engine) {
 async fn a_message_just_after_the_wait_was_late(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let answer = time_out(&api, &inbox, "subject=welcome").await;
+    let answer = time_out(&api, &inbox, "subject=welcome&timeout=14999").await;
     let early = story(&api, &answer).await;
     api.clock.advance(14 * SECOND);
     api.deliver(&inbox, "Something else").await;
@@ -109,6 +109,25 @@ async fn a_message_just_after_the_wait_was_late(engine: Engine) {
     assert!(rest.starts_with("the wait had ended: \"Welcome\" from "), "{summary}");
     assert!(rest.contains("Use a timeout of ") && rest.ends_with(" s instead of 15 s."), "{summary}");
     assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
+
+    // Further mail changes nothing.
+    api.deliver(&inbox, "Welcome again").await;
+    let later = story(&api, &answer).await;
+    assert_eq!((later.evidence.latest.len(), &later.evidence.latest[0].subject), (1, &"Welcome".to_owned()));
+}
+
+#[testkit::each_engine]
+async fn a_damaged_story_has_its_cause_and_harms_no_list(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "subject=welcome").await;
+    let whole = story(&api, &answer).await;
+    api.run_sql("UPDATE stories SET data = (SELECT id FROM projects LIMIT 1)").await;
+    // It is compared with the filters of the wait.
+    api.deliver(&inbox, "Something else").await;
+    assert_eq!(failures(&api, FailureFilter::default()).await, [whole.failure.clone()]);
+    let damaged = story(&api, &answer).await;
+    assert_eq!((damaged.failure, damaged.timeline), (whole.failure, Vec::new()));
 }
 
 #[testkit::each_engine]

@@ -80,4 +80,19 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
     let size: usize = read.iter().map(|event| event.text.len()).sum();
     assert!((10_000..64 * 1024).contains(&size), "{size}");
     assert_eq!((read.first(), read.last()), (long.timeline.first(), long.timeline.last()));
+
+    // The evidence is limited too.
+    let mut large = story(bed.default_project, START);
+    let latest = |number: u32| Latest {
+        id: MessageId::generate(),
+        from: number.to_string(),
+        subject: "\u{1}".repeat(500),
+        received_at: START,
+        missed_by: Vec::new(),
+    };
+    large.evidence.latest = (0..100).map(latest).collect();
+    bed.store.add_stories(std::slice::from_ref(&large)).await.unwrap();
+    let read = bed.store.story(large.failure.wait.id).await.unwrap().unwrap().evidence.latest;
+    assert!((10..25).contains(&read.len()), "{}", read.len());
+    assert_eq!(read[0], large.evidence.latest[0]);
 }
