@@ -223,16 +223,13 @@ impl Service {
         self.0.store.story(id).await
     }
 
-    /// The story of the latest wait on an inbox that timed out, if that wait had this filter.
+    /// The story of the latest wait on an inbox with this filter that timed out.
     pub(super) async fn kept_story(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Option<Story>, StoreError> {
         self.0.stories.written().await;
         let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
-        let story = self.0.store.latest_story(inbox, kept_since).await?;
-        let Some(story) = story.filter(|story| story.failure.wait.filter == *filter) else {
-            return Ok(None);
-        };
+        let Some(id) = self.0.store.latest_failure(inbox, filter, kept_since).await? else { return Ok(None) };
         self.amend_stories(Some(inbox.project)).await?;
-        self.0.store.story(story.failure.wait.id).await
+        self.0.store.story(id).await
     }
 
     /// Looks for messages that were late for waits that ended lately: of one project, or of all.

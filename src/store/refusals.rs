@@ -117,14 +117,21 @@ impl Store {
         Ok(rows.into_iter().map(|mut row| row.text()).collect::<Result<_, _>>()?)
     }
 
-    /// The newest refusal of a project since `since`.
+    /// The newest refusals of a project between two times, newest first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn last_refusal(&self, project: ProjectId, since: Timestamp) -> Result<Option<RefusedMail>, StoreError> {
-        const LAST: &str = refusals!("project_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT 1");
-        let rows = self.database.query(LAST, values![project, since]).await?;
-        Ok(rows.into_iter().next().map(|mut row| read_refusal(&mut row)).transpose()?)
+    pub async fn last_refusals(
+        &self,
+        project: ProjectId,
+        since: Timestamp,
+        until: Timestamp,
+        most: usize,
+    ) -> Result<Vec<RefusedMail>, StoreError> {
+        const LAST: &str =
+            refusals!("project_id = $1 AND refused_at >= $2 AND refused_at <= $3 ORDER BY id DESC LIMIT $4");
+        let rows = self.database.query(LAST, values![project, since, until, most]).await?;
+        Ok(rows.into_iter().map(|mut row| read_refusal(&mut row)).collect::<Result<_, _>>()?)
     }
 
     /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.

@@ -224,3 +224,41 @@ async fn a_story_is_kept_for_a_week(engine: Engine) {
     assert_eq!(api.service.story(story_id(&answer)).await.unwrap(), None);
     assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_expired");
 }
+
+#[testkit::each_engine]
+async fn each_filter_has_the_story_of_its_latest_wait(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    time_out(&api, &inbox, "subject=Code").await;
+    time_out(&api, &inbox, "subject=Receipt").await;
+    api.deliver(&inbox, "Welcome").await;
+    assert_eq!(explain(&api, &inbox, "subject=Code").await["cause"], "nothing_connected");
+    assert_eq!(explain(&api, &inbox, "subject=Receipt").await["cause"], "nothing_connected");
+    assert_eq!(explain(&api, &inbox, "subject=Other").await["cause"], "filter_missed");
+}
+
+#[testkit::each_engine]
+async fn mail_of_a_stranger_to_another_domain_is_not_the_cause(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let first = api.create_inbox().await;
+    let elsewhere = "somebody@else.example";
+    assert!(smtp.send(elsewhere, MAIL).await.starts_with("550"));
+    let explained = explain(&api, &first, "").await;
+    // Nobody knows whether this is the application.
+    assert_eq!(explained["cause"], "sent_elsewhere");
+    assert!(!explained["summary"].as_str().unwrap().contains("--accept-domains"), "{explained}");
+
+    // Now the client is known to be.
+    assert!(smtp.send(&address(&first), MAIL).await.starts_with("250"));
+    let own = api.create_inbox().await;
+    assert!(smtp.send(elsewhere, MAIL).await.starts_with("550"));
+    api.run_sql("UPDATE refusals SET refused_at = refused_at + 1").await;
+    api.clock.advance(SECOND);
+    assert_eq!(explain(&api, &own, "").await["cause"], "other_domain");
+    // If only another client is known, strangers explain nothing.
+    api.run_sql("UPDATE contents SET client = '192.0.2.1'").await;
+    let explained = explain(&api, &own, "").await;
+    assert_eq!(explained["cause"], "sent_elsewhere");
+    assert!(!explained["summary"].as_str().unwrap().contains("else.example"), "{explained}");
+}

@@ -96,3 +96,15 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
     assert!((10..25).contains(&read.len()), "{}", read.len());
     assert_eq!(read[0], large.evidence.latest[0]);
 }
+
+#[testkit::each_engine]
+async fn the_stories_of_a_deleted_project_are_gone(bed: Bed) {
+    let (own, other) = (bed.default_project, bed.project("other").await);
+    let (kept, gone) = (story(own, START), story(other, START));
+    bed.store.add_stories(&[kept.clone(), gone.clone()]).await.unwrap();
+    assert!(bed.store.delete_project("other", START).await.unwrap());
+    let is_there = async |story: &Story| bed.store.story(story.failure.wait.id).await.unwrap().is_some();
+    assert_eq!((is_there(&kept).await, is_there(&gone).await), (true, false));
+    bed.sweep(START).await;
+    assert_eq!(bed.count("SELECT COUNT(*) FROM stories").await, 1);
+}
