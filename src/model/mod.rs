@@ -34,9 +34,9 @@ pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
-pub use smtp_session::{ArrivedMail, FaultUse, SentMail, SmtpSession};
+pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
 pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
-pub use summary::{Reading, Summary, ago, quoted, smtp_server, spoken};
+pub use summary::{Reading, Summary, ago, quoted, seconds, smtp_server, spoken};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 

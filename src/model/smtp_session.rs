@@ -1,9 +1,9 @@
-//! What the timeline of an inbox is made of: SMTP sessions, messages, uses of faults, and sent mail.
+//! What the timeline of an inbox is made of: claims, SMTP sessions, messages, uses of faults, and sent mail.
 
 use restante_api::Exchange;
 use uuid::Uuid;
 
-use super::{MessageId, ProjectId, Timestamp};
+use super::{InboxId, MessageId, ProjectId, Timestamp};
 
 /// The part of an SMTP session that concerns one mail transaction, with the commands before it. It has no password, no
 /// key and no body.
@@ -27,6 +27,19 @@ pub struct SmtpSession {
     pub ended_at: Timestamp,
     /// The commands with their replies.
     pub exchanges: Vec<Exchange>,
+}
+
+/// An inbox that existed was claimed again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxClaim {
+    /// The inbox.
+    pub inbox: InboxId,
+    /// Its project.
+    pub project: ProjectId,
+    /// When it was created.
+    pub inbox_created_at: Timestamp,
+    /// When it was claimed.
+    pub at: Timestamp,
 }
 
 /// A message that arrived, for the timeline.

@@ -72,6 +72,13 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
+/// A timeout in seconds, with one decimal. A client asks for a little less than its user did.
+#[must_use]
+pub fn seconds(timeout: Duration) -> String {
+    let tenths = (timeout.as_millis() + 50) / 100;
+    if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+}
+
 impl Summary {
     /// The sentence with these marks, for a reader.
     #[must_use]

@@ -53,8 +53,17 @@ enum State {
 struct Line {
     command: Cow<'static, str>,
     reply: Cow<'static, str>,
-    /// The number of the recipient that it names.
-    recipient: Option<usize>,
+    seen_by: SeenBy,
+}
+
+/// Which of the recipients' inboxes see a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SeenBy {
+    All,
+    /// Only the recipient with this number, which it names.
+    One(usize),
+    /// It names a recipient without a transcript.
+    None,
 }
 
 /// The client of a session, for the record.
@@ -69,21 +78,25 @@ pub(super) struct Client<'a> {
 impl Transcript {
     /// The client sent MAIL with this reverse-path.
     pub(super) fn sender(&mut self, reverse_path: &str) {
-        self.pending = Some(Line::new(format!("MAIL FROM:{}", short(reverse_path)), None));
+        self.pending = Some(Line::new(format!("MAIL FROM:{}", short(reverse_path)), SeenBy::All));
     }
 
     /// The client sent RCPT with this address.
     pub(super) fn recipient(&mut self, address: &EmailAddress) {
+        let seen_by = self.name(Some(address));
+        self.pending = Some(Line::new(format!("RCPT TO:<{}>", short(&address.to_string())), seen_by));
+    }
+
+    /// Adds a recipient. Returns who sees the command that named it.
+    fn name(&mut self, address: Option<&EmailAddress>) -> SeenBy {
         let number = self.named.len();
-        if number < MAX_NAMED {
-            self.named.push(address.clone());
-            self.pending = Some(Line::new(format!("RCPT TO:<{}>", short(&address.to_string())), Some(number)));
-        }
+        self.named.extend(address.filter(|_| number < MAX_NAMED).cloned());
+        if self.named.len() > number { SeenBy::One(number) } else { SeenBy::None }
     }
 
     /// The client sent a whole message.
     pub(super) fn message(&mut self) {
-        self.pending = Some(Line::new("(message)", None));
+        self.pending = Some(Line::new("(message)", SeenBy::All));
     }
 
     /// Whether the transcript of the last transaction has to be recorded before this command.
@@ -93,7 +106,7 @@ impl Transcript {
 
     /// The server replies to the last command; `None` is the greeting.
     pub(super) fn reply(&mut self, verb: Option<Verb>, reply: &Reply) {
-        let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(verb), None));
+        let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(verb), SeenBy::All));
         if let Some(path) = reply.path() {
             self.rejected_path(&mut line, path);
         }
@@ -122,13 +135,9 @@ impl Transcript {
     fn rejected_path(&mut self, line: &mut Line, path: &RefusedPath) {
         match path {
             RefusedPath::Sender(path) => line.command = format!("MAIL FROM:{}", short(path)).into(),
-            RefusedPath::Recipient(path) if line.recipient.is_none() => {
+            RefusedPath::Recipient(path) if line.seen_by == SeenBy::All => {
                 line.command = format!("RCPT TO:{}", short(path)).into();
-                let address = EmailAddress::parse(path.trim_matches(['<', '>'])).ok();
-                if let Some(address) = address.filter(|_| self.named.len() < MAX_NAMED) {
-                    line.recipient = Some(self.named.len());
-                    self.named.push(address);
-                }
+                line.seen_by = self.name(EmailAddress::parse(path.trim_matches(['<', '>'])).ok().as_ref());
             }
             RefusedPath::Recipient(_) => {}
         }
@@ -161,14 +170,14 @@ impl Transcript {
     /// What the inbox of a recipient may see.
     fn seen_by(&self, number: usize) -> Vec<Exchange> {
         let all = self.introduction.iter().chain(&self.lines);
-        let own = all.filter(|line| line.recipient.is_none_or(|recipient| recipient == number));
+        let own = all.filter(|line| [SeenBy::All, SeenBy::One(number)].contains(&line.seen_by));
         own.map(|line| Exchange { command: line.command.to_string(), reply: line.reply.to_string() }).collect()
     }
 }
 
 impl Line {
-    fn new(command: impl Into<Cow<'static, str>>, recipient: Option<usize>) -> Self {
-        Self { command: command.into(), reply: Cow::Borrowed(""), recipient }
+    fn new(command: impl Into<Cow<'static, str>>, seen_by: SeenBy) -> Self {
+        Self { command: command.into(), reply: Cow::Borrowed(""), seen_by }
     }
 }
 

@@ -58,7 +58,11 @@ impl Service {
         let now = self.0.clock.now();
         let expires_at = Some(now.after(self.0.options.limits.inbox_lifetime));
         let wanted = new_inbox(recipient, caller.project, InboxKind::Temporary, now, expires_at);
-        self.0.store.ensure_inbox(&wanted).await?.ok_or(AddressError::Taken)
+        let (inbox, is_new) = self.0.store.ensure_inbox(&wanted).await?.ok_or(AddressError::Taken)?;
+        if !is_new {
+            self.0.event_log.claimed(&inbox);
+        }
+        Ok((inbox, is_new))
     }
 
     /// Creates a permanent inbox with a chosen name, which is a local part on the mail domain or a whole address.

@@ -1,36 +1,67 @@
-//! Records what is in no other table: waits and SMTP sessions. The dashboard shows what tests wait for, the timeline of
-//! an inbox shows both, and stories are based on them.
+//! Records what is in no other table: waits, claims and SMTP sessions. The dashboard shows what tests wait for, the
+//! timeline of an inbox shows all of them, and stories are based on them.
 //!
-//! No wait and no session is delayed by its record. The records are in memory, and their number is limited. On a shared
-//! database, each node also writes waits and failed sessions in the background, in batches, to a table that needs no
-//! flush; readers use it, so every node shows those of all nodes. Sessions that stored a message are not written: the
-//! message shows them, and each would cost a row.
+//! No wait and no session is delayed by its record. [`Events`] keeps a limited number: in memory, or on a shared
+//! database in a table, so that every node shows those of all nodes. A session needs the owners of the addresses that it
+//! named, which a background task looks up.
 
-use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::event_memory::{EventMemory, KEPT_OF_INBOX, OPEN_SHOWN, newest_first};
+use super::event_memory::{KEPT_OF_INBOX, MemoryEvents};
+use super::event_table::TableEvents;
 use super::hub::Hub;
+use super::written::{Writing, Written, written};
 use super::{Caller, Service};
 use crate::clock::Clock;
 use crate::model::{
-    Inbox, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+    Inbox, InboxClaim, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
 };
 use crate::store::{Store, StoreError};
 
-/// The pause between two writes to a shared database, and the most waits in one.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Maximum number of sessions whose owners are looked up later. More are not recorded.
+const QUEUE: usize = 5_000;
+/// Maximum number of sessions whose owners are looked up together.
 const BATCH: usize = 256;
-/// Maximum number of waits in the queue. More are not recorded.
-const QUEUE: usize = 10_000;
-/// The number of writes after which old waits are deleted.
-const WRITES_PER_SWEEP: u32 = 100;
 /// An open wait of a node that has died is shown as ended this long after its deadline.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Where the events are.
+pub(super) trait Events: Debug + Send + Sync {
+    /// Records a wait as it is now.
+    fn note_wait(&self, wait: &WaitRecord);
+
+    /// Records that an inbox that existed was claimed again.
+    fn note_claim(&self, claim: &InboxClaim);
+
+    /// Records an SMTP session for the projects that it concerns.
+    fn note_session(&self, session: &Arc<SmtpSession>, projects: &[ProjectId]);
+
+    /// The waits on an inbox, newest first.
+    fn waits_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<WaitRecord>, StoreError>>;
+
+    /// The open waits on inboxes of a project, newest first.
+    fn open_waits(&self, project: ProjectId) -> BoxFuture<'_, Result<Vec<WaitRecord>, StoreError>>;
+
+    /// When an inbox was claimed.
+    fn claims_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<Timestamp>, StoreError>>;
+
+    /// The sessions of a project that named an inbox and ended until then. One may be there twice.
+    fn sessions_of<'a>(
+        &'a self,
+        project: ProjectId,
+        named: &'a str,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<SmtpSession>, StoreError>>;
+
+    /// The mark of the waits of a project, or of one of its inboxes: it changes when they change.
+    fn mark<'a>(&'a self, project: ProjectId, inbox: Option<&'a InboxId>) -> BoxFuture<'a, Result<String, StoreError>>;
+}
 
 /// The waits of an inbox, newest first.
 #[derive(Clone, Debug, Default)]
@@ -44,23 +75,10 @@ pub struct Waits {
 /// The records. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct EventLog {
-    hub: Hub,
     clock: Clock,
-    records: Arc<Records>,
-}
-
-#[derive(Debug)]
-struct Records {
-    memory: Mutex<EventMemory>,
-    /// What is not written yet; `None` if the database is not shared.
-    queue: Option<Queue>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    waits: Mutex<HashMap<Uuid, WaitRecord>>,
-    sessions: Mutex<Vec<Arc<SmtpSession>>>,
-    added: Notify,
+    events: Arc<dyn Events>,
+    sessions: mpsc::Sender<Arc<SmtpSession>>,
+    written: Arc<Written>,
 }
 
 /// An open wait. If it is dropped without an end, its client has disconnected.
@@ -70,13 +88,30 @@ pub(super) struct OpenRecord {
 }
 
 impl EventLog {
-    pub(super) fn new(hub: Hub, clock: Clock, is_shared: bool) -> Self {
-        let records = Records { memory: Mutex::default(), queue: is_shared.then(Queue::default) };
-        Self { hub, clock, records: Arc::new(records) }
+    /// Starts a task that ends with the last clone. With a shared database, `background` also gets the task that
+    /// writes.
+    pub(super) fn start(
+        store: &Store,
+        hub: Hub,
+        clock: Clock,
+        default_project: ProjectId,
+        background: impl FnOnce(BoxFuture<'static, ()>),
+    ) -> Self {
+        let events: Arc<dyn Events> = if store.is_shared() {
+            let table = Arc::new(TableEvents::new(store.clone()));
+            background(Box::pin(Arc::clone(&table).write()));
+            table
+        } else {
+            Arc::new(MemoryEvents::new(hub))
+        };
+        let (sessions, received) = mpsc::channel(QUEUE);
+        let (written, writing) = written();
+        tokio::spawn(note_sessions(received, store.clone(), default_project, Arc::clone(&events), writing));
+        Self { clock, events, sessions, written: Arc::new(written) }
     }
 
     /// Records that a wait starts.
-    pub(super) fn start(
+    pub(super) fn wait_starts(
         &self,
         caller: &Caller,
         inbox: &Inbox,
@@ -94,63 +129,27 @@ impl EventLog {
             timeout,
             end: None,
         };
-        self.note(&record);
+        self.events.note_wait(&record);
         OpenRecord { log: self.clone(), record }
     }
 
-    fn note(&self, record: &WaitRecord) {
-        let Some(Queue { waits, added, .. }) = &self.records.queue else {
-            lock(&self.records.memory).note(record.clone());
-            return self.hub.announce(&[]);
-        };
-        let mut waits = lock(waits);
-        if waits.len() < QUEUE || waits.contains_key(&record.id) {
-            waits.insert(record.id, record.clone());
-            added.notify_one();
-        }
+    /// Records that an inbox that existed was claimed again.
+    pub(super) fn claimed(&self, inbox: &Inbox) {
+        let (inbox, project, created_at) = (inbox.id.clone(), inbox.project, inbox.created_at);
+        self.events.note_claim(&InboxClaim { inbox, project, inbox_created_at: created_at, at: self.clock.now() });
     }
 
-    /// Records an SMTP session.
-    fn note_session(&self, session: &Arc<SmtpSession>) {
-        lock(&self.records.memory).note_session(session);
-        let Some(Queue { sessions, added, .. }) = self.records.queue.as_ref().filter(|_| session.has_failed) else {
-            return;
-        };
-        let mut sessions = lock(sessions);
-        if sessions.len() < QUEUE {
-            sessions.push(Arc::clone(session));
-            added.notify_one();
-        }
+    /// When an inbox was claimed.
+    pub(super) async fn claims_of(&self, inbox: &Inbox) -> Result<Vec<Timestamp>, StoreError> {
+        let mut claims = self.events.claims_of(inbox).await?;
+        claims.retain(|at| *at >= inbox.created_at);
+        Ok(claims)
     }
 
-    /// Writes records to a shared database while it is polled.
-    pub(super) async fn write(self, store: Store) {
-        let Some(Queue { waits, sessions, added }) = &self.records.queue else { return };
-        for writes in 1_u32.. {
-            added.notified().await;
-            loop {
-                let some = take_some(&mut lock(waits));
-                let failed = take_first(&mut lock(sessions));
-                if some.is_empty() && failed.is_empty() {
-                    break;
-                }
-                if let Err(error) = store.record_events(&some, &failed).await {
-                    tracing::debug!(%error, "cannot record events");
-                }
-            }
-            if writes % WRITES_PER_SWEEP == 0
-                && let Err(error) = store.forget_events().await
-            {
-                tracing::debug!(%error, "cannot delete old events");
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    /// The SMTP sessions that named an inbox and concern its project, oldest first.
-    pub(super) async fn sessions_of(&self, store: &Store, inbox: &Inbox) -> Result<Vec<SmtpSession>, StoreError> {
+    /// The SMTP sessions that named an inbox, concern its project and ended until then, oldest first.
+    pub(super) async fn sessions_of(&self, inbox: &Inbox, until: Timestamp) -> Result<Vec<SmtpSession>, StoreError> {
         let named = inbox.shared.as_ref().map_or_else(|| inbox.id.to_string(), SharedAddress::to_string);
-        let mut all = self.sessions_named(store, &named).await?;
+        let mut all = self.sessions_named(inbox.project, &named, until).await?;
         // The address may have belonged to another project before, or a client of another project may have tried it.
         all.retain(|session| {
             session.ended_at >= inbox.created_at && session.project.is_none_or(|project| project == inbox.project)
@@ -158,51 +157,72 @@ impl EventLog {
         Ok(all)
     }
 
-    /// The SMTP sessions that named an address, of all projects, oldest first: the caller checks who may see them.
+    /// The SMTP sessions that named an address, were recorded for a project and ended until then, oldest first.
     /// `named` is the id of an inbox, or a whole address that is not on the mail domain.
-    pub(super) async fn sessions_named(&self, store: &Store, named: &str) -> Result<Vec<SmtpSession>, StoreError> {
-        let own = lock(&self.records.memory).sessions_of(named);
-        let mut all: Vec<SmtpSession> = own.iter().map(|session| (**session).clone()).collect();
-        if self.records.queue.is_some() {
-            all.extend(store.sessions_of(named, KEPT_OF_INBOX).await?);
-        }
+    pub(super) async fn sessions_named(
+        &self,
+        project: ProjectId,
+        named: &str,
+        until: Timestamp,
+    ) -> Result<Vec<SmtpSession>, StoreError> {
+        self.written.wait().await;
+        let mut all = self.events.sessions_of(project, named, until).await?;
         all.sort_by_key(|session| session.id);
         all.dedup_by_key(|session| session.id);
         Ok(all)
     }
 
-    async fn of_inbox(&self, store: &Store, inbox: &Inbox) -> Result<Waits, StoreError> {
-        let all = match &self.records.queue {
-            None => lock(&self.records.memory).of_inbox(inbox),
-            Some(_) => store.waits_of_inbox(inbox, OPEN_SHOWN).await?,
-        };
-        let now = self.clock.now();
+    async fn of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
+        let (all, now) = (self.events.waits_of(inbox).await?, self.clock.now());
         let all = all.into_iter().map(|wait| without_lost(wait, now));
         let (open, mut ended): (Vec<_>, Vec<_>) = all.partition(|wait| wait.end.is_none());
         ended.truncate(KEPT_OF_INBOX);
         Ok(Waits { open, ended })
     }
 
-    async fn open_of(&self, store: &Store, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        let open = match &self.records.queue {
-            None => lock(&self.records.memory).open_of(project),
-            Some(_) => store.open_waits(project, OPEN_SHOWN).await?,
-        };
-        let now = self.clock.now();
+    async fn open_of(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
+        let (open, now) = (self.events.open_waits(project).await?, self.clock.now());
         Ok(open.into_iter().filter(|wait| !is_lost(wait, now)).collect())
     }
 
     /// The mark of the waits of a project, or of one of its inboxes: it changes when they change.
-    pub(super) async fn mark(
-        &self,
-        store: &Store,
-        project: ProjectId,
-        inbox: Option<&InboxId>,
-    ) -> Result<String, StoreError> {
-        match &self.records.queue {
-            None => Ok(lock(&self.records.memory).mark(project, inbox)),
-            Some(_) => store.waits_mark(project, inbox).await,
+    pub(super) async fn mark(&self, project: ProjectId, inbox: Option<&InboxId>) -> Result<String, StoreError> {
+        self.events.mark(project, inbox).await
+    }
+}
+
+/// Records sessions for the owners of the addresses that they named.
+async fn note_sessions(
+    mut received: mpsc::Receiver<Arc<SmtpSession>>,
+    store: Store,
+    default_project: ProjectId,
+    events: Arc<dyn Events>,
+    writing: Writing,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while received.recv_many(&mut batch, BATCH).await > 0 {
+        let unknown = batch.iter().filter(|session| session.project.is_none());
+        let mut names: Vec<String> = unknown.flat_map(|session| session.named.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let owners = store.owners_of(&names).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot find the projects of SMTP sessions");
+            Vec::new()
+        });
+        let count = batch.len();
+        for session in batch.drain(..) {
+            let owns = |(name, project): &(String, ProjectId)| session.named.contains(name).then_some(*project);
+            let mut projects: Vec<_> = match session.project {
+                Some(project) => vec![project],
+                None => owners.iter().filter_map(owns).collect(),
+            };
+            projects.dedup();
+            if projects.is_empty() {
+                projects.push(default_project);
+            }
+            events.note_session(&session, &projects);
         }
+        writing.done(count);
     }
 }
 
@@ -219,19 +239,7 @@ pub(super) fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
     wait
 }
 
-fn take_some(queue: &mut HashMap<Uuid, WaitRecord>) -> Vec<WaitRecord> {
-    let ids: Vec<Uuid> = queue.keys().take(BATCH).copied().collect();
-    // In a fixed order, so that two nodes do not deadlock.
-    newest_first(ids.into_iter().filter_map(|id| queue.remove(&id)).collect())
-}
-
-/// The first of a list.
-fn take_first<T>(list: &mut Vec<T>) -> Vec<T> {
-    let count = list.len().min(BATCH);
-    list.drain(..count).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The mutex is not poisoned: no code panics while it is locked.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -248,14 +256,17 @@ impl Drop for OpenRecord {
     fn drop(&mut self) {
         let now = self.log.clock.now();
         self.record.end.get_or_insert((now, WaitEnd::Left));
-        self.log.note(&self.record);
+        self.log.events.note_wait(&self.record);
     }
 }
 
 impl Service {
     /// Records an SMTP session that named inboxes.
     pub fn record_session(&self, session: SmtpSession) {
-        self.0.event_log.note_session(&Arc::new(session));
+        let log = &self.0.event_log;
+        if log.sessions.try_send(Arc::new(session)).is_ok() {
+            log.written.add();
+        }
     }
 
     /// The waits on an inbox: the open ones, and the latest that have ended.
@@ -263,7 +274,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
-        self.0.event_log.of_inbox(&self.0.store, inbox).await
+        self.0.event_log.of_inbox(inbox).await
     }
 
     /// The open waits on inboxes of a project, newest first.
@@ -271,6 +282,6 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn open_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        self.0.event_log.open_of(&self.0.store, project).await
+        self.0.event_log.open_of(project).await
     }
 }

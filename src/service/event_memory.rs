@@ -1,83 +1,158 @@
-//! The recorded events of a node, in memory: the open waits, the waits that have ended, and SMTP sessions. Their number
-//! is limited, in all and for each inbox.
+//! The recorded events of a node, in memory: the open waits, the waits that have ended, claims of inboxes, and SMTP
+//! sessions. Each inbox and each project has its share, so that no project displaces the events of another.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
+use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use uuid::Uuid;
 
-use crate::model::{Inbox, InboxId, ProjectId, SmtpSession, WaitEnd, WaitRecord};
+use super::event_log::{Events, lock};
+use super::hub::Hub;
+use crate::model::{Inbox, InboxClaim, InboxId, ProjectId, SmtpSession, Timestamp, WaitEnd, WaitRecord};
+use crate::store::StoreError;
 
-/// Maximum number of ended waits, and of SMTP sessions, that are kept per inbox.
+/// Maximum number of ended waits, of claims and of SMTP sessions that are kept per inbox.
 pub(super) const KEPT_OF_INBOX: usize = 50;
-/// Maximum number of ended waits and of SMTP sessions of all inboxes.
-const MAX_ENDED_WAITS: usize = 20_000;
-const MAX_SESSIONS: usize = 5_000;
+/// Maximum numbers of a project, and of all projects. If all have more, the project with the most loses its oldest.
+const WAITS: Limits = Limits { project: 5_000, all: 20_000 };
+const CLAIMS: Limits = Limits { project: 1_000, all: 10_000 };
+const SESSIONS: Limits = Limits { project: 2_000, all: 10_000 };
 /// Maximum number of open waits that a page shows.
 pub(super) const OPEN_SHOWN: usize = 200;
 
+/// The events of the only node.
+#[derive(Debug)]
+pub(super) struct MemoryEvents {
+    hub: Hub,
+    memory: Mutex<EventMemory>,
+}
+
 /// The events.
 #[derive(Debug)]
-pub(super) struct EventMemory {
+struct EventMemory {
     open: HashMap<Uuid, WaitRecord>,
     ended: Recent<WaitRecord>,
-    sessions: Recent<Arc<SmtpSession>>,
+    claims: Recent<Timestamp>,
+    sessions: Sessions,
     /// The number of changes so far, and the last change of each project.
     changes: u64,
     last_changes: HashMap<ProjectId, u64>,
 }
 
-/// The latest items, by the inbox that they concern.
+/// The SMTP sessions of a node, by the inboxes that they named.
 #[derive(Debug)]
-struct Recent<T> {
-    /// Newest first, each with its number.
-    items: HashMap<String, VecDeque<(u64, T)>>,
-    /// The inboxes of the items, oldest first.
-    order: VecDeque<(String, u64)>,
-    numbered: u64,
-    most: usize,
+pub(super) struct Sessions(Recent<Arc<SmtpSession>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    project: usize,
+    all: usize,
 }
 
-impl<T> Recent<T> {
-    fn new(most: usize) -> Self {
-        Self { items: HashMap::new(), order: VecDeque::new(), numbered: 0, most }
-    }
+/// The latest items of each project.
+#[derive(Debug)]
+struct Recent<T> {
+    projects: HashMap<ProjectId, OfProject<T>>,
+    numbered: u64,
+    limits: Limits,
+}
 
-    fn add(&mut self, inbox: &str, item: T) {
-        self.numbered += 1;
+/// The latest items of a project, by the inbox that they concern.
+#[derive(Debug)]
+struct OfProject<T> {
+    /// Newest first, each with its number.
+    items: HashMap<String, VecDeque<(u64, T)>>,
+    /// The inbox of each item, by its number. It has exactly the numbers in `items`.
+    order: BTreeMap<u64, String>,
+}
+
+impl<T> OfProject<T> {
+    fn add(&mut self, inbox: &str, number: u64, item: T) {
         let items = self.items.entry(inbox.to_owned()).or_default();
-        items.push_front((self.numbered, item));
-        items.truncate(KEPT_OF_INBOX);
-        self.order.push_back((inbox.to_owned(), self.numbered));
-        if self.order.len() > self.most {
-            self.forget_oldest();
+        items.push_front((number, item));
+        self.order.insert(number, inbox.to_owned());
+        for (displaced, _) in items.drain(KEPT_OF_INBOX.min(items.len())..) {
+            self.order.remove(&displaced);
         }
     }
 
-    /// Removes the newest item of an inbox with this property.
-    fn remove(&mut self, inbox: &str, is_meant: impl Fn(&T) -> bool) {
-        let Some(items) = self.items.get_mut(inbox) else { return };
-        let Some(place) = items.iter().position(|(_, item)| is_meant(item)) else { return };
-        let removed = items.remove(place);
-        let number = removed.map(|(number, _)| number);
-        if let Some(place) = self.order.iter().rposition(|(_, known)| Some(*known) == number) {
-            self.order.remove(place);
-        }
-    }
-
-    fn forget_oldest(&mut self) {
-        let Some((inbox, number)) = self.order.pop_front() else { return };
+    fn remove(&mut self, number: u64) {
+        let Some(inbox) = self.order.remove(&number) else { return };
         let Some(items) = self.items.get_mut(&inbox) else { return };
-        if items.back().is_some_and(|(oldest, _)| *oldest == number) {
-            items.pop_back();
-        }
+        items.retain(|(known, _)| *known != number);
         if items.is_empty() {
             self.items.remove(&inbox);
         }
     }
 
-    fn of(&self, inbox: &str) -> impl Iterator<Item = &T> {
-        self.items.get(inbox).into_iter().flatten().map(|(_, item)| item)
+    fn forget_oldest(&mut self) {
+        if let Some((oldest, _)) = self.order.first_key_value() {
+            self.remove(*oldest);
+        }
+    }
+}
+
+impl<T> Recent<T> {
+    fn new(limits: Limits) -> Self {
+        Self { projects: HashMap::new(), numbered: 0, limits }
+    }
+
+    fn add(&mut self, project: ProjectId, inbox: &str, item: T) {
+        self.numbered += 1;
+        let own = self.projects.entry(project);
+        let own = own.or_insert_with(|| OfProject { items: HashMap::new(), order: BTreeMap::new() });
+        own.add(inbox, self.numbered, item);
+        if own.order.len() > self.limits.project {
+            own.forget_oldest();
+        }
+        if self.len() > self.limits.all
+            && let Some(largest) = self.projects.values_mut().max_by_key(|project| project.order.len())
+        {
+            largest.forget_oldest();
+        }
+    }
+
+    /// Removes the newest item of an inbox with this property.
+    fn remove(&mut self, project: ProjectId, inbox: &str, is_meant: impl Fn(&T) -> bool) {
+        let Some(own) = self.projects.get_mut(&project) else { return };
+        let items = own.items.get(inbox).into_iter().flatten();
+        let found = items.filter(|(_, item)| is_meant(item)).map(|(number, _)| *number).next();
+        if let Some(number) = found {
+            own.remove(number);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.projects.values().map(|project| project.order.len()).sum()
+    }
+
+    fn of(&self, project: ProjectId, inbox: &str) -> impl Iterator<Item = &T> {
+        let own = self.projects.get(&project);
+        own.and_then(|own| own.items.get(inbox)).into_iter().flatten().map(|(_, item)| item)
+    }
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self(Recent::new(SESSIONS))
+    }
+}
+
+impl Sessions {
+    /// Records a session for these projects.
+    pub(super) fn note(&mut self, session: &Arc<SmtpSession>, projects: &[ProjectId]) {
+        for project in projects {
+            for named in &session.named {
+                self.0.add(*project, named, Arc::clone(session));
+            }
+        }
+    }
+
+    /// The sessions that named an inbox and ended until then, newest first.
+    pub(super) fn of(&self, project: ProjectId, named: &str, until: Timestamp) -> Vec<SmtpSession> {
+        let sessions = self.0.of(project, named).filter(|session| session.ended_at <= until);
+        sessions.map(|session| (**session).clone()).collect()
     }
 }
 
@@ -85,8 +160,9 @@ impl Default for EventMemory {
     fn default() -> Self {
         Self {
             open: HashMap::new(),
-            ended: Recent::new(MAX_ENDED_WAITS),
-            sessions: Recent::new(MAX_SESSIONS),
+            ended: Recent::new(WAITS),
+            claims: Recent::new(CLAIMS),
+            sessions: Sessions::default(),
             changes: 0,
             last_changes: HashMap::new(),
         }
@@ -95,7 +171,7 @@ impl Default for EventMemory {
 
 impl EventMemory {
     /// Records a wait as it is now.
-    pub(super) fn note(&mut self, record: WaitRecord) {
+    fn note(&mut self, record: WaitRecord) {
         self.changes += 1;
         self.last_changes.insert(record.project, self.changes);
         if record.end.is_none() {
@@ -103,45 +179,79 @@ impl EventMemory {
             return;
         }
         self.open.remove(&record.id);
-        let inbox = record.inbox.to_string();
+        let (project, inbox) = (record.project, record.inbox.to_string());
         // Clients repeat a refused wait. The latest stands for all, so that they displace no other waits.
         if is_refused(&record) {
-            self.ended.remove(&inbox, is_refused);
+            self.ended.remove(project, &inbox, is_refused);
         }
-        self.ended.add(&inbox, record);
+        self.ended.add(project, &inbox, record);
     }
 
-    /// Records an SMTP session.
-    pub(super) fn note_session(&mut self, session: &Arc<SmtpSession>) {
-        for named in &session.named {
-            self.sessions.add(named, Arc::clone(session));
-        }
-    }
-
-    pub(super) fn mark(&self, project: ProjectId, inbox: Option<&InboxId>) -> String {
+    fn mark(&self, project: ProjectId, inbox: Option<&InboxId>) -> String {
         let Some(inbox) = inbox else { return self.last_changes.get(&project).unwrap_or(&0).to_string() };
         let newest_open = self.open.values().filter(|wait| wait.inbox == *inbox).map(|wait| wait.id).max();
-        let newest_ended = self.ended.of(inbox.as_str()).next().map(|wait| wait.id);
+        let newest_ended = self.ended.of(project, inbox.as_str()).next().map(|wait| wait.id);
         let simple = |id: Option<Uuid>| id.unwrap_or_default().simple();
         format!("{}-{}", simple(newest_open), simple(newest_ended))
     }
 
-    pub(super) fn of_inbox(&self, inbox: &Inbox) -> Vec<WaitRecord> {
-        let open = self.open.values().filter(|wait| wait.inbox == inbox.id);
-        let ended = self.ended.of(inbox.id.as_str());
-        let is_own = |wait: &&WaitRecord| wait.project == inbox.project && wait.inbox_created_at == inbox.created_at;
+    fn of_inbox(&self, inbox: &Inbox) -> Vec<WaitRecord> {
+        let open = self.open.values().filter(|wait| wait.inbox == inbox.id && wait.project == inbox.project);
+        let ended = self.ended.of(inbox.project, inbox.id.as_str());
+        let is_own = |wait: &&WaitRecord| wait.inbox_created_at == inbox.created_at;
         newest_first(open.chain(ended).filter(is_own).cloned().collect())
     }
 
-    /// The sessions that named an inbox, newest first.
-    pub(super) fn sessions_of(&self, named: &str) -> Vec<Arc<SmtpSession>> {
-        self.sessions.of(named).cloned().collect()
-    }
-
-    pub(super) fn open_of(&self, project: ProjectId) -> Vec<WaitRecord> {
+    fn open_of(&self, project: ProjectId) -> Vec<WaitRecord> {
         let mut open = newest_first(self.open.values().filter(|wait| wait.project == project).cloned().collect());
         open.truncate(OPEN_SHOWN);
         open
+    }
+}
+
+impl MemoryEvents {
+    pub(super) fn new(hub: Hub) -> Self {
+        Self { hub, memory: Mutex::default() }
+    }
+}
+
+impl Events for MemoryEvents {
+    fn note_wait(&self, wait: &WaitRecord) {
+        lock(&self.memory).note(wait.clone());
+        self.hub.announce(&[]);
+    }
+
+    fn note_claim(&self, claim: &InboxClaim) {
+        lock(&self.memory).claims.add(claim.project, claim.inbox.as_str(), claim.at);
+    }
+
+    fn note_session(&self, session: &Arc<SmtpSession>, projects: &[ProjectId]) {
+        lock(&self.memory).sessions.note(session, projects);
+    }
+
+    fn waits_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<WaitRecord>, StoreError>> {
+        ready(Ok(lock(&self.memory).of_inbox(inbox))).boxed()
+    }
+
+    fn open_waits(&self, project: ProjectId) -> BoxFuture<'_, Result<Vec<WaitRecord>, StoreError>> {
+        ready(Ok(lock(&self.memory).open_of(project))).boxed()
+    }
+
+    fn claims_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<Timestamp>, StoreError>> {
+        ready(Ok(lock(&self.memory).claims.of(inbox.project, inbox.id.as_str()).copied().collect())).boxed()
+    }
+
+    fn sessions_of<'a>(
+        &'a self,
+        project: ProjectId,
+        named: &'a str,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<SmtpSession>, StoreError>> {
+        ready(Ok(lock(&self.memory).sessions.of(project, named, until))).boxed()
+    }
+
+    fn mark<'a>(&'a self, project: ProjectId, inbox: Option<&'a InboxId>) -> BoxFuture<'a, Result<String, StoreError>> {
+        ready(Ok(lock(&self.memory).mark(project, inbox))).boxed()
     }
 }
 
@@ -210,21 +320,40 @@ mod tests {
         let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
         wait(&mut memory, &one, Some(WaitEnd::TooMany));
         let left = wait(&mut memory, &one, Some(WaitEnd::Left));
-        for _ in 0..MAX_ENDED_WAITS {
+        for _ in 0..WAITS.project {
             wait(&mut memory, &one, Some(WaitEnd::TooMany));
         }
         let refused = wait(&mut memory, &one, Some(WaitEnd::TooMany));
         assert_eq!(memory.of_inbox(&one), [refused, left, timed_out]);
-        assert_eq!(memory.ended.order.len(), 3);
+        assert_eq!(memory.ended.len(), 3);
     }
 
     #[test]
-    fn memory_is_bounded() {
-        let mut memory = EventMemory::default();
-        for number in 0..MAX_ENDED_WAITS + 100 {
+    fn no_project_displaces_the_waits_of_another() {
+        let (mut memory, one, quiet) = (EventMemory::default(), inbox("one"), inbox("quiet"));
+        let quiet = Inbox { project: ProjectId(Uuid::max()), ..quiet };
+        let waited = wait(&mut memory, &quiet, Some(WaitEnd::Timeout));
+        // On one inbox, then on many.
+        for _ in 0..WAITS.all {
+            wait(&mut memory, &one, Some(WaitEnd::Timeout));
+        }
+        assert_eq!(memory.ended.len(), KEPT_OF_INBOX + 1);
+        for number in 0..WAITS.all {
             wait(&mut memory, &inbox(&format!("i{number}")), Some(WaitEnd::Timeout));
         }
-        assert_eq!((memory.ended.order.len(), memory.ended.items.len()), (MAX_ENDED_WAITS, MAX_ENDED_WAITS));
+        assert_eq!(memory.ended.len(), WAITS.project + 1);
+        // Many projects.
+        for number in 1..20 {
+            let project = ProjectId(Uuid::from_u128(number));
+            for number in 0..WAITS.project {
+                let other = Inbox { project, ..inbox(&format!("i{number}")) };
+                wait(&mut memory, &other, Some(WaitEnd::Timeout));
+            }
+        }
+        assert_eq!(memory.ended.len(), WAITS.all);
+        assert_eq!(memory.of_inbox(&quiet), [waited]);
+        let items = memory.ended.projects.values().flat_map(|project| project.items.values()).flatten().count();
+        assert_eq!(items, WAITS.all, "nothing is left of what was displaced");
     }
 
     #[test]

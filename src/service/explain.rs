@@ -1,7 +1,7 @@
 //! Explains why a message did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
 
 use super::activity::TotalUse;
-use super::summary::{Facts, is_failed_session};
+use super::summary::Facts;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
     Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, ProjectId, Reading, RefusedMail, SharedAddress,
@@ -11,6 +11,8 @@ use crate::store::{Selection, StoreError};
 
 /// Messages and refusals that are shown.
 const MAX_LISTED: usize = 10;
+/// Rejections in the project that are compared with its clients.
+const MAX_COMPARED: usize = 100;
 /// Similar inboxes that are shown.
 const SIMILAR: usize = 5;
 /// Maximum number of edits between a local part and a mistyped one.
@@ -43,8 +45,8 @@ pub(super) struct Question<'a> {
 }
 
 impl Service {
-    /// Explains why no message that matches `filter` has arrived at the inbox with the id or address `name`. If the
-    /// latest wait on the inbox that timed out had this filter, the cause is that of its story. `smtp_address` is the
+    /// Explains why no message that matches `filter` has arrived at the inbox with the id or address `name`. If a wait on
+    /// the inbox with this filter timed out, the cause is that of the latest one's story. `smtp_address` is the
     /// SMTP server as callers know it.
     ///
     /// # Errors
@@ -91,8 +93,9 @@ impl Service {
         let messages = if ended.is_none() { store.message_count(inbox).await? } else { 0 };
         let mut refused = store.refusals_of(project, &inbox.id, default, since, MAX_LISTED).await?;
         refused.retain(|refused| refused.refused_at <= *until);
-        let own_clients = self.own_clients(project, &refused).await?;
-        let is_own_client = |refused: &RefusedMail| own_clients.contains(&refused.client());
+        let last_refusals = store.last_refusals(project, since, *until, MAX_COMPARED).await?;
+        let own_clients = self.own_clients(project, refused.iter().chain(&last_refusals)).await?;
+        let is_own_client = |refused: &RefusedMail| refused.authenticated || own_clients.contains(&refused.client());
         // Of mail to the inbox first, then of clients of the project. A stable sort: the newest stay first.
         refused.sort_by_key(|refused| (refused.inbox.is_none(), refused.inbox.is_none() && !is_own_client(refused)));
         let similar = most_similar(inbox, store.inboxes_with_mail(project, since, now).await?);
@@ -101,7 +104,9 @@ impl Service {
             Some(watched) => *watched,
             None => self.0.activity.at_all_nodes(store).await?,
         };
-        let last_refusal = store.last_refusal(project, since).await?.filter(|refused| refused.refused_at <= *until);
+        // While no client is known, any client may be the application. Otherwise strangers explain nothing.
+        let own_refusal = last_refusals.iter().find(|refused| is_own_client(refused));
+        let last_refusal = own_refusal.or_else(|| last_refusals.first().filter(|_| own_clients.is_empty()));
         let facts = Facts {
             address: inbox.address(self.mail_domain()),
             mail_domain: self.mail_domain(),
@@ -110,7 +115,7 @@ impl Service {
             latest: &latest,
             refused: &refused,
             similar: similar.first().map(|(distance, similar)| (*distance <= EDITS, similar)),
-            last_refusal: last_refusal.as_ref(),
+            last_refusal,
             watched,
             filters: filter.key(),
             is_own_client: &is_own_client,
@@ -121,10 +126,13 @@ impl Service {
         Ok((finding, Evidence { messages, latest, refused, similar, smtp, send_apis }))
     }
 
-    /// The addresses of the clients that have sent mail to inboxes of the project, if a failed session raises the
-    /// question.
-    async fn own_clients(&self, project: ProjectId, refused: &[RefusedMail]) -> Result<Vec<String>, StoreError> {
-        if refused.iter().any(is_failed_session) { self.0.store.clients_of(project).await } else { Ok(Vec::new()) }
+    /// The addresses of the clients that have sent mail to inboxes of the project, if a rejection raises the question.
+    async fn own_clients<'a>(
+        &self,
+        project: ProjectId,
+        mut refused: impl Iterator<Item = &'a RefusedMail>,
+    ) -> Result<Vec<String>, StoreError> {
+        if refused.next().is_some() { self.0.store.clients_of(project).await } else { Ok(Vec::new()) }
     }
 }
 

@@ -88,12 +88,12 @@ impl Service {
         let (store, log) = (&self.0.store, &self.0.event_log);
         let mut mark = store.mark(watched, self.0.clock.now()).await?;
         let waits = match watched {
-            Watched::Inbox(project, inbox) => log.mark(store, *project, Some(inbox)).await?,
+            Watched::Inbox(project, inbox) => log.mark(*project, Some(inbox)).await?,
             Watched::Failures(project) => {
                 mark = format!("{mark}-{}", store.failures_mark(*project).await?);
-                log.mark(store, *project, None).await?
+                log.mark(*project, None).await?
             }
-            Watched::Inboxes(project) => log.mark(store, *project, None).await?,
+            Watched::Inboxes(project) => log.mark(*project, None).await?,
             Watched::Mail(_) | Watched::Outgoing(_) | Watched::Refused(_) => return Ok(mark),
         };
         Ok(format!("{mark}-{waits}"))

@@ -16,6 +16,7 @@ mod deliver;
 mod error;
 mod event_log;
 mod event_memory;
+mod event_table;
 mod expire;
 mod explain;
 mod faults;
@@ -46,6 +47,7 @@ mod summary;
 mod timeline;
 mod trash;
 mod wait;
+mod written;
 
 use std::sync::Arc;
 
@@ -169,10 +171,10 @@ impl Service {
         // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
         // does not wait for that.
         let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
-        let event_log = event_log::EventLog::new(hub.clone(), clock.clone(), store.is_shared());
+        let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
+        let event_log = event_log::EventLog::start(&store, hub.clone(), clock.clone(), default_project, background);
         if store.is_shared() {
-            let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
-            share(&store, &clock, &activity, &event_log, received, background);
+            share(&store, &clock, &activity, received, background);
         }
         let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
@@ -304,7 +306,6 @@ fn share(
     store: &Store,
     clock: &Clock,
     activity: &activity::Activity,
-    event_log: &event_log::EventLog,
     faults: mpsc::Receiver<InboxId>,
     background: impl Fn(BoxFuture<'static, ()>),
 ) {
@@ -312,5 +313,4 @@ fn share(
     background(Box::pin(faults::announce(store.clone(), activity.node(), faults)));
     background(Box::pin(expire::remove_orphans(store.clone(), clock.clone())));
     background(Box::pin(health::watch_clock(store.clone(), clock.clone())));
-    background(Box::pin(event_log.clone().write(store.clone())));
 }

@@ -3,12 +3,11 @@
 //! SMTP sessions never wait for the database: refusals are written in the background, in batches with a pause between
 //! them. If the queue is full, they are dropped. A reader can wait until those in the queue are written.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::sync::mpsc;
 
+use super::written::{Writing, Written, written};
 use super::{Options, Service};
 use crate::clock::Clock;
 use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
@@ -20,8 +19,6 @@ const QUEUE: usize = 1_024;
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
-/// How long a reader waits at most.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// Maximum number of refusals that are returned.
 const MAX_REFUSALS_SHOWN: usize = 200;
 /// Maximum number of refusals that are returned for one inbox.
@@ -38,38 +35,28 @@ struct Report {
 #[derive(Debug)]
 pub(super) struct Recorder {
     queue: mpsc::Sender<Report>,
-    /// How many refusals were queued.
-    queued: AtomicU64,
-    /// How many of them are written, or could not be.
-    done: watch::Receiver<u64>,
-    /// How many readers wait for that.
-    readers: watch::Sender<usize>,
+    written: Written,
 }
 
 impl Recorder {
     pub(super) fn start(store: Store, clock: Clock, default_project: ProjectId, options: Options) -> Self {
         let (queue, reports) = mpsc::channel(QUEUE);
-        let (progress, done) = watch::channel(0);
-        let (readers, waiting) = watch::channel(0);
+        let (written, writing) = written();
         let owners = Owners { store, clock, default_project, options };
-        tokio::spawn(run(owners, reports, progress, waiting));
-        Self { queue, queued: AtomicU64::new(0), done, readers }
+        tokio::spawn(run(owners, reports, writing));
+        Self { queue, written }
     }
 
     fn add(&self, report: Report) {
         // If the queue is full, there are already enough refusals to see the cause.
         if self.queue.try_send(report).is_ok() {
-            self.queued.fetch_add(1, Ordering::Release);
+            self.written.add();
         }
     }
 
     /// Returns when the refusals that this node has queued so far are written, or could not be, or after a second.
     pub(super) async fn written(&self) {
-        let (queued, mut done) = (self.queued.load(Ordering::Acquire), self.done.clone());
-        if *done.borrow() < queued {
-            let _reader = Reader::start(&self.readers);
-            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| *done >= queued)).await;
-        }
+        self.written.wait().await;
     }
 }
 
@@ -79,22 +66,6 @@ struct Owners {
     clock: Clock,
     default_project: ProjectId,
     options: Options,
-}
-
-/// A reader that waits. Until it is dropped, there is no pause between two batches.
-struct Reader<'a>(&'a watch::Sender<usize>);
-
-impl<'a> Reader<'a> {
-    fn start(readers: &'a watch::Sender<usize>) -> Self {
-        readers.send_modify(|readers| *readers += 1);
-        Self(readers)
-    }
-}
-
-impl Drop for Reader<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|readers| *readers -= 1);
-    }
 }
 
 impl Service {
@@ -125,20 +96,15 @@ impl Service {
 }
 
 /// Writes until the service is dropped or stops.
-async fn run(
-    owners: Owners,
-    mut reports: mpsc::Receiver<Report>,
-    progress: watch::Sender<u64>,
-    mut readers: watch::Receiver<usize>,
-) {
+async fn run(owners: Owners, mut reports: mpsc::Receiver<Report>, mut writing: Writing) {
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
-        let count = batch.len() as u64;
+        let count = batch.len();
         if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }
-        progress.send_modify(|done| *done += count);
-        let _ = timeout(REST, readers.wait_for(|readers| *readers > 0)).await;
+        writing.done(count);
+        writing.pause(REST).await;
     }
 }
 

@@ -7,21 +7,21 @@
 //! A story changes once, if a matching message arrives just after its wait has ended: then this is the cause.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::activity::TotalUse;
 use super::explain::Question;
 use super::summary::named;
+use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
 use crate::model::{
     Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, ProjectId, Story, Timestamp, WaitRecord,
-    spoken,
+    seconds, spoken,
 };
 use crate::store::StoreError;
 
@@ -34,8 +34,6 @@ const MAX_BATCH: usize = 32;
 const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(200);
 /// The pause between two looks for late messages.
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// How long a reader waits at most.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// A message that arrives within this time after a wait was late. A later one has nothing to do with the wait.
 const LATE_WITHIN: Duration = MAX_WAIT;
 /// The proposed timeout is this many times the time that the message took.
@@ -59,30 +57,23 @@ pub(super) struct Recorder {
     queue: mpsc::Sender<Draft>,
     /// The drafts of each project in the queue.
     queued_of: Arc<Mutex<HashMap<ProjectId, usize>>>,
-    /// How many were queued.
-    queued: AtomicU64,
-    /// How many of them are stored, or could not be.
-    done: watch::Receiver<u64>,
-    /// How many readers wait for that.
-    readers: watch::Sender<usize>,
+    written: Written,
 }
 
 /// The other end of the queue.
 pub(super) struct Composer {
     drafts: mpsc::Receiver<Draft>,
     queued_of: Arc<Mutex<HashMap<ProjectId, usize>>>,
-    progress: watch::Sender<u64>,
-    readers: watch::Receiver<usize>,
+    writing: Writing,
 }
 
 /// Creates the queue.
 pub(super) fn queue() -> (Recorder, Composer) {
     let (queue, drafts) = mpsc::channel(MAX_QUEUED);
-    let (progress, done) = watch::channel(0);
-    let (readers, waiting) = watch::channel(0);
+    let (written, writing) = written();
     let queued_of = Arc::<Mutex<HashMap<_, _>>>::default();
-    let recorder = Recorder { queue, queued_of: Arc::clone(&queued_of), queued: AtomicU64::new(0), done, readers };
-    (recorder, Composer { drafts, queued_of, progress, readers: waiting })
+    let recorder = Recorder { queue, queued_of: Arc::clone(&queued_of), written };
+    (recorder, Composer { drafts, queued_of, writing })
 }
 
 impl Recorder {
@@ -94,19 +85,14 @@ impl Recorder {
         let is_added = own < MAX_QUEUED_OF_PROJECT && self.queue.try_send(draft).is_ok();
         if is_added {
             queued_of.insert(project, own + 1);
-            self.queued.fetch_add(1, Ordering::Release);
+            self.written.add();
         }
         is_added
     }
 
     /// Returns when the stories that this node has queued so far are stored, or could not be, or after a second.
     pub(super) async fn written(&self) {
-        let (queued, mut done) = (self.queued.load(Ordering::Acquire), self.done.clone());
-        if *done.borrow() < queued {
-            self.readers.send_modify(|readers| *readers += 1);
-            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| *done >= queued)).await;
-            self.readers.send_modify(|readers| *readers -= 1);
-        }
+        self.written.wait().await;
     }
 }
 
@@ -133,12 +119,12 @@ impl Composer {
             watch_until = Instant::now() + 2 * LATE_WITHIN;
             self.store(&service, std::mem::take(&mut batch)).await;
             drop(service);
-            let _ = timeout(PAUSE_BETWEEN_BATCHES, self.readers.wait_for(|readers| *readers > 0)).await;
+            self.writing.pause(PAUSE_BETWEEN_BATCHES).await;
         }
     }
 
     async fn store(&self, service: &Service, batch: Vec<Draft>) {
-        let count = batch.len() as u64;
+        let count = batch.len();
         for draft in &batch {
             let mut queued_of = lock(&self.queued_of);
             let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
@@ -149,7 +135,7 @@ impl Composer {
         if let Err(error) = service.store_stories(batch).await {
             tracing::warn!(%error, "cannot store why waits timed out");
         }
-        self.progress.send_modify(|done| *done += count);
+        self.writing.done(count);
     }
 }
 
@@ -237,16 +223,13 @@ impl Service {
         self.0.store.story(id).await
     }
 
-    /// The story of the latest wait on an inbox that timed out, if that wait had this filter.
+    /// The story of the latest wait on an inbox with this filter that timed out.
     pub(super) async fn kept_story(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Option<Story>, StoreError> {
         self.0.stories.written().await;
         let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
-        let story = self.0.store.latest_story(inbox, kept_since).await?;
-        let Some(story) = story.filter(|story| story.failure.wait.filter == *filter) else {
-            return Ok(None);
-        };
+        let Some(id) = self.0.store.latest_failure(inbox, filter, kept_since).await? else { return Ok(None) };
         self.amend_stories(Some(inbox.project)).await?;
-        self.0.store.story(story.failure.wait.id).await
+        self.0.store.story(id).await
     }
 
     /// Looks for messages that were late for waits that ended lately: of one project, or of all.
@@ -291,11 +274,11 @@ fn late_finding(failure: &Failure, message: &Latest) -> Finding {
     // Rounded up to five seconds.
     let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
     let marked = format!(
-        "A matching message arrived {} after the wait had ended: {}. Use a timeout of {} s instead of {} s.",
+        "A matching message arrived {} after the wait had ended: {}. Use a timeout of {} s instead of {}.",
         precise(late_by),
         named(message),
         proposed.as_secs(),
-        failure.wait.timeout.as_secs_f64(),
+        seconds(failure.wait.timeout),
     );
     Finding { cause: Cause::Late, marked, origin: String::new() }
 }

@@ -28,12 +28,12 @@ pub(super) struct Facts<'a> {
     pub(super) refused: &'a [RefusedMail],
     /// The most similar inbox that received mail, and whether its name is only a few edits away.
     pub(super) similar: Option<(bool, &'a Similar)>,
-    /// The newest refusal in the project, for any recipient.
+    /// The newest refusal in the project of a client that may be the application, for any recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
     pub(super) watched: TotalUse,
     /// The filters of the wait.
     pub(super) filters: String,
-    /// Whether this client has sent mail to an inbox of the project.
+    /// Whether this client used a key of the project, or has sent mail to an inbox of it.
     pub(super) is_own_client: &'a dyn Fn(&RefusedMail) -> bool,
 }
 
@@ -168,12 +168,14 @@ impl Facts<'_> {
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
             let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {}", quoted(recipient)) };
-            format!(" The last rejection{of}: {}{}", refused.reply, missing_flag(refused))
+            let flag = if (self.is_own_client)(refused) { missing_flag(refused) } else { String::new() };
+            format!(" The last rejection{of}: {}{flag}", refused.reply)
         });
         let (address, ago) = (&self.address, ago(self.inbox.created_at));
         let text =
             format!("Clients use {used}, but sent nothing to {address} since this inbox was created {ago}.{refusal}");
-        let other_domain = self.last_refusal.filter(|refused| refused.accepting_flag().is_some());
+        let own = self.last_refusal.filter(|refused| (self.is_own_client)(refused));
+        let other_domain = own.filter(|refused| refused.accepting_flag().is_some());
         Some(match other_domain {
             Some(refused) => (Cause::OtherDomain, origin_of(refused), text),
             None => (Cause::SentElsewhere, String::new(), text),
@@ -219,7 +221,7 @@ impl Facts<'_> {
 }
 
 /// A session that failed before its client could name a recipient.
-pub(super) fn is_failed_session(refused: &RefusedMail) -> bool {
+fn is_failed_session(refused: &RefusedMail) -> bool {
     refused.inbox.is_none() && refused.reason.ends_session()
 }
 

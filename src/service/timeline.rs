@@ -5,7 +5,7 @@ use restante_api::{Event, EventFilters, EventKind};
 use super::{Caller, Service, ServiceError};
 use crate::model::{
     ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, ProjectId, RefusalFilter, RefusedMail, SentMail, SmtpSession,
-    Timestamp, WaitEnd, WaitRecord,
+    Timestamp, WaitEnd, WaitRecord, seconds,
 };
 use crate::store::StoreError;
 
@@ -57,7 +57,8 @@ impl Service {
         let is_foreign = refused.iter().any(|(_, refused)| refused.accepting_flag().is_some());
         let mut events: Vec<Timed> = refused.iter().map(|(_, refused)| of_refusal(refused)).collect();
         if is_foreign {
-            let mut sessions = self.0.event_log.sessions_named(store, &name.to_ascii_lowercase()).await?;
+            let (named, now) = (name.to_ascii_lowercase(), self.0.clock.now());
+            let mut sessions = self.0.event_log.sessions_named(project, &named, now).await?;
             sessions.retain(|session| session.project.map_or(has_anonymous, |other| other == project));
             events.extend(sessions.into_iter().map(of_session));
         }
@@ -70,6 +71,10 @@ impl Service {
         let (store, default) = (&self.0.store, self.0.default_project);
         let created = Event::new(inbox.created_at.to_string(), EventKind::Created, "The inbox was created.".to_owned());
         let mut events = vec![(inbox.created_at, created)];
+        events.extend(self.0.event_log.claims_of(inbox).await?.into_iter().map(|at| {
+            let text = "A request to create the inbox found that it exists.".to_owned();
+            (at, Event::new(at.to_string(), EventKind::Claimed, text))
+        }));
         let waits = self.waits_of_inbox(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
@@ -82,7 +87,7 @@ impl Service {
         }));
         events.extend(store.sent_mail(inbox, MAX_OF_KIND).await?.into_iter().map(of_sent));
         // A session has the time of its end, so it follows what it caused.
-        events.extend(self.0.event_log.sessions_of(store, inbox).await?.into_iter().map(of_session));
+        events.extend(self.0.event_log.sessions_of(inbox, until).await?.into_iter().map(of_session));
         events.retain(|(at, _)| *at <= until);
         // A stable sort, so that events of the same millisecond stay in the order of their kinds.
         events.sort_by_key(|(at, _)| *at);
@@ -116,7 +121,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
         after: wait.filter.after.clone(),
         timeout: u64::try_from(wait.timeout.as_millis()).unwrap_or(u64::MAX),
     };
-    let text = format!("A wait of {} s started.", wait.timeout.as_secs_f64());
+    let text = format!("A wait of {} started.", seconds(wait.timeout));
     let started = Event::new(wait.started_at.to_string(), EventKind::WaitStarted, text);
     let mut events = vec![(wait.started_at, Event { filters: Some(filters.clone()), ..started })];
     if let Some((at, end)) = wait.end {

@@ -49,7 +49,7 @@ impl Service {
         let identity = RefusedWaits::identity(caller, inbox, filter);
         self.0.refused_waits.try_starts(identity);
         let mut counted = metrics::WaitCount::begin();
-        let record = self.0.event_log.start(caller, inbox, filter, timeout);
+        let record = self.0.event_log.wait_starts(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         counted.ends(outcome(&result));
         if matches!(result, Err(ServiceError::TooManyWaits)) {

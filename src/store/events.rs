@@ -1,4 +1,4 @@
-//! The recorded events of all nodes: waits and failed SMTP sessions. They are written in a separate transaction, to a
+//! The recorded events of all nodes: waits, claims and failed SMTP sessions. They are written in a separate transaction, to a
 //! table that needs no flush.
 
 use std::collections::BTreeMap;
@@ -12,14 +12,15 @@ use uuid::Uuid;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Features, HeaderFilter, Inbox, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, SmtpSession, Timestamp,
-    WaitEnd, WaitRecord, parse_id,
+    Features, HeaderFilter, Inbox, InboxClaim, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress,
+    SmtpSession, Timestamp, WaitEnd, WaitRecord, parse_id,
 };
 
-/// Maximum number of events that are kept.
-const MAX_EVENTS_KEPT: i64 = 20_000;
+/// Maximum number of events that are kept for each project.
+const MAX_EVENTS_KEPT: i64 = 5_000;
 /// The kinds of events.
 const WAIT: &str = "wait";
+const CLAIM: &str = "claimed";
 const SESSION: &str = "smtp";
 
 /// A wait as the table has it.
@@ -61,12 +62,17 @@ macro_rules! events {
 }
 
 impl Store {
-    /// Stores waits as they are now and SMTP sessions, and announces them. Of the waits on an inbox that were refused
+    /// Stores waits as they are now, claims, and SMTP sessions with their projects, and announces them. Of the waits on an inbox that were refused
     /// because the key had too many, only the latest is kept: clients repeat them.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn record_events(&self, waits: &[WaitRecord], sessions: &[Arc<SmtpSession>]) -> Result<(), StoreError> {
+    pub async fn record_events(
+        &self,
+        waits: &[WaitRecord],
+        claims: &[InboxClaim],
+        sessions: &[(Arc<SmtpSession>, Option<ProjectId>)],
+    ) -> Result<(), StoreError> {
         const RECORD: &str = "
             INSERT INTO events (id, subject, kind, project_id, inbox_created_at, started_at, ended_at, outcome, data)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -74,7 +80,8 @@ impl Store {
         const FORGET_REFUSED: &str = "
             DELETE FROM events WHERE subject = $1 AND inbox_created_at = $2 AND outcome = $3 AND id < $4";
         let mut rows: Vec<_> = waits.iter().map(wait_row).collect();
-        rows.extend(sessions.iter().flat_map(|session| session_rows(session)));
+        rows.extend(claims.iter().map(claim_row));
+        rows.extend(sessions.iter().flat_map(|(session, project)| session_rows(session, *project)));
         let too_many = WaitEnd::TooMany;
         let refused = waits.iter().filter(|wait| wait.end.is_some_and(|(_, end)| end == too_many));
         let refused: BTreeMap<&str, &WaitRecord> = refused.rev().map(|wait| (wait.inbox.as_str(), wait)).collect();
@@ -90,13 +97,16 @@ impl Store {
         self.database.transact(record).await
     }
 
-    /// Deletes all but the latest events.
+    /// Deletes all but the latest events of each project.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn forget_events(&self) -> Result<(), StoreError> {
         const FORGET: &str = "
-            DELETE FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET $1)";
+            DELETE FROM events WHERE id IN (
+                SELECT id FROM (
+                    SELECT id, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY id DESC) AS place FROM events) numbered
+                WHERE place > $1)";
         self.change(FORGET, values![MAX_EVENTS_KEPT], None).await?;
         Ok(())
     }
@@ -124,13 +134,36 @@ impl Store {
         rows.into_iter().map(read_wait).collect()
     }
 
-    /// The latest failed SMTP sessions that named an inbox, newest first.
+    /// When an inbox was claimed, newest first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn sessions_of(&self, named: &str, most: usize) -> Result<Vec<SmtpSession>, StoreError> {
-        const LATEST: &str = events!("subject = $1 AND kind = $2 ORDER BY id DESC LIMIT $3");
-        let rows = self.database.query(LATEST, values![named, SESSION, most]).await?;
+    pub async fn claims_of(&self, inbox: &Inbox, most: usize) -> Result<Vec<Timestamp>, StoreError> {
+        const CLAIMS: &str = "
+            SELECT started_at FROM events
+            WHERE subject = $1 AND kind = $2 AND inbox_created_at = $3 AND project_id = $4 ORDER BY id DESC LIMIT $5";
+        let parameters = values![&inbox.id, CLAIM, inbox.created_at, inbox.project, most];
+        let rows = self.database.query(CLAIMS, parameters).await?;
+        let read = |mut row: Row| Ok(Timestamp::from_millis(row.integer()?));
+        Ok(rows.into_iter().map(read).collect::<Result<_, DatabaseError>>()?)
+    }
+
+    /// The latest failed SMTP sessions of a project that named an inbox and ended until then, newest first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn sessions_of(
+        &self,
+        project: ProjectId,
+        named: &str,
+        until: Timestamp,
+        most: usize,
+    ) -> Result<Vec<SmtpSession>, StoreError> {
+        const LATEST: &str = events!(
+            "subject = $1 AND kind = $2 AND ended_at <= $3 AND (project_id IS NULL OR project_id = $4)
+             ORDER BY id DESC LIMIT $5"
+        );
+        let rows = self.database.query(LATEST, values![named, SESSION, until, project, most]).await?;
         rows.into_iter().map(read_session).collect()
     }
 
@@ -186,8 +219,13 @@ fn wait_row(wait: &WaitRecord) -> Vec<Value> {
     ]
 }
 
+fn claim_row(claim: &InboxClaim) -> Vec<Value> {
+    let at = claim.at;
+    values![Uuid::now_v7(), &claim.inbox, CLAIM, claim.project, claim.inbox_created_at, at, at, "", "{}"]
+}
+
 /// A row for each inbox that the session named.
-fn session_rows(session: &SmtpSession) -> impl Iterator<Item = Vec<Value>> {
+fn session_rows(session: &SmtpSession, project: Option<ProjectId>) -> impl Iterator<Item = Vec<Value>> {
     let stored = StoredSession {
         named: session.named.clone(),
         client: session.client.clone(),
@@ -202,7 +240,7 @@ fn session_rows(session: &SmtpSession) -> impl Iterator<Item = Vec<Value>> {
             session.id,
             named.as_str(),
             SESSION,
-            session.project,
+            project,
             none,
             session.started_at,
             session.ended_at,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::content::fold_case;
 use super::{Change, Store, StoreError, live};
-use crate::db::{DatabaseError, Row, Transaction, values};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
 
 /// Maximum number of refusals that are kept for each project.
@@ -14,6 +14,9 @@ const MAX_REFUSALS_KEPT: i64 = 1_000;
 
 /// Maximum number of refusals that one search reads.
 const SEARCHED: usize = 5_000;
+
+/// How many names one query looks up.
+const NAMES_A_QUERY: usize = 8;
 
 /// How many of the newest messages of a project show which clients it has.
 const RECENT_MESSAGES: i64 = 200;
@@ -114,14 +117,21 @@ impl Store {
         Ok(rows.into_iter().map(|mut row| row.text()).collect::<Result<_, _>>()?)
     }
 
-    /// The newest refusal of a project since `since`.
+    /// The newest refusals of a project between two times, newest first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn last_refusal(&self, project: ProjectId, since: Timestamp) -> Result<Option<RefusedMail>, StoreError> {
-        const LAST: &str = refusals!("project_id = $1 AND refused_at >= $2 ORDER BY id DESC LIMIT 1");
-        let rows = self.database.query(LAST, values![project, since]).await?;
-        Ok(rows.into_iter().next().map(|mut row| read_refusal(&mut row)).transpose()?)
+    pub async fn last_refusals(
+        &self,
+        project: ProjectId,
+        since: Timestamp,
+        until: Timestamp,
+        most: usize,
+    ) -> Result<Vec<RefusedMail>, StoreError> {
+        const LAST: &str =
+            refusals!("project_id = $1 AND refused_at >= $2 AND refused_at <= $3 ORDER BY id DESC LIMIT $4");
+        let rows = self.database.query(LAST, values![project, since, until, most]).await?;
+        Ok(rows.into_iter().map(|mut row| read_refusal(&mut row)).collect::<Result<_, _>>()?)
     }
 
     /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
@@ -188,6 +198,25 @@ impl Store {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL";
         let rows = self.database.look_up(OWNER, values![inbox]).await?;
         Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+    }
+
+    /// The projects that own these names, each with the name: ids of inboxes on the mail domain, and shared addresses,
+    /// which several projects can have.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn owners_of(&self, names: &[String]) -> Result<Vec<(String, ProjectId)>, StoreError> {
+        const OWNERS: &str = "
+            SELECT id, project_id FROM inboxes WHERE address IS NULL AND id IN ($1, $2, $3, $4, $5, $6, $7, $8)
+            UNION SELECT address, project_id FROM inboxes WHERE address IN ($1, $2, $3, $4, $5, $6, $7, $8)";
+        let mut owners = Vec::new();
+        for names in names.chunks(NAMES_A_QUERY) {
+            let names = names.iter().map(String::as_str).chain(std::iter::repeat("")).take(NAMES_A_QUERY);
+            for mut row in self.database.look_up(OWNERS, names.map(Value::from).collect()).await? {
+                owners.push((row.text()?, ProjectId(row.uuid()?)));
+            }
+        }
+        Ok(owners)
     }
 
     /// The inboxes with a shared address that have not ended, and at least two that have: of one project, or of all.

@@ -248,14 +248,14 @@ CREATE TABLE nodes (
     reported_at BIGINT NOT NULL
 );
 
--- The latest waits and failed SMTP sessions of all nodes, written in the background. Only a database that nodes share
+-- The latest waits, claims and failed SMTP sessions of all nodes, written in the background. Only a database that nodes share
 -- has rows.
 CREATE {unlogged} TABLE events (
     id {bytes} NOT NULL,
     -- The inbox: its id, or for a session that named an address that is not on the mail domain, the address.
     subject TEXT NOT NULL,
     kind TEXT NOT NULL,
-    -- Of a session: the project of the client's key.
+    -- Null for a session that concerns several projects.
     project_id {bytes},
     inbox_created_at BIGINT,
     started_at BIGINT NOT NULL,

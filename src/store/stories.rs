@@ -19,7 +19,7 @@ const MAX_STORIES_KEPT: i64 = 1_000;
 /// Maximum number of stories that one step of sweeping deletes.
 const FORGOTTEN_A_STEP: i64 = 100;
 
-/// A SELECT of the columns of a [`Failure`].
+/// A SELECT of the columns of a [`Failure`]. Those of a deleted project remain only until the sweeper has deleted them.
 macro_rules! failures {
     ($more:literal, $conditions:literal) => {
         concat!(
@@ -27,7 +27,7 @@ macro_rules! failures {
                 has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary,
                 inbox_end, inbox_ended_at",
             $more,
-            " FROM stories WHERE ",
+            " FROM stories WHERE project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL) AND ",
             $conditions
         )
     };
@@ -71,19 +71,29 @@ impl Store {
         rows.into_iter().next().map(read_story).transpose()
     }
 
-    /// The story of the latest wait on `inbox` that timed out, if that ended since `since`.
+    /// The id of the latest wait on `inbox` with this filter that timed out, if it ended since `since`.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn latest_story(&self, inbox: &Inbox, since: Timestamp) -> Result<Option<Story>, StoreError> {
+    pub async fn latest_failure(
+        &self,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+        since: Timestamp,
+    ) -> Result<Option<Uuid>, StoreError> {
         const LATEST: &str = failures!(
-            ", data",
+            "",
             "inbox_id = $1 AND project_id = $2 AND inbox_created_at = $3 AND ended_at >= $4
-             ORDER BY ended_at DESC, id DESC LIMIT 1"
+             ORDER BY ended_at DESC, id DESC"
         );
         let parameters = values![&inbox.id, inbox.project, inbox.created_at, since];
-        let rows = self.database.query(LATEST, parameters).await?;
-        rows.into_iter().next().map(read_story).transpose()
+        for mut row in self.database.query(LATEST, parameters).await? {
+            let wait = read_failure(&mut row)?.wait;
+            if wait.filter == *filter {
+                return Ok(Some(wait.id));
+            }
+        }
+        Ok(None)
     }
 
     /// The failures that match `filter`, newest first: at most `limit`.
@@ -139,7 +149,7 @@ impl Store {
     }
 
     /// The stories of waits that ended since `since` on inboxes that received mail after that, which has not been
-    /// compared with the wait yet: of one project, or of all.
+    /// compared with the wait yet: of one project, or of all. Those whose late message is known are complete.
     ///
     /// # Errors
     /// If the database fails.
@@ -151,7 +161,7 @@ impl Store {
     ) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
         const LATER: &str = concat!(
             "SELECT s.id, i.last_received_at FROM stories s JOIN inboxes i ON i.id = s.inbox_id
-             WHERE s.ended_at >= $1 AND ($2 = 0 OR s.project_id = $3) AND i.project_id = s.project_id
+             WHERE s.ended_at >= $1 AND s.cause <> 'late' AND ($2 = 0 OR s.project_id = $3) AND i.project_id = s.project_id
                 AND i.created_at = s.inbox_created_at AND i.last_received_at > s.compared_until AND ",
             crate::store::live!("i.", "$4"),
             " ORDER BY s.ended_at LIMIT 100"
@@ -213,12 +223,19 @@ impl Store {
     }
 }
 
-/// Deletes stories of waits that ended before `ended_before`. Returns whether there were any.
+/// Deletes stories of waits that ended before `ended_before`, and those of deleted projects. Returns whether there were
+/// any.
 pub(super) async fn forget(transaction: &mut Transaction, ended_before: Timestamp) -> Result<bool, StoreError> {
     const FORGET: &str = "
         DELETE FROM stories WHERE id IN (
             SELECT id FROM stories WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
-    Ok(transaction.execute(FORGET, values![ended_before, FORGOTTEN_A_STEP]).await? > 0)
+    const FORGET_DELETED: &str = "
+        DELETE FROM stories WHERE id IN (
+            SELECT id FROM stories WHERE project_id IN (SELECT id FROM projects WHERE deleted_at IS NOT NULL)
+            LIMIT $1)";
+    let old = transaction.execute(FORGET, values![ended_before, FORGOTTEN_A_STEP]).await?;
+    let deleted = transaction.execute(FORGET_DELETED, values![FORGOTTEN_A_STEP]).await?;
+    Ok(old + deleted > 0)
 }
 
 fn row(story: &Story) -> Vec<Value> {
@@ -292,6 +309,10 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
 
 fn read_story(mut row: Row) -> Result<Story, StoreError> {
     let failure = read_failure(&mut row)?;
-    let (evidence, timeline) = story_form::decode(&row.bytes()?)?;
+    // The cause and the sentence are useful without the evidence.
+    let (evidence, timeline) = story_form::decode(&row.bytes()?).unwrap_or_else(|error| {
+        tracing::warn!(%error, id = %failure.wait.id, "the evidence of a failure is damaged");
+        Default::default()
+    });
     Ok(Story { failure, evidence, timeline })
 }

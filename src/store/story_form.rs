@@ -64,14 +64,32 @@ struct StoredSimilar {
 pub(super) fn encode(story: &Story) -> Bytes {
     let mut stored = stored(&story.evidence, &story.timeline);
     let mut json = serde_json::to_vec(&stored).unwrap_or_default();
-    while json.len() > MAX_BYTES && !stored.timeline.is_empty() {
-        // The events in the middle are removed first, half of them each time.
-        let first = FIRST_EVENTS.min(stored.timeline.len() / 2);
-        let removed = (stored.timeline.len() - first).div_ceil(2);
-        stored.timeline.drain(first..first + removed);
+    while json.len() > MAX_BYTES && stored.shorten() {
         json = serde_json::to_vec(&stored).unwrap_or_default();
     }
     lz4_flex::compress_prepend_size(&json).into()
+}
+
+impl Stored {
+    /// Removes a part of the longest list: of the timeline, half of the events, from its middle; of the evidence, the
+    /// last entry. Returns `false` if nothing is left.
+    fn shorten(&mut self) -> bool {
+        let (messages, refused, similar) = (self.latest.len(), self.refused.len(), self.similar.len());
+        let most = messages.max(refused).max(similar);
+        let was_empty = most == 0 && self.timeline.is_empty();
+        if self.timeline.len() > most {
+            let first = FIRST_EVENTS.min(self.timeline.len() / 2);
+            let removed = (self.timeline.len() - first).div_ceil(2);
+            self.timeline.drain(first..first + removed);
+        } else if refused == most {
+            self.refused.pop();
+        } else if messages == most {
+            self.latest.pop();
+        } else {
+            self.similar.pop();
+        }
+        !was_empty
+    }
 }
 
 /// The evidence and the timeline in this form.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use restante::model::{ProjectId, SmtpSession};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::smtp::Smtp;
 use testkit::{BASE_URL, Engine, Harness, MAIL_DOMAIN, within};
@@ -154,4 +156,68 @@ async fn a_story_has_the_timeline_until_the_wait_ended(engine: Engine) {
     let story = api.service.story(id).await.unwrap().unwrap();
     let kinds: Vec<_> = story.timeline.iter().map(|event| event.kind.as_str()).collect();
     assert!(kinds.contains(&"smtp") && kinds.contains(&"refused") && !kinds.contains(&"stored"), "{kinds:?}");
+}
+
+#[testkit::each_engine]
+async fn no_project_displaces_the_sessions_of_another(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let (inbox, busy) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
+    assert!(smtp.send(&address(&inbox), "a\nb").await.starts_with("550"));
+    assert!(kinds(&timeline(&api, &inbox).await).contains(&"smtp"), "there without a delay");
+    let other = api.service.authenticate(api.other_key.as_str()).await.unwrap().unwrap().project;
+    let session = |named: String, project: Option<ProjectId>| SmtpSession {
+        id: Uuid::now_v7(),
+        named: vec![named],
+        project,
+        client: "127.0.0.1".to_owned(),
+        tls: None,
+        has_failed: false,
+        started_at: api.service.clock().now(),
+        ended_at: api.service.clock().now(),
+        exchanges: Vec::new(),
+    };
+    for number in 0..12_000 {
+        let known = number % 2 == 0;
+        let named = if known { format!("i{number}") } else { busy.clone() };
+        api.service.record_session(session(named, known.then_some(other)));
+        // The queue is limited.
+        tokio::task::yield_now().await;
+    }
+    assert!(kinds(&timeline(&api, &inbox).await).contains(&"smtp"));
+    let theirs = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{busy}/events"), "").await.json();
+    let sessions = kinds(theirs["events"].as_array().unwrap()).into_iter().filter(|kind| *kind == "smtp").count();
+    assert_eq!(sessions, 50);
+}
+
+#[testkit::each_engine]
+async fn a_recipient_without_a_transcript_is_shown_to_nobody(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    let mut client = smtp.client().await;
+    client.say("MAIL FROM:<app@app.example>").await;
+    assert!(client.say(&format!("RCPT TO:<{}>", address(&inbox))).await.starts_with("250"));
+    assert!(client.say("RCPT TO:<no secret>").await.starts_with("5"));
+    for number in 0..25 {
+        assert!(client.say(&format!("RCPT TO:<secret{number}@elsewhere.example>")).await.starts_with("550"));
+    }
+    assert!(client.say("RSET").await.starts_with("250"));
+    let events = timeline(&api, &inbox).await;
+    let session = events.iter().find(|event| event["kind"] == "smtp").unwrap().to_string();
+    assert!(session.contains("RSET") && session.contains(&inbox) && !session.contains("secret"), "{session}");
+}
+
+#[testkit::each_engine]
+async fn an_inbox_that_existed_was_claimed(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let path = format!("/v1/inboxes/{}", address("signup"));
+    assert_eq!(api.call("PUT", &path, "").await.status, 201);
+    api.clock.advance(SECOND);
+    assert_eq!(api.call("PUT", &path, "").await.status, 200);
+    assert_eq!(kinds(&until(&api, "signup", "claimed").await), ["created", "claimed"]);
+    let waiting = api.spawn_get("/v1/inboxes/signup/messages/wait?timeout=2999");
+    assert_eq!(api.advance_until_done(SECOND, waiting).await.status, 408);
+    let events = until(&api, "signup", "wait_started").await;
+    assert_eq!(events[2]["text"], "A wait of 3 s started.");
 }

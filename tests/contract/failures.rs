@@ -92,7 +92,7 @@ async fn the_cause_stays_as_it_was_when_the_wait_ended(engine: Engine) {
 async fn a_message_just_after_the_wait_was_late(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let answer = time_out(&api, &inbox, "subject=welcome").await;
+    let answer = time_out(&api, &inbox, "subject=welcome&timeout=14999").await;
     let early = story(&api, &answer).await;
     api.clock.advance(14 * SECOND);
     api.deliver(&inbox, "Something else").await;
@@ -109,6 +109,25 @@ async fn a_message_just_after_the_wait_was_late(engine: Engine) {
     assert!(rest.starts_with("the wait had ended: \"Welcome\" from "), "{summary}");
     assert!(rest.contains("Use a timeout of ") && rest.ends_with(" s instead of 15 s."), "{summary}");
     assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
+
+    // Further mail changes nothing.
+    api.deliver(&inbox, "Welcome again").await;
+    let later = story(&api, &answer).await;
+    assert_eq!((later.evidence.latest.len(), &later.evidence.latest[0].subject), (1, &"Welcome".to_owned()));
+}
+
+#[testkit::each_engine]
+async fn a_damaged_story_has_its_cause_and_harms_no_list(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let answer = time_out(&api, &inbox, "subject=welcome").await;
+    let whole = story(&api, &answer).await;
+    api.run_sql("UPDATE stories SET data = (SELECT id FROM projects LIMIT 1)").await;
+    // It is compared with the filters of the wait.
+    api.deliver(&inbox, "Something else").await;
+    assert_eq!(failures(&api, FailureFilter::default()).await, [whole.failure.clone()]);
+    let damaged = story(&api, &answer).await;
+    assert_eq!((damaged.failure, damaged.timeline), (whole.failure, Vec::new()));
 }
 
 #[testkit::each_engine]
@@ -204,4 +223,42 @@ async fn a_story_is_kept_for_a_week(engine: Engine) {
     api.clock.advance(24 * 3_600 * SECOND);
     assert_eq!(api.service.story(story_id(&answer)).await.unwrap(), None);
     assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_expired");
+}
+
+#[testkit::each_engine]
+async fn each_filter_has_the_story_of_its_latest_wait(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    time_out(&api, &inbox, "subject=Code").await;
+    time_out(&api, &inbox, "subject=Receipt").await;
+    api.deliver(&inbox, "Welcome").await;
+    assert_eq!(explain(&api, &inbox, "subject=Code").await["cause"], "nothing_connected");
+    assert_eq!(explain(&api, &inbox, "subject=Receipt").await["cause"], "nothing_connected");
+    assert_eq!(explain(&api, &inbox, "subject=Other").await["cause"], "filter_missed");
+}
+
+#[testkit::each_engine]
+async fn mail_of_a_stranger_to_another_domain_is_not_the_cause(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let first = api.create_inbox().await;
+    let elsewhere = "somebody@else.example";
+    assert!(smtp.send(elsewhere, MAIL).await.starts_with("550"));
+    let explained = explain(&api, &first, "").await;
+    // Nobody knows whether this is the application.
+    assert_eq!(explained["cause"], "sent_elsewhere");
+    assert!(!explained["summary"].as_str().unwrap().contains("--accept-domains"), "{explained}");
+
+    // Now the client is known to be.
+    assert!(smtp.send(&address(&first), MAIL).await.starts_with("250"));
+    let own = api.create_inbox().await;
+    assert!(smtp.send(elsewhere, MAIL).await.starts_with("550"));
+    api.run_sql("UPDATE refusals SET refused_at = refused_at + 1").await;
+    api.clock.advance(SECOND);
+    assert_eq!(explain(&api, &own, "").await["cause"], "other_domain");
+    // If only another client is known, strangers explain nothing.
+    api.run_sql("UPDATE contents SET client = '192.0.2.1'").await;
+    let explained = explain(&api, &own, "").await;
+    assert_eq!(explained["cause"], "sent_elsewhere");
+    assert!(!explained["summary"].as_str().unwrap().contains("else.example"), "{explained}");
 }

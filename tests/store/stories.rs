@@ -80,4 +80,31 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
     let size: usize = read.iter().map(|event| event.text.len()).sum();
     assert!((10_000..64 * 1024).contains(&size), "{size}");
     assert_eq!((read.first(), read.last()), (long.timeline.first(), long.timeline.last()));
+
+    // The evidence is limited too.
+    let mut large = story(bed.default_project, START);
+    let latest = |number: u32| Latest {
+        id: MessageId::generate(),
+        from: number.to_string(),
+        subject: "\u{1}".repeat(500),
+        received_at: START,
+        missed_by: Vec::new(),
+    };
+    large.evidence.latest = (0..100).map(latest).collect();
+    bed.store.add_stories(std::slice::from_ref(&large)).await.unwrap();
+    let read = bed.store.story(large.failure.wait.id).await.unwrap().unwrap().evidence.latest;
+    assert!((10..25).contains(&read.len()), "{}", read.len());
+    assert_eq!(read[0], large.evidence.latest[0]);
+}
+
+#[testkit::each_engine]
+async fn the_stories_of_a_deleted_project_are_gone(bed: Bed) {
+    let (own, other) = (bed.default_project, bed.project("other").await);
+    let (kept, gone) = (story(own, START), story(other, START));
+    bed.store.add_stories(&[kept.clone(), gone.clone()]).await.unwrap();
+    assert!(bed.store.delete_project("other", START).await.unwrap());
+    let is_there = async |story: &Story| bed.store.story(story.failure.wait.id).await.unwrap().is_some();
+    assert_eq!((is_there(&kept).await, is_there(&gone).await), (true, false));
+    bed.sweep(START).await;
+    assert_eq!(bed.count("SELECT COUNT(*) FROM stories").await, 1);
 }

@@ -95,6 +95,8 @@ words! {
     pub enum EventKind {
         /// The inbox was created.
         Created = "created",
+        /// A request to create the inbox found that it exists.
+        Claimed = "claimed",
         /// A wait started.
         WaitStarted = "wait_started",
         /// A wait ended.

@@ -15,12 +15,12 @@ use super::page::{NavPlace, Shell, html, project_path};
 use super::plain::{Piece, coded, shown};
 use super::timeline::EventRow;
 use super::visit::{Params, SignedIn};
-use super::waits::{Filter, filters, seconds};
+use super::waits::{Filter, filters};
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Story, parse_id};
+use crate::model::{Story, parse_id, seconds};
 use crate::service::{advice, title};
 
 /// Messages with which each filter is compared.

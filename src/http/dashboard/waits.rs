@@ -1,7 +1,5 @@
 //! The open waits of a project, and the waits on one inbox with the reasons for timeouts.
 
-use std::time::Duration;
-
 use askama::Template;
 
 use super::explained::{ExplanationPanel, explain_url};
@@ -11,7 +9,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of};
+use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of, seconds};
 
 /// An open wait in a list of a project.
 pub(super) struct OpenWait {
@@ -123,12 +121,6 @@ impl WaitOutcome {
         let explain_url = (end == WaitEnd::Timeout).then(|| explain_url(base, wait));
         Self { label, class, note, ended: When::new(at, now), message_url, explain_url }
     }
-}
-
-/// A timeout in seconds, with one decimal. A client asks for a little less than its user did.
-pub(super) fn seconds(timeout: Duration) -> String {
-    let tenths = (timeout.as_millis() + 50) / 100;
-    if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
 }
 
 /// The open waits of a project.
