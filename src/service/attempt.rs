@@ -39,20 +39,21 @@ impl Retry {
     pub const ALONE: Self = Self { locking: Locking::Wait, attempts: usize::MAX, time: Duration::from_secs(25) };
 }
 
-/// Writes a batch. When this returns, everything that was accepted is on stable storage.
+/// Writes a batch. When this returns, everything that was accepted is on stable storage. `policy` is called for each
+/// attempt, because a delivery may wait so long for its inbox that the inbox expires.
 ///
 /// # Errors
 /// If the database fails; then nothing is stored.
 pub async fn write(
     store: &Store,
     batch: &Arc<Vec<Delivery>>,
-    policy: &Policy,
+    policy: impl Fn() -> Policy,
     retry: Retry,
 ) -> Result<Vec<Verdict>, StoreError> {
     let end = Instant::now() + retry.time;
     let (mut locking, mut attempts) = (retry.locking, 0);
     loop {
-        let error = match write_once(store, batch, policy, locking).await {
+        let error = match write_once(store, batch, policy(), locking).await {
             Ok(verdicts) => return Ok(verdicts),
             Err(error) => error,
         };
@@ -71,10 +72,10 @@ pub async fn write(
 async fn write_once(
     store: &Store,
     batch: &Arc<Vec<Delivery>>,
-    policy: &Policy,
+    policy: Policy,
     locking: Locking,
 ) -> Result<Vec<Verdict>, StoreError> {
-    let (batch, policy) = (Arc::clone(batch), policy.clone());
+    let batch = Arc::clone(batch);
     let work = async move |mut transaction| {
         let loaded = load(&mut transaction, &batch, &policy, locking).await?;
         let new_ids = NewIds { uuid: &mut Uuid::now_v7, inbox: &mut generate_inbox_id };

@@ -38,11 +38,11 @@ struct Job {
 }
 
 impl Committer {
-    /// Starts the task. `policy` has the settings; each batch gets the current time.
+    /// Starts the task. `policy` has the settings; each attempt to write gets the current time.
     pub(super) fn start(store: Store, clock: Clock, policy: Policy, progress: Progress, tasks: &TaskTracker) -> Self {
         let (queue, jobs) = mpsc::channel(MAX_BATCH);
         let stop = CancellationToken::new();
-        let lanes = Lanes::new(store.clone(), tasks.clone());
+        let lanes = Lanes::new(store.clone(), clock.clone(), policy.clone(), tasks.clone());
         tasks.spawn(BatchWriter { store, clock, policy, lanes }.run(jobs, stop.clone()));
         Self { queue, stop, progress }
     }
@@ -103,8 +103,7 @@ impl BatchWriter {
         let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
         let selected = wanted.filter_map(|job| {
             let Some(recipient) = self.lanes.lane_of(&job.delivery) else { return Some(job) };
-            let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
-            self.lanes.write(recipient, job.delivery, policy, job.reply);
+            self.lanes.write(recipient, job.delivery, job.reply);
             None
         });
         selected.collect()
@@ -115,15 +114,15 @@ impl BatchWriter {
         if jobs.is_empty() {
             return;
         }
-        let policy = Policy { now: self.clock.now(), ..self.policy.clone() };
+        let policy = || self.policy.at(self.clock.now());
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
         let deliveries = Arc::new(deliveries);
         let started = time::Instant::now();
-        match write(&self.store, &deliveries, &policy, Retry::BATCH).await {
+        match write(&self.store, &deliveries, policy, Retry::BATCH).await {
             Ok(verdicts) => {
                 let stored = verdicts.iter().filter(|verdict| verdict.messages().next().is_some()).count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
-                self.answer(&deliveries, &policy, replies, verdicts);
+                self.answer(&deliveries, replies, verdicts);
             }
             Err(error) if error.is_unavailable() && !error.is_lock_timeout() && !error.was_rolled_back() => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
@@ -133,17 +132,17 @@ impl BatchWriter {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
                     let Some(recipient) = delivery.request.recipients.first() else { continue };
-                    self.lanes.write(recipient.clone(), delivery.clone(), policy.clone(), reply);
+                    self.lanes.write(recipient.clone(), delivery.clone(), reply);
                 }
             }
         }
     }
 
     /// Sends each caller its verdict, or moves the delivery to the lane of its inbox if that is locked.
-    fn answer(&self, deliveries: &[Delivery], policy: &Policy, replies: Vec<Responder>, verdicts: Vec<Verdict>) {
+    fn answer(&self, deliveries: &[Delivery], replies: Vec<Responder>, verdicts: Vec<Verdict>) {
         for ((delivery, reply), verdict) in deliveries.iter().zip(replies).zip(verdicts) {
             match verdict {
-                Verdict::Conflict(recipient) => self.lanes.write(recipient, delivery.clone(), policy.clone(), reply),
+                Verdict::Conflict(recipient) => self.lanes.write(recipient, delivery.clone(), reply),
                 verdict => reply.send(Ok(verdict)),
             }
         }

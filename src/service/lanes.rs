@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::DeliverError;
 use super::attempt::{Retry, write};
 use super::responder::{Answer, Responder};
+use crate::clock::Clock;
 use crate::model::Recipient;
 use crate::store::{Delivery, Policy, Store};
 
@@ -27,6 +28,8 @@ const MAX_BATCHED: usize = 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     store: Store,
+    clock: Clock,
+    policy: Policy,
     tasks: TaskTracker,
     places: Arc<Semaphore>,
     /// Has one permit; the large delivery that is being written has it.
@@ -52,9 +55,10 @@ struct Queued {
 }
 
 impl Lanes {
-    pub(super) fn new(store: Store, tasks: TaskTracker) -> Self {
+    /// `policy` has the settings; each attempt to write gets the current time.
+    pub(super) fn new(store: Store, clock: Clock, policy: Policy, tasks: TaskTracker) -> Self {
         let (places, large) = (Arc::new(Semaphore::new(MAX_WRITING)), Arc::new(Semaphore::new(1)));
-        Self { store, tasks, places, large, lanes: Arc::default() }
+        Self { store, clock, policy, tasks, places, large, lanes: Arc::default() }
     }
 
     /// The recipient in whose lane a delivery has to be written, if it must be written alone.
@@ -76,16 +80,16 @@ impl Lanes {
 
     /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its caller stops waiting
     /// before the commit, the transaction is rolled back.
-    pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, policy: Policy, mut reply: Responder) {
-        let (store, places, large) = (self.store.clone(), Arc::clone(&self.places), Arc::clone(&self.large));
+    pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, mut reply: Responder) {
+        let lanes = self.clone();
         let queued = Queued::new(&self.lanes, recipient);
         self.tasks.spawn(async move {
             let written_alone = async {
                 let _turn = queued.turn.acquire().await;
                 let is_large = delivery.content.stored_size() > MAX_BATCHED;
-                let _alone = if is_large { Some(large.acquire().await) } else { None };
-                let _place = places.acquire().await;
-                write_alone(&store, delivery, &policy).await
+                let _alone = if is_large { Some(lanes.large.acquire().await) } else { None };
+                let _place = lanes.places.acquire().await;
+                lanes.write_alone(delivery).await
             };
             let answer = tokio::select! {
                 biased;
@@ -98,6 +102,15 @@ impl Lanes {
             drop(queued);
             reply.send(answer);
         });
+    }
+
+    /// Writes one delivery. It has one verdict; if that were missing, nothing would be known to be stored.
+    async fn write_alone(&self, delivery: Delivery) -> Answer {
+        let policy = || self.policy.at(self.clock.now());
+        match write(&self.store, &Arc::new(vec![delivery]), policy, Retry::ALONE).await {
+            Ok(verdicts) => verdicts.into_iter().next().ok_or(DeliverError::Unavailable),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -128,10 +141,54 @@ fn lock(lanes: &ByRecipient) -> MutexGuard<'_, HashMap<Recipient, Lane>> {
     lanes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes one delivery. It has one verdict; if that were missing, nothing would be known to be stored.
-async fn write_alone(store: &Store, delivery: Delivery, policy: &Policy) -> Answer {
-    match write(store, &Arc::new(vec![delivery]), policy, Retry::ALONE).await {
-        Ok(verdicts) => verdicts.into_iter().next().ok_or(DeliverError::Unavailable),
-        Err(error) => Err(error.into()),
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use restante_delivery::{Request, Source};
+    use restante_mail::ParsedMessage;
+
+    use super::*;
+    use crate::config::DatabaseUrl;
+    use crate::db::Database;
+    use crate::model::{Domain, InboxId, Timestamp};
+    use crate::store::{Content, Origin};
+
+    const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+    const LIFETIME: Duration = Duration::from_secs(60);
+
+    async fn lanes(clock: &Clock) -> (tempfile::TempDir, Lanes) {
+        let directory = tempfile::tempdir().unwrap();
+        let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
+        let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
+        let default_project = store.default_project("default", START).await.unwrap();
+        let mail_domain = Domain::parse("restante.example.com").unwrap();
+        let policy = Policy { now: START, lifetime: LIFETIME, inbox_messages: 10, default_project, mail_domain };
+        (directory, Lanes::new(store, clock.clone(), policy, TaskTracker::new()))
+    }
+
+    fn start(lanes: &Lanes) -> tokio::sync::oneshot::Receiver<Answer> {
+        let recipient = Recipient::from(InboxId::parse("box").unwrap());
+        let source = Source::Client { project: None, reverse_path: String::new() };
+        let request = Request { recipients: vec![recipient.clone()], source };
+        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x");
+        let (reply, answer) = Responder::new(None);
+        lanes.write(recipient, Delivery { request, content, outgoing: None }, reply);
+        answer
+    }
+
+    #[tokio::test]
+    async fn an_inbox_that_expires_while_its_mail_waits_is_opened_again() {
+        let clock = Clock::manual(START);
+        let (_directory, lanes) = lanes(&clock).await;
+        assert!(start(&lanes).await.unwrap().is_ok());
+        let places = lanes.places.acquire_many(u32::try_from(MAX_WRITING).unwrap()).await.unwrap();
+        let answer = start(&lanes);
+        tokio::task::yield_now().await;
+        clock.advance(LIFETIME);
+        drop(places);
+        assert!(answer.await.unwrap().is_ok());
+        let inbox = lanes.store.live_inbox(&InboxId::parse("box").unwrap(), clock.now()).await.unwrap();
+        assert_eq!(inbox.expect("it was opened again").created_at, START.after(LIFETIME));
     }
 }

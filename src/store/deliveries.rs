@@ -57,6 +57,14 @@ pub struct Policy {
     pub mail_domain: Domain,
 }
 
+impl Policy {
+    /// The same settings at another time.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Self {
+        Self { now, ..self.clone() }
+    }
+}
+
 /// How long a transaction waits for an inbox that another one has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locking {

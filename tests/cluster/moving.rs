@@ -212,7 +212,7 @@ fn dump(directory: &Path) -> Vec<Table> {
     database.execute_batch(COUNTED).unwrap();
     let table = |name: String| -> Table {
         let mut statement = database.prepare(&format!("SELECT * FROM {name} ORDER BY 1")).unwrap();
-        let columns: Vec<_> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<_> = statement.column_names().map(str::to_owned).collect();
         let row = |row: &Row<'_>| (0..columns.len()).map(|index| row.get(index)).collect();
         let rows = statement.query_map([], row).unwrap().map(Result::unwrap).collect();
         Table { name, columns, rows }

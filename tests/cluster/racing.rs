@@ -53,7 +53,7 @@ async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &s
     let delivery = Delivery { request, content, outgoing: None };
     let (lifetime, mail_domain) = (Duration::from_secs(3_600), Domain::parse("restante.example.com").unwrap());
     let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project, mail_domain };
-    let verdicts = write(store, &Arc::new(vec![delivery]), &policy, Retry::ALONE).await.unwrap();
+    let verdicts = write(store, &Arc::new(vec![delivery]), || policy.clone(), Retry::ALONE).await.unwrap();
     assert_eq!(verdicts[0].messages().count(), 1);
 }
 

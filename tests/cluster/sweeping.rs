@@ -53,5 +53,5 @@ async fn fill(store: &Store) {
     let mail_domain = Domain::parse("restante.example.com").unwrap();
     let policy = Policy { now: START, lifetime: HOUR, inbox_messages: 1_000, default_project: project, mail_domain };
     let batch = Arc::new(vec![delivery; MESSAGES]);
-    write(store, &batch, &policy, Retry::ALONE).await.unwrap();
+    write(store, &batch, || policy.clone(), Retry::ALONE).await.unwrap();
 }

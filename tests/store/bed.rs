@@ -153,7 +153,7 @@ impl Bed {
 
     /// Delivers a batch at `now`.
     pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Verdict> {
-        write(&self.store, &Arc::new(deliveries.into()), &self.policy(now), Retry::ALONE).await.unwrap()
+        write(&self.store, &Arc::new(deliveries.into()), || self.policy(now), Retry::ALONE).await.unwrap()
     }
 
     /// Delivers a batch in which every delivery must be stored. Returns the ids of each.

@@ -58,7 +58,7 @@ impl<'a> Database<'a> {
         let message = own(project, None, delivery(&[address], "given"));
         let messages = vec![message; usize::try_from(given.messages).unwrap()];
         if !messages.is_empty() {
-            write(&self.bed.store, &Arc::new(messages), &self.policy, Retry::ALONE).await.unwrap();
+            write(&self.bed.store, &Arc::new(messages), || self.policy.clone(), Retry::ALONE).await.unwrap();
         }
         assert!(given.faults.is_empty() || self.bed.store.set_faults(&inbox, &given.faults, START).await.unwrap());
         if given.state == GivenState::Ended {
@@ -155,7 +155,8 @@ impl World for Database<'_> {
         for mail in batch {
             deliveries.push(self.delivery(mail).await);
         }
-        let verdicts = write(&self.bed.store, &Arc::new(deliveries), &self.policy, Retry::ALONE).await.unwrap();
+        let verdicts =
+            write(&self.bed.store, &Arc::new(deliveries), || self.policy.clone(), Retry::ALONE).await.unwrap();
         let names = self.names().await;
         let name = |inbox: &InboxId| names.get(inbox.as_str()).cloned().unwrap_or_else(|| inbox.to_string());
         verdicts.iter().map(|verdict| shown(verdict, &name)).collect()

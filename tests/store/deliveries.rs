@@ -108,7 +108,7 @@ async fn concurrent_writers_leave_no_gap(bed: Bed) {
         tokio::spawn(async move {
             for number in 0..10 {
                 let both = delivery(&["a", "b"], &format!("{writer}-{number}"));
-                let outcomes = write(&store, &Arc::new(vec![both]), &policy, Retry::ALONE).await.unwrap();
+                let outcomes = write(&store, &Arc::new(vec![both]), || policy.clone(), Retry::ALONE).await.unwrap();
                 assert_eq!(outcomes[0].messages().count(), 2);
             }
         })
@@ -136,7 +136,7 @@ async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
             names.rotate_left(writer % 6);
             for number in 0..10 {
                 let batch: Vec<Delivery> = names.map(|name| delivery(&[name], &number.to_string())).into();
-                let outcomes = write(&store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
+                let outcomes = write(&store, &Arc::new(batch), || policy.clone(), Retry::ALONE).await.unwrap();
                 assert!(outcomes.iter().all(|outcome| outcome.messages().count() == 1));
             }
         })

@@ -65,7 +65,7 @@ async fn a_search_compares_each_message_once(bed: Bed) {
     let policy = Policy { inbox_messages: 1_000, ..bed.policy(START) };
     let deliver = async |subjects: &[&str]| {
         let batch = subjects.iter().map(|subject| delivery(&["box"], subject)).collect();
-        write(&bed.store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
+        write(&bed.store, &Arc::new(batch), || policy.clone(), Retry::ALONE).await.unwrap();
     };
     deliver(&["other"; MESSAGES]).await;
     let inbox = bed.live("box", START).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let mut batch = vec![delivery(&ordinary); 20];
     batch.extend(vec![delivery(&large); 4]);
     let policy = Policy { inbox_messages: 100, ..bed.policy(START) };
-    let stored = write(&bed.store, &Arc::new(batch), &policy, Retry::ALONE).await.unwrap();
+    let stored = write(&bed.store, &Arc::new(batch), || policy.clone(), Retry::ALONE).await.unwrap();
     assert!(stored.iter().all(|verdict| verdict.messages().count() == 1), "{stored:?}");
     let inbox = bed.live("box", START).await.unwrap();
     let all = Selection::new(0, None);
