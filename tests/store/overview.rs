@@ -184,7 +184,7 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
     let ended = bed.store.find_ended_inboxes(own, &whole, 10, now).await.unwrap();
     assert_eq!(ended[0].end, Some(InboxEnd::Deleted(now)));
     let later = START.after(HOUR + DAY);
-    assert_eq!(ids(bed.store.find_ended_inboxes(own, &text("u5"), 10, later).await.unwrap()), ["u59", "u5"]);
+    assert_eq!(ids(bed.store.find_ended_inboxes(own, &text("u5"), 10, later).await.unwrap()), ["u5", "u59"]);
     assert_eq!(ids(bed.store.find_ended_inboxes(Some(other), &text("u5"), 10, later).await.unwrap()), ["xu5"]);
     assert_eq!(ids(bed.store.find_ended_inboxes(None, &text("u5"), 10, later.after(30 * DAY)).await.unwrap()), [""; 0]);
 }
