@@ -214,12 +214,12 @@ impl<'a> Scope<'a> {
                     Err(error) => return Err(error.into()),
                 },
             };
-            results.push(self.message(message, project));
+            results.push(self.message(&message, project));
         }
         Ok((results, status))
     }
 
-    fn message(&self, message: MessageStart, project: ProjectId) -> Found {
+    fn message(&self, message: &MessageStart, project: ProjectId) -> Found {
         let inbox = path_segment(message.inbox_id.as_str());
         let address = address_of(&message.inbox_id, message.shared.as_ref(), self.app.service.mail_domain());
         let details = [Some(format!("to {address}")), Some(shown(&message.from)), self.name(project)];
