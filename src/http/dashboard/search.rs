@@ -21,7 +21,7 @@ pub(super) struct SearchStatus {
     pub(super) text: String,
     /// The next step or page.
     pub(super) next: Option<String>,
-    /// Whether the script follows `next` by itself, because not enough was found yet.
+    /// Whether the script follows `next` automatically, because not enough was found yet.
     pub(super) continues: bool,
 }
 
