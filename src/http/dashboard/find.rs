@@ -273,7 +273,7 @@ impl<'a> Scope<'a> {
 
     /// The project of a result, if results of several projects are shown.
     fn name(&self, project: ProjectId) -> Option<String> {
-        self.names.get(&project).map(|name| format!("project {}", shown(name)))
+        self.names.get(&project).map(|name| format!("in the project {}", shown(name)))
     }
 }
 
