@@ -48,7 +48,7 @@ async function refresh(again = false) {
     if (!response.ok || response.redirected || !main) return location.reload();
     $("main").dataset.seen = main.dataset.seen;
     countFailures(main.dataset.failures);
-    for (const region of $$("main [data-region]")) replace(region, $(`[data-region="${region.dataset.region}"]`, page));
+    for (const region of $$("main [data-region]")) renew(region, $(`[data-region="${region.dataset.region}"]`, page));
     if (again) follow();
   } catch {
     if (turn === latest) setTimeout(() => refresh(again), 2000);
@@ -62,6 +62,68 @@ function countFailures(count) {
   for (const name of ["title", "aria-label"]) shown.setAttribute(name, `${count} timed out in the last day`);
   shown.hidden = count === "0";
 }
+
+// Replaces a region. One that a search has extended keeps what was found, and gets only what is new.
+function renew(old, fresh) {
+  if (!fresh) return;
+  const list = old.extended === location.href && $("[data-found]", old);
+  if (old.extended === location.href && !fresh.querySelector("[data-key]")) return;
+  if (list) return insert(list, fresh, true);
+  replace(old, fresh);
+  search(old);
+}
+
+// Adds the rows that a list does not have yet, and returns how many.
+function insert(list, fresh, atTop) {
+  const known = new Set($$("[data-key]", list).map((row) => row.dataset.key));
+  const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
+  if (atTop) list.prepend(...rows);
+  else list.append(...rows);
+  return rows.length;
+}
+
+// A search looks at messages in short steps. The script follows them until it has looked at everything, found enough,
+// or is stopped.
+async function search(region, link = $("[data-continue=auto]", region)) {
+  const turn = (region.turn = {});
+  delete region.extended;
+  region.toggleAttribute("data-searching", Boolean(link));
+  while (link && region.turn === turn) {
+    const step = await load(link.href, true).catch(() => undefined);
+    const fresh = step?.response.ok && $(`[data-region="${region.dataset.region}"]`, step.page);
+    if (region.turn !== turn || !region.isConnected || region.closest("dialog:not([open])")) break;
+    if (!fresh) {
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      continue;
+    }
+    extend(region, fresh);
+    link = $("[data-continue=auto]", region);
+  }
+  if (region.turn !== turn) return;
+  if (region.hasAttribute("data-searching")) announce($("[data-searched]", region)?.firstChild?.textContent ?? "");
+  stopSearch(region);
+}
+
+function stopSearch(region) {
+  region.turn = undefined;
+  region.removeAttribute("data-searching");
+}
+
+function extend(region, fresh) {
+  const list = $("[data-found]", region);
+  if (list) {
+    insert(list, fresh, false);
+    $("[data-searched]", region)?.replaceWith($("[data-searched]", fresh) ?? "");
+  } else region.replaceChildren(...fresh.childNodes);
+  region.extended = location.href;
+}
+
+function searchAll() {
+  const link = $("main [data-continue=auto]");
+  if (link) search(link.closest("[data-region]"));
+}
+
+searchAll();
 
 function replace(old, fresh) {
   if (!fresh || old.innerHTML === fresh.innerHTML) return;
@@ -149,6 +211,7 @@ async function visit(url, push = true, top = 0) {
     showNotify();
     hideUndo();
     countChosen();
+    searchAll();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
   } catch (error) {
     if (turn !== latest) return;
@@ -207,7 +270,12 @@ document.addEventListener("click", (event) => {
   }
   if (event.target.closest("[data-shortcuts]")) return $(".shortcuts").showModal();
   $$("details.menu[open]").filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
+  if (event.target.closest("[data-stop]")) return stopSearch(event.target.closest("[data-region]"));
   const link = event.target.closest("a[href]");
+  if (link?.matches("[data-continue]") && isPage(link, event)) {
+    event.preventDefault();
+    return void search(link.closest("[data-region]"), link);
+  }
   if (link && !event.defaultPrevented && isPage(link, event)) {
     event.preventDefault();
     visit(link.href);
@@ -320,7 +388,9 @@ async function findIn(palette) {
   url.searchParams.set("q", $("input", palette).value);
   const { page } = await load(url, true);
   if (turn !== finding) return;
-  $(".palette-results", palette).replaceChildren(...($('[data-region="found"]', page)?.childNodes ?? []));
+  const results = $(".palette-results", palette);
+  results.replaceChildren(...($('[data-region="found"]', page)?.childNodes ?? []));
+  search(results);
 }
 
 document.addEventListener("input", (event) => {

@@ -3,7 +3,7 @@
 use rand::RngExt;
 pub use restante_api::InboxKind;
 
-use super::{Domain, InboxId, ProjectId, SharedAddress, Timestamp};
+use super::{Domain, InboxEnd, InboxId, ProjectId, SharedAddress, Timestamp};
 
 /// Crockford's base32 in lower case, without `i`, `l`, `o` and `u`, which are easily misread.
 const ID_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -54,15 +54,17 @@ pub fn address_of(id: &InboxId, shared: Option<&SharedAddress>, mail_domain: &Do
     shared.map_or_else(|| id.at(mail_domain), SharedAddress::to_string)
 }
 
-/// The text that a search for inboxes or mail compares with: of a whole address on the mail domain, the local part,
-/// because that is the id of the inbox; of any other text, all of it. In lower case, without the spaces around it.
-#[must_use]
-pub fn search_text(search: &str, mail_domain: &Domain) -> String {
-    let mut text = search.trim().to_lowercase();
-    if let Some(local_part) = text.strip_suffix(mail_domain.as_str()).and_then(|rest| rest.strip_suffix('@')) {
-        text.truncate(local_part.len());
-    }
-    text
+/// An inbox that a search found; it may have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundInbox {
+    /// The inbox.
+    pub inbox: Inbox,
+    /// The label that it was created with.
+    pub label: Option<String>,
+    /// How it ended, if it has.
+    pub end: Option<InboxEnd>,
+    /// When its last message arrived, or when it was created.
+    pub active_at: Timestamp,
 }
 
 /// A live inbox with the columns of a list.
@@ -87,21 +89,6 @@ pub struct InboxSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_whole_address_is_searched_by_its_local_part() {
-        let mail_domain = Domain::parse("restante.example.com").unwrap();
-        for (search, text) in [
-            (" K3v9@Restante.Example.COM ", "k3v9"),
-            ("k3v9", "k3v9"),
-            ("ada@shop.test", "ada@shop.test"),
-            ("ada@mail.restante.example.com", "ada@mail.restante.example.com"),
-            ("restante.example.com", "restante.example.com"),
-            ("", ""),
-        ] {
-            assert_eq!(search_text(search, &mail_domain), text, "{search}");
-        }
-    }
 
     #[test]
     fn generated_ids_are_16_characters_that_begin_with_a_letter() {

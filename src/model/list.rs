@@ -1,6 +1,6 @@
 //! The lists of the dashboard and of the command line: their filters and totals, and what a page watches.
 
-use super::{Inbox, InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason, Timestamp};
+use super::{InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason, SearchText, Timestamp};
 
 /// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +31,8 @@ pub struct Holdings {
 /// The filter of a list of inboxes.
 #[derive(Clone, Debug, Default)]
 pub struct InboxFilter {
-    /// A substring of the address, case-insensitive.
-    pub address: String,
+    /// A text in the address, case-insensitive.
+    pub address: SearchText,
     /// Only inboxes of this kind.
     pub kind: Option<InboxKind>,
     /// Only inboxes with messages.
@@ -62,23 +62,6 @@ pub struct InboxTotals {
     pub with_mail: i64,
     /// All messages.
     pub messages: i64,
-}
-
-/// The filter of a list of a project's messages.
-#[derive(Clone, Debug, Default)]
-pub struct MailFilter {
-    /// Only messages in this inbox.
-    pub inbox: Option<Inbox>,
-    /// A substring of the address (without `inbox`), the sender, the subject or the text, case-insensitive.
-    pub text: String,
-    /// Only messages with a one-time code.
-    pub has_code: bool,
-    /// Only messages with an attachment.
-    pub has_attachment: bool,
-    /// Only messages received since then.
-    pub since: Option<Timestamp>,
-    /// Only messages before this one in the list.
-    pub before: Option<i64>,
 }
 
 /// The filter of a list of refusals.

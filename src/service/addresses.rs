@@ -4,7 +4,7 @@ use super::{Caller, Service, ServiceError};
 use crate::model::{
     EmailAddress, Inbox, InboxId, InboxKind, ProjectId, Recipient, SharedAddress, Timestamp, generate_inbox_id,
 };
-use crate::store::{Holder, StoreError};
+use crate::store::StoreError;
 
 /// Why a project did not get the inbox with an address.
 #[derive(Debug, thiserror::Error)]
@@ -122,16 +122,6 @@ impl Service {
             Recipient::Shared(address) => self.0.store.id_of_shared(caller.project, &address).await?,
         };
         found.ok_or(ServiceError::InboxNotFound)
-    }
-
-    /// The live inboxes of all projects with this address, if it is not on the mail domain.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub async fn holders_of_address(&self, address: &str) -> Result<Vec<Holder>, StoreError> {
-        let Ok(address) = EmailAddress::parse(address.trim()) else { return Ok(Vec::new()) };
-        let holders = self.0.store.holders_of_address(&SharedAddress::of(&address), None, self.0.clock.now()).await?;
-        Ok(holders.into_iter().filter(|holder| holder.is_live).collect())
     }
 
     /// The live inbox of a project with a shared address.

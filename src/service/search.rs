@@ -1,7 +1,8 @@
-//! Lists and searches the mail of a project or of an inbox, as the dashboard does.
+//! Lists and searches the mail of a project or of an inbox, as the dashboard does, and finds inboxes.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{MailFilter, MessageStart};
+use crate::model::{FoundInbox, Inbox, MailFilter, MessageStart, ProjectId, SearchText};
+use crate::store::StoreError;
 
 /// Maximum number of bytes of a message's text that a list needs.
 const TEXT_BYTES: usize = 4_096;
@@ -15,6 +16,8 @@ pub struct FoundMail {
     pub next: Option<i64>,
     /// The messages that were compared with the filter.
     pub compared: usize,
+    /// Those of them whose text was compared only in part, because it is long or damaged.
+    pub partly: usize,
 }
 
 impl Service {
@@ -24,12 +27,77 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn mail(&self, caller: &Caller, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
+        self.mail_in(Some(caller.project), caller, filter, limit).await
+    }
+
+    /// Like [`Service::mail`], of all projects, for the administrator.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn mail_of_all(
+        &self,
+        caller: &Caller,
+        filter: &MailFilter,
+        limit: usize,
+    ) -> Result<FoundMail, ServiceError> {
+        self.mail_in(None, caller, filter, limit).await
+    }
+
+    async fn mail_in(
+        &self,
+        project: Option<ProjectId>,
+        caller: &Caller,
+        filter: &MailFilter,
+        limit: usize,
+    ) -> Result<FoundMail, ServiceError> {
         let _room = self.reserve(caller, filter.working_memory()).await?;
-        let page = self.0.store.mail(caller.project, filter, limit, self.0.clock.now()).await?;
+        let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
             messages.extend(message.start(TEXT_BYTES).await?);
         }
-        Ok(FoundMail { messages, next: page.next, compared: page.compared })
+        Ok(FoundMail { messages, next: page.next, compared: page.compared, partly: page.partly })
+    }
+
+    /// The number of messages of an inbox.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn messages_in(&self, inbox: &Inbox) -> Result<i64, StoreError> {
+        self.0.store.message_count(inbox).await
+    }
+
+    /// The number of messages of a project, or of all projects.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn messages_of(&self, project: Option<ProjectId>) -> Result<i64, StoreError> {
+        self.0.store.count_messages(project, self.0.clock.now()).await
+    }
+
+    /// At most `limit` live inboxes whose address contains a text, of one project or of all.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn find_inboxes(
+        &self,
+        project: Option<ProjectId>,
+        text: &SearchText,
+        limit: usize,
+    ) -> Result<Vec<FoundInbox>, StoreError> {
+        self.0.store.find_inboxes(project, text, limit, self.0.clock.now()).await
+    }
+
+    /// Like [`Service::find_inboxes`], of the inboxes that have ended in the last 30 days.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn find_ended_inboxes(
+        &self,
+        project: Option<ProjectId>,
+        text: &SearchText,
+        limit: usize,
+    ) -> Result<Vec<FoundInbox>, StoreError> {
+        self.0.store.find_ended_inboxes(project, text, limit, self.0.clock.now()).await
     }
 }

@@ -26,10 +26,7 @@ impl Store {
         let rows = self.database.look_up(FIND, values![id, project]).await?;
         let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
         let inbox = read_inbox(&mut row)?;
-        let is_closed = row.integer()? == 1;
-        let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
-        let expired_at = inbox.expires_at.filter(|at| is_closed || *at <= now);
-        let end = deleted_at.map(InboxEnd::Deleted).or(expired_at.map(InboxEnd::Expired));
+        let end = read_end(&mut row, &inbox, now)?;
         Ok(Some((inbox, end)))
     }
 
@@ -104,4 +101,12 @@ fn read_similar(mut row: Row) -> Result<Similar, DatabaseError> {
         last_received_at: Timestamp::from_millis(row.integer()?),
         opened_by_mail: row.integer()? == 1,
     })
+}
+
+/// Reads the columns `closed, deleted_at` of an inbox: how it ended, if it has.
+pub(super) fn read_end(row: &mut Row, inbox: &Inbox, now: Timestamp) -> Result<Option<InboxEnd>, DatabaseError> {
+    let is_closed = row.integer()? == 1;
+    let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
+    let expired_at = inbox.expires_at.filter(|at| is_closed || *at <= now);
+    Ok(deleted_at.map(InboxEnd::Deleted).or(expired_at.map(InboxEnd::Expired)))
 }

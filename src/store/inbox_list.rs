@@ -4,7 +4,7 @@ use super::content::fold_case;
 use super::inboxes::read_inbox;
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, Timestamp};
+use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, SearchText, Timestamp};
 
 /// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
 /// next to the page.
@@ -20,7 +20,7 @@ macro_rules! list {
                     WHERE project_id = $1 AND ",
             live!("$2"),
             "
-                        AND COALESCE(address, id) LIKE $3 ESCAPE '\\'
+                        AND COALESCE(address, id || $9) LIKE $3 ESCAPE '\\'
                         AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
                 WHERE activity ",
             $side,
@@ -65,12 +65,13 @@ impl Store {
         let parameters = values![
             project,
             now,
-            contains_pattern(&filter.address),
+            pattern(&filter.address).0,
             filter.kind.map_or("", InboxKind::as_str),
             activity,
             id,
             i64::from(filter.with_mail),
             limit,
+            filter.address.domain_part(),
         ];
         let rows = self.database.query(sql, parameters).await?;
         let mut found: Vec<InboxSummary> = rows.into_iter().map(read_summary).collect::<Result<_, _>>()?;
@@ -107,29 +108,35 @@ fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
     Ok(InboxSummary { inbox, label, messages, active_at, last_sender, last_subject, last_received_at })
 }
 
-/// A LIKE pattern for "contains `text`", case-folded and with escaped wildcards.
-fn contains_pattern(text: &str) -> String {
-    let mut pattern = String::from("%");
-    for character in fold_case(text).chars() {
+/// A LIKE pattern for the addresses that a text finds, case-folded and with escaped wildcards; and the address that is
+/// exactly this text.
+pub(super) fn pattern(text: &SearchText) -> (String, String) {
+    // No address contains NUL, and no engine accepts one in text.
+    let exact = fold_case(text.as_str()).replace('\0', "\u{fffd}");
+    let mut pattern = String::from(if text.begins_address() { "" } else { "%" });
+    for character in exact.chars() {
         if matches!(character, '%' | '_' | '\\') {
             pattern.push('\\');
         }
-        // No address contains NUL, and no engine accepts one in text.
-        pattern.push(if character == '\0' { '\u{fffd}' } else { character });
+        pattern.push(character);
     }
     if !text.is_empty() {
         pattern.push('%');
     }
-    pattern
+    (pattern, exact)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Domain;
 
     #[test]
     fn a_pattern_takes_wildcards_for_themselves() {
-        assert_eq!(contains_pattern(""), "%");
-        assert_eq!(contains_pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
+        let mail_domain = Domain::parse("restante.example.com").unwrap();
+        let pattern = |text| super::pattern(&SearchText::new(text, &mail_domain)).0;
+        assert_eq!(pattern(""), "%");
+        assert_eq!(pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
+        assert_eq!(pattern("U5@shop"), "u5@shop%");
     }
 }

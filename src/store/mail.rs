@@ -1,20 +1,21 @@
-//! All messages of a project or of one inbox, newest first, and the search in them.
+//! All messages of a project, of one inbox or of all projects, newest first, and the search in them.
 //!
-//! An index leads from one message to the next older one. A search compares the messages here, in batches,
-//! until it has found a page or its time is up; the caller can then continue where it stopped. The time for a page is
-//! therefore independent of the number of messages, and deliveries do not have to update a text index.
+//! An index leads from one message to the next older one. A search compares the messages here and in `mail_terms.rs`,
+//! in batches, until it has found a page or its time is up; the caller can then continue where it stopped. The time for
+//! a page is therefore independent of the number of messages, and deliveries do not have to update a text index.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use memchr::memmem;
+use uuid::Uuid;
 
-use super::content::{ORDINARY, decode, fold_case, on_blocking_thread};
+use super::content::{ORDINARY, on_blocking_thread};
+use super::mail_terms::{Match, Terms};
 use super::messages::{CONTENTS_AT_ONCE, Head};
-use super::{ContentForm, Store, StoreError, StoredMessage, live, parts};
+use super::{ContentForm, PartsReader, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{MailFilter, ProjectId, SharedAddress, Timestamp};
+use crate::model::{Features, MailFilter, ProjectId, Timestamp};
 
 /// The time limit of a search for one page.
 const SEARCH_TIME: Duration = Duration::from_millis(60);
@@ -22,7 +23,7 @@ const SEARCH_TIME: Duration = Duration::from_millis(60);
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 50;
 /// Maximum number of bytes of a text that are compared. Of a longer text, only the start is compared.
-const TEXT_BYTES: usize = 256 * 1024;
+pub(super) const TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -35,23 +36,44 @@ pub struct MailPage {
     pub next: Option<i64>,
     /// The messages that were compared.
     pub compared: usize,
+    /// Those of them whose text was compared only in part, because it is long or damaged.
+    pub partly: usize,
 }
 
 /// A message to be compared, with its content if the text is needed.
-struct Candidate {
+pub(super) struct Candidate {
     /// Its position in the list: its number, or in an inbox its sequence.
     position: i64,
-    head: Head,
-    data: Option<Bytes>,
+    pub(super) head: Head,
+    pub(super) data: Option<Bytes>,
+}
+
+/// The result of comparing a batch.
+#[derive(Default)]
+struct Compared {
+    matching: Vec<Candidate>,
+    partly: usize,
+    /// The last message that was compared, if the time was up before the end of the batch.
+    stopped: Option<i64>,
 }
 
 /// A SELECT of a position, of `$data`, of the columns of a [`Head`], and of whether the message is live, from the next
-/// messages of a project or of an inbox; `$1` is the current time.
+/// messages of a project, of an inbox or of all projects; `$1` is the current time.
 macro_rules! candidates {
+    (everywhere, $data:expr, $join:literal) => {
+        candidates!(
+            "m.number",
+            "SELECT * FROM messages WHERE number < $2 ORDER BY number DESC LIMIT $3",
+            "",
+            $data,
+            $join
+        )
+    };
     (project, $data:expr, $join:literal) => {
         candidates!(
             "m.number",
             "SELECT * FROM messages WHERE project_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4",
+            " AND i.project_id = $2",
             $data,
             $join
         )
@@ -62,11 +84,12 @@ macro_rules! candidates {
             "SELECT * FROM messages WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $5 AND created_at = $6)
                 AND sequence < $3 AND sequence > (SELECT emptied_sequence FROM inboxes WHERE id = $5)
              ORDER BY sequence DESC LIMIT $4",
+            " AND i.project_id = $2",
             $data,
             $join
         )
     };
-    ($position:literal, $source:literal, $data:expr, $join:literal) => {
+    ($position:literal, $source:literal, $owner:literal, $data:expr, $join:literal) => {
         concat!(
             "SELECT ",
             $position,
@@ -78,7 +101,9 @@ macro_rules! candidates {
                 CASE WHEN ",
             live!("i.", "$1"),
             " AND m.content_number IS NOT NULL
-                    AND m.sequence > i.emptied_sequence AND i.project_id = $2 THEN 1 ELSE 0 END
+                    AND m.sequence > i.emptied_sequence",
+            $owner,
+            " THEN 1 ELSE 0 END
              FROM (",
             $source,
             ") m
@@ -96,47 +121,65 @@ impl MailFilter {
     /// The memory for comparing the texts of one batch; 0 if no texts are compared.
     #[must_use]
     pub fn working_memory(&self) -> usize {
-        if self.text.is_empty() { 0 } else { TEXT_BATCH * ORDINARY }
+        if self.reads_text() { TEXT_BATCH * ORDINARY } else { 0 }
+    }
+
+    /// How many messages are compared at once, if `wanted` more are needed.
+    fn batch(&self, wanted: usize) -> usize {
+        match (self.is_any(), self.reads_text()) {
+            (false, _) => wanted,
+            (true, false) => BATCH,
+            (true, true) => TEXT_BATCH,
+        }
+    }
+
+    /// Whether the row of a message meets the conditions that are no texts.
+    fn admits(&self, head: &Head) -> bool {
+        let Features { otp, code, link } = self.has;
+        (head.has.otp || !otp)
+            && (head.has.code || !code)
+            && (head.has.link || !link)
+            && (head.attachments > 0 || !self.has_attachment)
+            && self.since.is_none_or(|since| head.received_at >= since)
+            && self.until.is_none_or(|until| head.received_at < until)
     }
 }
 
 impl Store {
-    /// A page of at most `limit` messages of a project, or of one of its inboxes.
+    /// A page of at most `limit` messages of a project or of one of its inboxes; without a project, of all projects.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn mail(
         &self,
-        project: ProjectId,
+        project: Option<ProjectId>,
         filter: &MailFilter,
         limit: usize,
         now: Timestamp,
     ) -> Result<MailPage, StoreError> {
-        let (started, wanted) = (Instant::now(), fold_case(&filter.text));
+        let (started, terms) = (Instant::now(), Terms::new(filter));
         let mut before = filter.before.unwrap_or(i64::MAX);
-        let (mut found, mut compared): (Vec<Candidate>, usize) = (Vec::new(), 0);
-        let is_filtered = !wanted.is_empty() || filter.has_code || filter.has_attachment;
+        let (mut found, mut compared, mut partly): (Vec<Candidate>, usize, usize) = (Vec::new(), 0, 0);
         let mut next = loop {
-            let most = match (is_filtered, wanted.is_empty()) {
-                (false, _) => limit + 1 - found.len(),
-                (true, true) => BATCH,
-                (true, false) => TEXT_BATCH,
-            };
+            let most = filter.batch(limit + 1 - found.len());
             let (batch, live) = self.candidates(project, filter, before, most, now).await?;
             let Some(last) = batch.last().map(|candidate| candidate.position) else { break None };
+            let positions: Vec<i64> = batch.iter().map(|candidate| candidate.position).collect();
             let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
-            compared += batch.len();
-            let matching = self.matching(batch, live, filter, wanted.clone()).await?;
-            found.extend(matching);
+            let result = self.compare(batch, live, filter, &terms, started).await?;
+            let stopped = result.stopped.filter(|stopped| *stopped != last);
+            partly += result.partly;
+            compared += positions.iter().filter(|position| **position >= stopped.unwrap_or(last)).count();
+            found.extend(result.matching);
             if found.len() > limit {
                 found.truncate(limit);
                 break found.last().map(|last| last.position);
             }
-            if is_end || is_past {
+            before = stopped.unwrap_or(last);
+            if stopped.is_none() && (is_end || is_past) {
                 break None;
             }
-            before = last;
             if started.elapsed() >= SEARCH_TIME {
                 break Some(before);
             }
@@ -148,34 +191,49 @@ impl Store {
         }
         let opened = stream::iter(found).map(|candidate| self.opened(candidate.head)).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
-        Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared })
+        Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared, partly })
     }
 
-    /// The next messages of a project or an inbox, and for each whether it is live.
+    /// The number of messages in the live inboxes of a project, or of all projects.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn count_messages(&self, project: Option<ProjectId>, now: Timestamp) -> Result<i64, StoreError> {
+        const COUNT: &str = concat!(
+            "SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
+             WHERE ($2 = 0 OR project_id = $3) AND ",
+            live!("$1")
+        );
+        let one = project.unwrap_or(ProjectId(Uuid::nil()));
+        let rows = self.database.query(COUNT, values![now, project.is_some(), one]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+    }
+
+    /// The next messages of the list, and for each whether it is live.
     async fn candidates(
         &self,
-        project: ProjectId,
+        project: Option<ProjectId>,
         filter: &MailFilter,
         before: i64,
         most: usize,
         now: Timestamp,
     ) -> Result<(Vec<Candidate>, Vec<bool>), DatabaseError> {
-        const HEADS: &str = candidates!(project, "NULL", "");
-        const WITH_DATA: &str = candidates!(project, "c.data", "LEFT JOIN contents c ON c.number = m.content_number");
-        const IN_INBOX: &str = candidates!(inbox, "NULL", "");
-        const IN_INBOX_WITH_DATA: &str =
-            candidates!(inbox, "c.data", "LEFT JOIN contents c ON c.number = m.content_number");
-        let mut parameters: Vec<Value> = values![now, project, before, most];
-        if let Some(inbox) = &filter.inbox {
-            parameters.extend(values![&inbox.id, inbox.created_at]);
+        macro_rules! with_data {
+            ($place:ident) => {
+                candidates!($place, "c.data", "LEFT JOIN contents c ON c.number = m.content_number")
+            };
         }
-        let sql = match (&filter.inbox, filter.text.is_empty()) {
-            (None, true) => HEADS,
-            (None, false) => WITH_DATA,
-            (Some(_), true) => IN_INBOX,
-            (Some(_), false) => IN_INBOX_WITH_DATA,
+        const EVERYWHERE: [&str; 2] = [candidates!(everywhere, "NULL", ""), with_data!(everywhere)];
+        const IN_PROJECT: [&str; 2] = [candidates!(project, "NULL", ""), with_data!(project)];
+        const IN_INBOX: [&str; 2] = [candidates!(inbox, "NULL", ""), with_data!(inbox)];
+        let (place, parameters): (_, Vec<Value>) = match (project, &filter.inbox) {
+            (None, _) => (EVERYWHERE, values![now, before, most]),
+            (Some(project), None) => (IN_PROJECT, values![now, project, before, most]),
+            (Some(project), Some(inbox)) => {
+                (IN_INBOX, values![now, project, before, most, &inbox.id, inbox.created_at])
+            }
         };
-        let rows = self.database.query(sql, parameters).await?;
+        let rows = self.database.query(place[usize::from(filter.reads_text())], parameters).await?;
         let read = |mut row: Row| {
             let (position, data) = (row.integer()?, row.optional_bytes()?);
             let head = Head::read_from(&mut row)?;
@@ -185,49 +243,71 @@ impl Store {
         Ok(read?.into_iter().unzip())
     }
 
-    /// The live candidates that match the filter.
-    async fn matching(
+    /// Compares a batch with the filter. The large messages are read one by one, until the time is up.
+    async fn compare(
         &self,
         batch: Vec<Candidate>,
         live: Vec<bool>,
         filter: &MailFilter,
-        wanted: String,
-    ) -> Result<Vec<Candidate>, StoreError> {
-        let (code, attachment, since) = (filter.has_code, filter.has_attachment, filter.since);
-        let by_address = filter.inbox.is_none();
-        let passes = move |head: &Head| {
-            (head.has.code || !code)
-                && (head.attachments > 0 || !attachment)
-                && since.is_none_or(|since| head.received_at >= since)
-        };
+        terms: &Terms,
+        started: Instant,
+    ) -> Result<Compared, StoreError> {
         let live = batch.into_iter().zip(live).filter_map(|(candidate, is_live)| is_live.then_some(candidate));
-        let chosen: Vec<Candidate> = live.filter(|candidate| passes(&candidate.head)).collect();
-        if wanted.is_empty() || chosen.is_empty() {
-            return Ok(chosen);
+        let chosen: Vec<Candidate> = live.filter(|candidate| filter.admits(&candidate.head)).collect();
+        if terms.is_empty() || chosen.is_empty() {
+            return Ok(Compared { matching: chosen, ..Compared::default() });
         }
-        on_blocking_thread(move || {
-            let found = chosen.into_iter().filter(|candidate| candidate.contains(&wanted, by_address));
-            found.map(|candidate| Candidate { data: None, ..candidate }).collect()
-        })
-        .await
+        let shared = terms.clone();
+        let compare = move |candidate: Candidate| {
+            let result = shared.compare(&candidate);
+            (Candidate { data: None, ..candidate }, result)
+        };
+        let results = on_blocking_thread(move || chosen.into_iter().map(compare).collect::<Vec<_>>()).await?;
+        let (mut compared, mut has_read) = (Compared::default(), false);
+        for (candidate, result) in results {
+            let needs_text = matches!(result, Match::Unread);
+            // At least one, so that the search moves on.
+            if needs_text && has_read && started.elapsed() >= SEARCH_TIME {
+                return Ok(compared);
+            }
+            has_read |= needs_text;
+            compared.stopped = Some(candidate.position);
+            let (is_match, is_partial) = match result {
+                Match::Yes => (true, false),
+                Match::No => (false, false),
+                Match::Unread => self.compare_large(&candidate.head, terms).await?,
+            };
+            compared.partly += usize::from(is_partial);
+            compared.matching.extend(is_match.then_some(candidate));
+        }
+        compared.stopped = None;
+        Ok(compared)
     }
-}
 
-impl Candidate {
-    /// Whether it contains `wanted`, which is case-folded. The text is not compared if it is stored in pieces (a large
-    /// message) or damaged.
-    fn contains(&self, wanted: &str, by_address: bool) -> bool {
-        let finder = memmem::Finder::new(wanted.as_bytes());
-        let has = |text: &str| finder.find(fold_case(text).as_bytes()).is_some();
-        let head = &self.head;
-        let address = head.shared.as_ref().map_or(head.inbox_id.as_str(), SharedAddress::as_str);
-        let has_address = by_address && has(address);
-        if has_address || finder.find(head.subject_folded.as_bytes()).is_some() || has(&head.sender) {
-            return true;
+    /// Whether the text of a large message matches, and whether only a part of the text was compared.
+    async fn compare_large(&self, head: &Head, terms: &Terms) -> Result<(bool, bool), StoreError> {
+        let (text, is_whole) = match self.start_of_text(head).await {
+            Ok(Some(read)) => read,
+            Ok(None) | Err(StoreError::Removed) => return Ok((false, false)),
+            Err(StoreError::Damaged(_) | StoreError::UnknownVersion(_)) => return Ok((false, true)),
+            Err(error) => return Err(error),
+        };
+        let (terms, open) = (terms.clone(), terms.rest_of(head));
+        let is_match = on_blocking_thread(move || terms.all_in_text(&open, &text)).await?;
+        Ok((is_match, !is_whole))
+    }
+
+    /// The start of the text of a large message, and whether that is all of it; `None` if the message was removed.
+    async fn start_of_text(&self, head: &Head) -> Result<Option<(String, bool)>, StoreError> {
+        if !head.is_large() {
+            // Its text could not be read from its row.
+            return Err(StoreError::Damaged(super::content::CUT_OFF));
         }
-        let Some(data) = self.data.as_ref().filter(|data| !data.is_empty()) else { return false };
-        let Ok(parsed) = decode(data, head.parsed_size, ContentForm::Parsed) else { return false };
-        parts::text(&parsed).is_ok_and(|text| has(&text[..text.floor_char_boundary(TEXT_BYTES)]))
+        let Some(mut parts) = PartsReader::open(self.pieces(head, ContentForm::Parsed)).await? else {
+            return Ok(None);
+        };
+        let is_whole = parts.text_size() <= TEXT_BYTES;
+        Ok(Some((parts.start_of_text(TEXT_BYTES).await?, is_whole)))
     }
 }
 

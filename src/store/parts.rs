@@ -110,6 +110,11 @@ impl PartsReader {
         &self.otp
     }
 
+    /// The bytes of the text that have not been read.
+    pub(super) fn text_size(&self) -> usize {
+        self.text
+    }
+
     /// The memory reservation of the pieces.
     #[must_use]
     pub fn room(&self) -> Room {

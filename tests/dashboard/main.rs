@@ -18,6 +18,7 @@ mod projects;
 mod reading;
 mod reasons;
 mod routes;
+mod search;
 mod sessions;
 mod site;
 mod timeline;

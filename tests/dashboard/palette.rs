@@ -48,6 +48,58 @@ fn the_palette_finds_inboxes_and_messages_and_opens_one() {
     browser.waits_for(".palette:not([open])");
 }
 
+/// More text than one step of a search compares.
+fn fill(site: &Site) {
+    let text = "word ".repeat(12_000);
+    for number in 0..400 {
+        let text = if number == 0 { "pears" } else { &text };
+        let message = format!("From: shop@shop.example\nSubject: Mail {number}\n\n{text}\n");
+        assert!(site.mail("many@restante.example.com", &message).starts_with("250"));
+    }
+}
+
+#[test]
+fn a_search_continues_by_itself_until_it_has_looked_at_everything_and_can_be_stopped() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    fill(&site);
+    sign_in(&browser, &site, KEY);
+    browser.press_together(&[CONTROL, "k"]);
+    browser.type_keys(&["p", "e", "a", "r", "s"]);
+    browser.sees(".palette", "Searched all 400 messages, found 1.");
+    browser.sees(".palette-results", "Mail 0");
+    browser.press(ESCAPE);
+    browser.go(&site.url("/"));
+    browser.click("[data-icon=mail]");
+    browser.waits_for(".mail-row");
+    browser.run("history.replaceState(null, '', `${location.pathname}?q=pears`); location.reload();");
+    browser.sees(".mail-row", "Mail 0");
+    browser.sees(".searched", "Searched all 400 messages, found 1.");
+    assert!(!browser.has("[data-searching]"));
+
+    // Each further step waits until it is released, so that there is time to stop.
+    browser.run(
+        "const load = window.loads = window.fetch;
+         window.fetch = (url, options) => String(url).includes('progress=')
+             ? new Promise((resolve) => { window.release = () => resolve(load(url, options)); })
+             : load(url, options);",
+    );
+    browser.run(
+        "const field = document.querySelector('[data-search]');
+         field.value = 'plums';
+         field.dispatchEvent(new Event('input', { bubbles: true }));",
+    );
+    browser.waits_for("[data-searching] [data-stop]");
+    browser.sees(".searched", "of about 400 messages, found 0.");
+    browser.click("[data-stop]");
+    browser.run("window.release();");
+    browser.waits_for("[data-region=mail]:not([data-searching])");
+    browser.sees("h2", "Nothing found yet");
+    browser.run("window.fetch = window.loads;");
+    browser.click("[data-continue]");
+    browser.sees("h2", "Nothing matches");
+    browser.sees(".searched", "Searched all 400 messages, found 0.");
+}
+
 #[test]
 fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notification() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));

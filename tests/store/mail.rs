@@ -1,18 +1,22 @@
 //! All mail of a project: the list, and the search in it.
 
-use restante::model::{MailFilter, Timestamp};
+use restante::model::{Domain, Features, MailFilter, MailPart, MailTerm, SearchText, Timestamp};
 use restante::store::Delivery;
 
 use super::bed::{Bed, HOUR, START, by, content, delivery, id};
 
 /// The subjects of a page, and where the list continues.
 async fn page(bed: &Bed, filter: MailFilter, limit: usize, now: Timestamp) -> (Vec<String>, Option<i64>) {
-    let page = bed.store.mail(bed.default_project, &filter, limit, now).await.unwrap();
+    let page = bed.store.mail(Some(bed.default_project), &filter, limit, now).await.unwrap();
     (page.messages.into_iter().map(|message| message.subject).collect(), page.next)
 }
 
 async fn found(bed: &Bed, filter: MailFilter) -> Vec<String> {
     page(bed, filter, 100, START).await.0
+}
+
+fn searched(text: &str) -> SearchText {
+    SearchText::new(text, &Domain::parse("restante.example.com").unwrap())
 }
 
 fn raw(recipient: &str, raw: &str) -> Delivery {
@@ -40,7 +44,7 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
         Content-Disposition: attachment\r\n\r\nx\r\n--b--\r\n";
     bed.store(&[raw("one", attached)], START).await;
     bed.store(&[raw("two", "From: bob@b.example\r\nSubject: Sign in\r\n\r\nYour code is 482913.\r\n")], START).await;
-    let text = |text: &str| MailFilter { text: text.to_owned(), ..MailFilter::default() };
+    let text = |text: &str| MailFilter::containing(searched(text));
     for (wanted, subjects) in [
         ("ELSE.example", &["Sign in", "Order"][..]),
         ("äPFEL", &["Order"]),
@@ -52,7 +56,8 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     ] {
         assert_eq!(found(&bed, text(wanted)).await, subjects, "{wanted}");
     }
-    assert_eq!(found(&bed, MailFilter { has_code: true, ..MailFilter::default() }).await, ["Sign in"]);
+    let code = Features { code: true, ..Features::default() };
+    assert_eq!(found(&bed, MailFilter { has: code, ..MailFilter::default() }).await, ["Sign in"]);
     assert_eq!(found(&bed, MailFilter { has_attachment: true, ..MailFilter::default() }).await, ["Order"]);
     let since = MailFilter { since: Some(START.after(HOUR / 4)), ..MailFilter::default() };
     assert_eq!(found(&bed, since.clone()).await, [""; 0]);
@@ -77,4 +82,57 @@ async fn mail_that_has_gone_is_not_listed(bed: Bed) {
     let listed = page(&bed, MailFilter::default(), 10, START.after(HOUR / 2)).await.0;
     assert_eq!(listed, ["Kept"]);
     assert_eq!(bed.live("two", START.after(HOUR / 2)).await.unwrap().id, id("two"));
+}
+
+#[testkit::each_engine]
+async fn a_whole_address_finds_its_own_mail_only(bed: Bed) {
+    for (recipient, subject) in [("u5", "Own"), ("u59", "Longer"), ("xu5", "Shorter")] {
+        bed.mail(&[recipient], subject, START).await;
+    }
+    bed.store(&[raw("else", "Subject: Mentions\r\n\r\nWrite to u5@restante.example.com\r\n")], START).await;
+    for (wanted, subjects) in [
+        ("U5@restante.example.com", &["Mentions", "Own"][..]),
+        ("u5@", &["Mentions", "Own"]),
+        ("u5", &["Mentions", "Shorter", "Longer", "Own"]),
+        ("u5@other.example", &[]),
+    ] {
+        assert_eq!(found(&bed, MailFilter::containing(searched(wanted))).await, subjects, "{wanted}");
+    }
+    let term =
+        |part, text| MailFilter { terms: vec![MailTerm { part, text: searched(text) }], ..MailFilter::default() };
+    assert_eq!(found(&bed, term(MailPart::To, "u5@restante.example.com")).await, ["Own"]);
+    assert_eq!(found(&bed, term(MailPart::Text, "u5@")).await, ["Mentions"]);
+    assert_eq!(found(&bed, term(MailPart::Subject, "own")).await, ["Own"]);
+    assert_eq!(found(&bed, term(MailPart::From, "own")).await, [""; 0]);
+    assert_eq!(found(&bed, term(MailPart::From, "sender@")).await, ["Mentions", "Shorter", "Longer", "Own"]);
+}
+
+#[testkit::each_engine]
+async fn the_start_of_a_large_text_is_searched_and_the_rest_is_counted(bed: Bed) {
+    let long = |words: usize| format!("Subject: Long\r\n\r\nfirst {} last\r\n", "word ".repeat(words));
+    bed.store(&[raw("one", &long(30_000))], START).await;
+    bed.store(&[raw("two", &long(60_000))], START).await;
+    for (wanted, count, partly) in [("first", 2, 1), ("last", 1, 1), ("Long", 2, 0), ("missing", 0, 1)] {
+        let filter = MailFilter::containing(searched(wanted));
+        let page = bed.store.mail(Some(bed.default_project), &filter, 10, START).await.unwrap();
+        let all = (page.messages.len(), page.compared, page.partly, page.next);
+        assert_eq!(all, (count, 2, partly, None), "{wanted}");
+    }
+}
+
+#[testkit::each_engine]
+async fn mail_of_all_projects_is_searched_together(bed: Bed) {
+    let other = bed.project("other").await;
+    bed.inbox(other, "theirs").await;
+    bed.mail(&["mine"], "Hello", START).await;
+    bed.mail(&["theirs"], "Hello too", START).await;
+    let filter = MailFilter::containing(searched("hello"));
+    let page = bed.store.mail(None, &filter, 10, START).await.unwrap();
+    let subjects: Vec<_> = page.messages.iter().map(|message| message.subject.as_str()).collect();
+    assert_eq!(subjects, ["Hello too", "Hello"]);
+    assert_eq!(found(&bed, filter).await, ["Hello"]);
+    assert_eq!(bed.store.count_messages(None, START).await.unwrap(), 2);
+    assert_eq!(bed.store.count_messages(Some(other), START).await.unwrap(), 1);
+    let until = MailFilter { until: Some(START), ..MailFilter::default() };
+    assert_eq!(found(&bed, until).await, [""; 0]);
 }

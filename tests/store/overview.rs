@@ -1,8 +1,10 @@
 //! The lists of the dashboard, and the marks that show whether they have changed.
 
+use std::time::Duration;
+
 use restante::model::{
-    Fault, FaultAction, FaultPoint, Holdings, InboxFilter, InboxKind, InboxTotals, ListPart, Refusal, RefusalReason,
-    RefusedMail, Timestamp, Watched,
+    Domain, Fault, FaultAction, FaultPoint, FoundInbox, Holdings, InboxEnd, InboxFilter, InboxKind, InboxTotals,
+    ListPart, Refusal, RefusalReason, RefusedMail, SearchText, Timestamp, Watched,
 };
 use restante::store::ToDelete;
 
@@ -35,9 +37,12 @@ async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_pag
     }
     bed.inbox(bed.project("other").await, "alphabet").await;
     assert!(bed.store.claim_inbox(&permanent(bed.default_project, "gamma")).await.unwrap().is_some());
-    let address = |text: &str| InboxFilter { address: text.to_owned(), ..InboxFilter::default() };
+    let text = |text: &str| SearchText::new(text, &Domain::parse("restante.example.com").unwrap());
+    let address = |wanted: &str| InboxFilter { address: text(wanted), ..InboxFilter::default() };
     assert_eq!(listed(&bed, address("PHA"), 10, START).await, ["alpha", "al_pha"]);
     assert_eq!(listed(&bed, address("l_p"), 10, START).await, ["al_pha"]);
+    assert_eq!(listed(&bed, address("Alpha@restante.example.com"), 10, START).await, ["alpha"]);
+    assert_eq!(listed(&bed, address("pha@restante.example.com"), 10, START).await, [""; 0]);
     let kind = |kind| InboxFilter { kind: Some(kind), ..InboxFilter::default() };
     assert_eq!(listed(&bed, kind(InboxKind::Permanent), 10, START).await, ["gamma"]);
     assert_eq!(listed(&bed, kind(InboxKind::Temporary), 10, START).await, ["beta", "alpha", "al_pha"]);
@@ -154,4 +159,32 @@ pub fn refusal(recipient: &str) -> RefusedMail {
         reply: "550 5.7.1 relay not permitted".to_owned(),
         refused_at: START,
     }
+}
+
+#[testkit::each_engine]
+async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_after_their_end(bed: Bed) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let text = |text: &str| SearchText::new(text, &Domain::parse("restante.example.com").unwrap());
+    let other = bed.project("other").await;
+    for (project, name) in [(bed.default_project, "u5"), (bed.default_project, "u59"), (other, "xu5")] {
+        bed.inbox(project, name).await;
+    }
+    bed.mail(&["u59"], "Later", START.after(HOUR / 4)).await;
+    let ids = |found: Vec<FoundInbox>| found.into_iter().map(|one| one.inbox.id.to_string()).collect::<Vec<_>>();
+    let now = START.after(HOUR / 2);
+    let own = Some(bed.default_project);
+    assert_eq!(ids(bed.store.find_inboxes(own, &text("u5"), 10, now).await.unwrap()), ["u5", "u59"]);
+    assert_eq!(ids(bed.store.find_inboxes(None, &text("u5"), 10, now).await.unwrap()), ["u5", "u59", "xu5"]);
+    let whole = text("u5@restante.example.com");
+    assert_eq!(ids(bed.store.find_inboxes(None, &whole, 10, now).await.unwrap()), ["u5"]);
+    assert_eq!(ids(bed.store.find_ended_inboxes(own, &whole, 10, now).await.unwrap()), [""; 0]);
+
+    assert!(bed.store.end_inbox(&bed.live("u5", now).await.unwrap(), now).await.unwrap());
+    assert_eq!(ids(bed.store.find_inboxes(own, &whole, 10, now).await.unwrap()), [""; 0]);
+    let ended = bed.store.find_ended_inboxes(own, &whole, 10, now).await.unwrap();
+    assert_eq!(ended[0].end, Some(InboxEnd::Deleted(now)));
+    let later = START.after(HOUR + DAY);
+    assert_eq!(ids(bed.store.find_ended_inboxes(own, &text("u5"), 10, later).await.unwrap()), ["u5", "u59"]);
+    assert_eq!(ids(bed.store.find_ended_inboxes(Some(other), &text("u5"), 10, later).await.unwrap()), ["xu5"]);
+    assert_eq!(ids(bed.store.find_ended_inboxes(None, &text("u5"), 10, later.after(30 * DAY)).await.unwrap()), [""; 0]);
 }

@@ -18,7 +18,7 @@ use crate::http::describe::{BUSY, Describe};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
-use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, Timestamp, address_of, search_text};
+use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, SearchText, Timestamp, address_of};
 use crate::service::News;
 use crate::wire;
 
@@ -37,7 +37,7 @@ pub(super) async fn inboxes(
     let most = at_most(query.limit, DEFAULT_INBOXES, MAX_INBOXES)?;
     let part = given(query.after).map_or(Ok(ListPart::Start), |after| position(&after));
     let mail_domain = app.service.mail_domain();
-    let address = search_text(&query.search, mail_domain);
+    let address = SearchText::new(&query.search, mail_domain);
     let filter = InboxFilter { address, part: part?, ..InboxFilter::default() };
     // One more, to know whether the list continues.
     let listed = i64::try_from(most + 1).unwrap_or(i64::MAX);
@@ -70,8 +70,8 @@ pub(super) async fn messages(
     let most = at_most(query.limit, DEFAULT_MESSAGES, MAX_MESSAGES)?;
     let before = given(query.before).map(|before| before.parse().map_err(|_| Error::InvalidParameter("before")));
     let mail_domain = app.service.mail_domain();
-    let text = search_text(&query.search, mail_domain);
-    let filter = MailFilter { text, before: before.transpose()?, ..MailFilter::default() };
+    let text = SearchText::new(&query.search, mail_domain);
+    let filter = MailFilter { before: before.transpose()?, ..MailFilter::containing(text) };
     let found = app.service.mail(&caller, &filter, most).await?;
     let messages = found.messages.into_iter().map(|message: MessageStart| MessageSummary {
         id: message.id.to_string(),

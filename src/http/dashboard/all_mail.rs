@@ -1,4 +1,4 @@
-//! All mail of a project in one list, with a search over addresses, senders, subjects and texts.
+//! All mail of a project in one list, with a search in it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,17 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::messages::{search_progress, snippet};
+use super::messages::snippet;
 use super::page::{NavPlace, Shell, given, html, subject, with_query};
 use super::plain::shown;
+use super::search::{PageSearch, SearchStatus};
 use super::visit::ProjectPage;
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address_of, search_text};
+use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address_of};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -32,20 +33,23 @@ struct AllMailPage {
     base: String,
     filters: Filters,
     rows: Vec<MailRow>,
-    /// The next page.
+    /// The next page of a list that is not searched.
     more: Option<String>,
-    /// The progress of a search that has not reached the end.
-    progress: Option<String>,
+    /// How far a search has come.
+    status: Option<SearchStatus>,
+    /// What is wrong with the search.
+    problem: Option<String>,
+    /// The page of the waits that timed out, if the search is for those.
+    failures: Option<String>,
 }
 
 /// The parameters of the query.
 struct Filters {
-    search: Option<String>,
+    search: PageSearch,
     has_code: bool,
     has_attachment: bool,
     times: Vec<(&'static str, &'static str, bool)>,
     is_any: bool,
-    before: Option<i64>,
 }
 
 struct MailRow {
@@ -62,13 +66,12 @@ struct MailRow {
 
 impl Filters {
     fn new(query: &Query) -> Self {
-        let (search, time) = (query.search(), query.first("time"));
+        let (search, time) = (PageSearch::new(query), query.first("time"));
         let (has_code, has_attachment) = (query.first("code").is_some(), query.first("attachment").is_some());
         let times = TIMES.map(|(word, label, _)| (word, label, time.as_deref() == Some(word))).to_vec();
         let is_timed = times.iter().any(|(.., is_current)| *is_current);
-        let is_any = search.is_some() || has_code || has_attachment || is_timed;
-        let before = query.first("before").and_then(|number| number.parse().ok());
-        Self { search, has_code, has_attachment, times, is_any, before }
+        let is_any = search.text.is_some() || has_code || has_attachment || is_timed;
+        Self { search, has_code, has_attachment, times, is_any }
     }
 
     fn time(&self) -> Option<&'static str> {
@@ -77,27 +80,23 @@ impl Filters {
 
     fn filter(&self, mail_domain: &Domain, now: Timestamp) -> MailFilter {
         let minutes = TIMES.iter().find(|(word, ..)| self.time() == Some(*word)).map(|(.., minutes)| *minutes);
-        MailFilter {
-            inbox: None,
-            text: search_text(self.search.as_deref().unwrap_or_default(), mail_domain),
-            has_code: self.has_code,
-            has_attachment: self.has_attachment,
-            since: minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60))),
-            before: self.before,
-        }
+        let since = minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60)));
+        let mut filter = self.search.query.filter(mail_domain);
+        filter.has.code |= self.has_code;
+        filter.has_attachment |= self.has_attachment;
+        filter.since = filter.since.max(since);
+        filter.before = self.search.before;
+        filter
     }
 
-    fn url(&self, base: &str, before: i64) -> String {
+    fn parameters(&self) -> [(&'static str, Option<&str>); 4] {
         let chosen = |is_chosen: bool| is_chosen.then_some("1");
-        let before = before.to_string();
-        let parameters = [
-            ("q", self.search.as_deref()),
+        [
+            ("q", self.search.text.as_deref()),
             ("code", chosen(self.has_code)),
             ("attachment", chosen(self.has_attachment)),
             ("time", self.time()),
-            ("before", Some(before.as_str())),
-        ];
-        with_query(base, &parameters)
+        ]
     }
 }
 
@@ -105,16 +104,36 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let (filters, base) = (Filters::new(&query), page.path("/mail"));
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
-    let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
-    let mail = app.service.mail(&page.caller(), &filters.filter(mail_domain, now), PAGE).await.map_err(Error::from)?;
-    let rows: Vec<MailRow> = mail.messages.into_iter().map(|message| row(message, &page, mail_domain, now)).collect();
-    let is_stopped = filters.is_any && mail.next.is_some() && rows.len() < PAGE;
-    let progress = is_stopped.then(|| search_progress(mail.compared, rows.len()));
     let shell = page.shell(format!("Mail of {}", page.project.name), NavPlace::Mail);
     // A later page does not change when mail arrives.
-    let shell = if filters.before.is_none() { shell.live(page.path("/inboxes/events"), seen) } else { shell };
-    let more = mail.next.map(|before| filters.url(&base, before));
-    Ok(html(&AllMailPage { shell, base, filters, rows, more, progress })?)
+    let is_first = filters.search.before.is_none();
+    let shell = if is_first { shell.live(page.path("/inboxes/events"), seen) } else { shell };
+    let problem = filters.search.problem.clone();
+    let failures = filters
+        .search
+        .query
+        .is_failed
+        .then(|| with_query(&page.path("/failures"), &[("q", Some(&filters.search.query.words()))]));
+    let mut shown = AllMailPage { shell, base, filters, rows: Vec::new(), more: None, status: None, problem, failures };
+    if shown.problem.is_none() && shown.failures.is_none() {
+        fill(&app, &page, &mut shown).await?;
+    }
+    Ok(html(&shown)?)
+}
+
+async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<(), Error> {
+    let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
+    let AllMailPage { base, filters, .. } = &*shown;
+    let mail = app.service.mail(&page.caller(), &filters.filter(mail_domain, now), PAGE).await?;
+    if filters.is_any {
+        let total = if mail.next.is_some() { app.service.messages_of(Some(page.project.id)).await? } else { 0 };
+        shown.status = Some(filters.search.status(&mail, PAGE, total, base, &filters.parameters()));
+    } else {
+        let older = |before: i64| with_query(base, &[("before", Some(&before.to_string()))]);
+        shown.more = mail.next.map(older);
+    }
+    shown.rows = mail.messages.into_iter().map(|message| row(message, page, mail_domain, now)).collect();
+    Ok(())
 }
 
 fn row(message: MessageStart, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> MailRow {

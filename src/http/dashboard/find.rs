@@ -1,6 +1,7 @@
-//! Finds pages, inboxes, messages and projects by a few letters. It is a separate page, and the script shows its
-//! results in the command palette.
+//! Finds pages, inboxes, messages, failures and projects. It is a separate page, and the script shows its results in
+//! the command palette. A project's viewer searches the project; the administrator searches all projects.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -10,15 +11,22 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, subject};
 use super::plain::shown;
+use super::search::{PageSearch, SearchStatus};
 use super::visit::{ProjectPage, SignedIn};
+use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxFilter, MailFilter, search_text};
+use crate::model::{
+    Failure, FailureFilter, FoundInbox, InboxEnd, MessageStart, ProjectId, SearchText, Timestamp, address_of,
+};
+use crate::service::{Caller, ServiceError, title};
 
 /// Results of each kind.
 const MOST: usize = 8;
+/// Failures that are compared with the inboxes that have ended.
+const MAX_FAILURES: usize = 1_000;
 
 #[derive(Template)]
 #[template(path = "find.html")]
@@ -27,114 +35,255 @@ struct FindPage {
     base: String,
     search: Option<String>,
     results: Vec<Found>,
+    status: Option<SearchStatus>,
+    problem: Option<String>,
 }
 
 /// A result.
-struct Found {
-    kind: &'static str,
-    url: String,
-    text: String,
-    detail: String,
+pub(super) struct Found {
+    pub(super) kind: &'static str,
+    pub(super) url: String,
+    pub(super) text: String,
+    /// What else is known about it.
+    pub(super) details: Vec<String>,
+    pub(super) when: Option<When>,
 }
 
-/// Everything in a project.
+/// Where is searched, and for whom.
+pub(super) struct Scope<'a> {
+    app: &'a App,
+    caller: Caller,
+    /// `None` for all projects.
+    project: Option<ProjectId>,
+    /// The names of the projects, if results of several are shown.
+    names: HashMap<ProjectId, String>,
+    now: Timestamp,
+}
+
+/// Everything in a project; for the administrator, everything.
 pub(super) async fn in_project(
     State(app): State<Arc<App>>,
     page: ProjectPage,
     query: Query,
 ) -> Result<Response, PageError> {
-    let search = query.search();
-    let wanted = search.clone().unwrap_or_default().to_lowercase();
-    let mut results = pages(NavPlace::of_project(), &page.path(""), &wanted);
-    results.extend(inboxes(&app, &page, &wanted).await?);
-    if !wanted.is_empty() {
-        results.extend(messages(&app, &page, &wanted).await?);
+    let is_administrator = page.session.is_administrator();
+    let scope = Scope::new(&app, page.caller(), is_administrator).await?;
+    let mut places = places(NavPlace::of_project(), &page.path(""));
+    if is_administrator {
+        places.extend(self::places(NavPlace::of_installation(), ""));
     }
-    if page.session.is_administrator() {
-        results.extend(pages(NavPlace::of_installation(), "", &wanted));
-        results.extend(projects(&app, &wanted).await?);
-    }
-    let (shell, base) = (page.shell("Find", NavPlace::Inboxes), page.path("/find"));
-    Ok(html(&FindPage { shell, base, search, results })?)
+    let shell = page.shell("Find", NavPlace::Inboxes);
+    Ok(html(&find(&scope, shell, page.path("/find"), places, &query).await?)?)
 }
 
-/// The projects, and the inboxes that several of them may have with one address.
+/// Everything in all projects.
 pub(super) async fn everywhere(
     State(app): State<Arc<App>>,
     viewer: SignedIn,
     query: Query,
 ) -> Result<Response, PageError> {
-    let search = query.search();
-    let wanted = search.clone().unwrap_or_default().to_lowercase();
-    let mut results = pages(NavPlace::of_installation(), "", &wanted);
-    results.extend(projects(&app, &wanted).await?);
-    results.extend(shared_inboxes(&app, &wanted).await?);
+    // Only the memory is reserved for the caller, so its project has no effect.
+    let scope = Scope::new(&app, viewer.0.caller(app.service.anyone().project), true).await?;
     let shell = viewer.shell("Find", NavPlace::Projects);
-    Ok(html(&FindPage { shell, base: "/find".to_owned(), search, results })?)
+    let places = places(NavPlace::of_installation(), "");
+    Ok(html(&find(&scope, shell, "/find".to_owned(), places, &query).await?)?)
 }
 
-fn pages(places: &[NavPlace], base: &str, wanted: &str) -> Vec<Found> {
-    let named = places.iter().filter(|place| place.label().to_lowercase().contains(wanted));
-    let found = named.map(|place| Found {
+/// The page of the results. A further step of a search has only messages.
+async fn find(
+    scope: &Scope<'_>,
+    shell: Shell,
+    base: String,
+    places: Vec<Found>,
+    query: &Query,
+) -> Result<FindPage, Error> {
+    let search = PageSearch::new(query);
+    let mut results = Vec::new();
+    if search.problem.is_none() && search.before.is_none() {
+        if search.query.is_failed {
+            results.extend(scope.failures(&search).await?);
+        } else if let Some(text) = search.query.address_text() {
+            results.extend(scope.named(&text, places).await?);
+        }
+    }
+    let mut status = None;
+    if search.problem.is_none() && search.text.is_some() && !search.query.is_failed {
+        let (found, reached) = scope.messages(&search, &base).await?;
+        results.extend(found);
+        status = Some(reached);
+    }
+    Ok(FindPage { shell, base, search: search.text, results, status, problem: search.problem })
+}
+
+impl<'a> Scope<'a> {
+    async fn new(app: &'a App, caller: Caller, is_administrator: bool) -> Result<Self, Error> {
+        let projects = if is_administrator { app.service.projects().list().await? } else { Vec::new() };
+        let names = projects.into_iter().map(|project| (project.id, project.name)).collect();
+        let project = (!is_administrator).then_some(caller.project);
+        Ok(Self { app, caller, project, names, now: app.service.clock().now() })
+    }
+
+    /// The project of a page.
+    pub(super) fn of(app: &'a App, page: &ProjectPage) -> Self {
+        let (caller, project) = (page.caller(), Some(page.project.id));
+        Self { app, caller, project, names: HashMap::new(), now: app.service.clock().now() }
+    }
+
+    /// Pages, inboxes and projects whose name contains a text.
+    async fn named(&self, text: &str, places: Vec<Found>) -> Result<Vec<Found>, Error> {
+        let wanted = text.to_lowercase();
+        let searched = SearchText::new(text, self.app.service.mail_domain());
+        let inboxes = self.inboxes(&searched).await?;
+        let local_part = |inbox: &Found| inbox.text.split('@').next().unwrap_or_default().to_lowercase();
+        let is_exact = |inbox: &Found| searched.begins_address() || local_part(inbox) == wanted;
+        // A whole address means its inbox, and not a page.
+        let (mut results, inboxes): (Vec<Found>, Vec<Found>) = inboxes.into_iter().partition(is_exact);
+        results.extend(places.into_iter().filter(|place| place.text.to_lowercase().contains(&wanted)));
+        results.extend(inboxes);
+        results.extend(self.projects(&wanted));
+        Ok(results)
+    }
+
+    /// Live inboxes, then those that have ended.
+    async fn inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
+        let live = self.app.service.find_inboxes(self.project, text, MOST).await?;
+        let mut found: Vec<Found> = live.into_iter().map(|inbox| self.inbox(inbox, &[])).collect();
+        if found.len() < MOST && !text.is_empty() {
+            found.extend(self.ended_inboxes(text).await?);
+            found.truncate(MOST);
+        }
+        Ok(found)
+    }
+
+    /// The inboxes that have ended in the last 30 days, the latest first.
+    pub(super) async fn ended_inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
+        let service = &self.app.service;
+        let ended = service.find_ended_inboxes(self.project, text, MOST).await?;
+        if ended.is_empty() {
+            return Ok(Vec::new());
+        }
+        let filter = FailureFilter { project: self.project, ..FailureFilter::default() };
+        let failures = service.failures(&filter, MAX_FAILURES).await?;
+        Ok(ended.into_iter().map(|inbox| self.inbox(inbox, &failures)).collect())
+    }
+
+    fn inbox(&self, FoundInbox { inbox, label, end, active_at }: FoundInbox, failures: &[Failure]) -> Found {
+        let id = path_segment(inbox.id.as_str());
+        let own = format!("/projects/{}/inboxes/{id}", inbox.project);
+        // Of an inbox that has ended, only its failures can be shown.
+        let is_of = |failure: &&Failure| failure.wait.inbox == inbox.id && failure.wait.project == inbox.project;
+        let failure = failures.iter().find(is_of).filter(|_| end.is_some());
+        let (ended, at) = match end {
+            None => (None, active_at),
+            Some(InboxEnd::Expired(at)) => (Some("expired"), at),
+            Some(InboxEnd::Deleted(at)) => (Some("deleted"), at),
+        };
+        let ended = ended.map(|ended| match failure {
+            Some(_) => format!("{ended}; a wait on it timed out"),
+            None => ended.to_owned(),
+        });
+        let details = [ended, label.as_deref().map(shown), self.name(inbox.project)];
+        Found {
+            kind: "Inbox",
+            url: failure.map_or(own, |failure| format!("/failures/{}", failure.wait.id)),
+            text: inbox.address(self.app.service.mail_domain()),
+            details: details.into_iter().flatten().collect(),
+            when: Some(When::new(at, self.now)),
+        }
+    }
+
+    /// One step of the search in messages.
+    async fn messages(&self, search: &PageSearch, base: &str) -> Result<(Vec<Found>, SearchStatus), Error> {
+        let service = &self.app.service;
+        let mut filter = search.query.filter(service.mail_domain());
+        filter.before = search.before;
+        let mut found = match self.project {
+            Some(_) => service.mail(&self.caller, &filter, MOST).await?,
+            None => service.mail_of_all(&self.caller, &filter, MOST).await?,
+        };
+        let total = if found.next.is_some() { service.messages_of(self.project).await? } else { 0 };
+        let status = search.status(&found, MOST, total, base, &[("q", search.text.as_deref())]);
+        let mut results = Vec::with_capacity(found.messages.len());
+        for message in found.messages.drain(..) {
+            let project = match self.project {
+                Some(project) => project,
+                None => match service.project_of_inbox(message.inbox_id.as_str()).await {
+                    Ok(project) => project,
+                    // It has ended since.
+                    Err(ServiceError::InboxNotFound) => continue,
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            results.push(self.message(&message, project));
+        }
+        Ok((results, status))
+    }
+
+    fn message(&self, message: &MessageStart, project: ProjectId) -> Found {
+        let inbox = path_segment(message.inbox_id.as_str());
+        let address = address_of(&message.inbox_id, message.shared.as_ref(), self.app.service.mail_domain());
+        let details = [Some(format!("to {address}")), Some(shown(&message.from)), self.name(project)];
+        Found {
+            kind: "Message",
+            url: format!("/projects/{project}/inboxes/{inbox}/messages/{}", message.id),
+            text: subject(&message.subject),
+            details: details.into_iter().flatten().filter(|detail| !detail.is_empty()).collect(),
+            when: Some(When::new(message.received_at, self.now)),
+        }
+    }
+
+    /// Waits that timed out.
+    async fn failures(&self, search: &PageSearch) -> Result<Vec<Found>, Error> {
+        let filter = FailureFilter {
+            project: self.project,
+            text: search.query.words(),
+            since: search.query.since,
+            before: search.query.until,
+            ..FailureFilter::default()
+        };
+        let failures = self.app.service.failures(&filter, MOST).await?;
+        let found = failures.into_iter().map(|failure| {
+            let label = failure.label.as_deref().map(shown);
+            let details = [Some(title(failure.finding.cause).to_owned()), label, self.name(failure.wait.project)];
+            Found {
+                kind: "Failure",
+                url: format!("/failures/{}", failure.wait.id),
+                text: failure.address(self.app.service.mail_domain()),
+                details: details.into_iter().flatten().collect(),
+                when: Some(When::new(failure.ended_at(), self.now)),
+            }
+        });
+        Ok(found.collect())
+    }
+
+    fn projects(&self, wanted: &str) -> Vec<Found> {
+        let named = self.names.iter().filter(|(_, name)| name.to_lowercase().contains(wanted));
+        let found = named.map(|(id, name)| Found {
+            kind: "Project",
+            url: format!("/projects/{id}/inboxes"),
+            text: shown(name),
+            details: Vec::new(),
+            when: None,
+        });
+        let mut found: Vec<Found> = found.collect();
+        found.sort_by(|one, other| one.text.cmp(&other.text));
+        found.truncate(MOST);
+        found
+    }
+
+    /// The project of a result, if results of several projects are shown.
+    fn name(&self, project: ProjectId) -> Option<String> {
+        self.names.get(&project).map(|name| format!("in the project {}", shown(name)))
+    }
+}
+
+fn places(places: &[NavPlace], base: &str) -> Vec<Found> {
+    let found = places.iter().map(|place| Found {
         kind: "Page",
         url: place.url(base),
         text: place.label().to_owned(),
-        detail: String::new(),
+        details: Vec::new(),
+        when: None,
     });
     found.collect()
-}
-
-async fn inboxes(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
-    let domain = app.service.mail_domain();
-    let filter = InboxFilter { address: search_text(wanted, domain), ..InboxFilter::default() };
-    let most = i64::try_from(MOST).unwrap_or(i64::MAX);
-    let found = app.service.list_inboxes(page.project.id, &filter, most).await?;
-    let found = found.into_iter().map(|summary| Found {
-        kind: "Inbox",
-        url: page.path(&format!("/inboxes/{}", path_segment(summary.inbox.id.as_str()))),
-        text: summary.inbox.address(domain),
-        detail: summary.last_subject.unwrap_or_default(),
-    });
-    Ok(found.collect())
-}
-
-async fn messages(app: &App, page: &ProjectPage, wanted: &str) -> Result<Vec<Found>, Error> {
-    let text = search_text(wanted, app.service.mail_domain());
-    let filter = MailFilter { text, ..MailFilter::default() };
-    let found = app.service.mail(&page.caller(), &filter, MOST).await?;
-    let found = found.messages.into_iter().map(|message| Found {
-        kind: "Message",
-        url: page.path(&format!("/inboxes/{}/messages/{}", path_segment(message.inbox_id.as_str()), message.id)),
-        text: subject(&message.subject),
-        detail: shown(&message.from),
-    });
-    Ok(found.collect())
-}
-
-/// The inboxes of all projects with an address that is not on the mail domain.
-async fn shared_inboxes(app: &App, wanted: &str) -> Result<Vec<Found>, Error> {
-    let holders = app.service.holders_of_address(wanted).await?;
-    let names = if holders.is_empty() { Vec::new() } else { app.service.projects().list().await? };
-    let found = holders.into_iter().filter_map(|holder| {
-        let project = names.iter().find(|project| project.id == holder.project)?;
-        Some(Found {
-            kind: "Inbox",
-            url: format!("/projects/{}/inboxes/{}", project.id, path_segment(holder.inbox.as_str())),
-            text: wanted.to_owned(),
-            detail: format!("in the project {}", project.name),
-        })
-    });
-    Ok(found.collect())
-}
-
-async fn projects(app: &App, wanted: &str) -> Result<Vec<Found>, Error> {
-    let all = app.service.projects().list().await?;
-    let named = all.into_iter().filter(|project| project.name.to_lowercase().contains(wanted)).take(MOST);
-    let found = named.map(|project| Found {
-        kind: "Project",
-        url: format!("/projects/{}/inboxes", project.id),
-        text: project.name,
-        detail: String::new(),
-    });
-    Ok(found.collect())
 }

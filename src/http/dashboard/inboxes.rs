@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use super::deletions::Undo;
 use super::failure::PageError;
+use super::find::{Found, Scope};
 use super::page::{NavPlace, Shell, again, html, see, subject, with_query};
 use super::plain::shown;
 use super::start::Setup;
@@ -19,7 +20,7 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, Timestamp, Watched, search_text,
+    Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, SearchText, Timestamp, Watched,
 };
 
 /// Inboxes on one page.
@@ -42,6 +43,8 @@ struct InboxesPage {
     waits: Vec<OpenWait>,
     undo: Option<Undo>,
     rows: Vec<InboxRow>,
+    /// The inboxes that match a search and have ended.
+    ended: Vec<Found>,
     /// The pages before and after this one.
     newer: Option<String>,
     more: Option<String>,
@@ -105,9 +108,17 @@ impl From<&Query> for ListQuery {
 
 impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
-        let address = search_text(self.search.as_deref().unwrap_or_default(), mail_domain);
-        let part = self.part.clone();
+        let (address, part) = (self.text(mail_domain), self.part.clone());
         InboxFilter { address, kind: self.kind, with_mail: self.with_mail, part }
+    }
+
+    fn text(&self, mail_domain: &Domain) -> SearchText {
+        SearchText::new(self.search.as_deref().unwrap_or_default(), mail_domain)
+    }
+
+    /// Whether this is the first page of a search in all inboxes.
+    fn is_start_of_search(&self) -> bool {
+        self.search.is_some() && self.kind.is_none() && !self.with_mail && matches!(self.part, ListPart::Start)
     }
 
     /// The page `after` or `before` an inbox.
@@ -150,7 +161,11 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     let (has_newer, has_older) = query.sides(&mut found);
     let newer = found.first().filter(|_| has_newer).map(|first| query.page(&base, "before", first));
     let more = found.last().filter(|_| has_older).map(|last| query.page(&base, "after", last));
-    let now = app.service.clock().now();
+    let (mut ended, now) = (Vec::new(), app.service.clock().now());
+    if query.is_start_of_search() {
+        first_exact(app, page, &query, &mut found).await?;
+        ended = Scope::of(app, page).ended_inboxes(&query.text(mail_domain)).await?;
+    }
     let title = format!("Inboxes of {}", page.project.name);
     Ok(InboxesPage {
         shell: page.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen),
@@ -162,6 +177,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         waits: open_waits(app, page).await?,
         search: query.search,
         undo: None,
+        ended,
         rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
         newer,
         more,
@@ -172,6 +188,24 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         problem: None,
         base,
     })
+}
+
+/// Moves the inbox whose id is exactly the search to the top of the first page.
+async fn first_exact(
+    app: &App,
+    page: &ProjectPage,
+    query: &ListQuery,
+    found: &mut Vec<InboxSummary>,
+) -> Result<(), Error> {
+    let Ok(id) = InboxId::parse(query.search.as_deref().unwrap_or_default()) else { return Ok(()) };
+    let mail_domain = app.service.mail_domain();
+    let address = SearchText::new(&id.at(mail_domain), mail_domain);
+    let filter = InboxFilter { address, ..InboxFilter::default() };
+    for exact in app.service.list_inboxes(page.project.id, &filter, 1).await? {
+        found.retain(|other| other.inbox.id != exact.inbox.id);
+        found.insert(0, exact);
+    }
+    Ok(())
 }
 
 pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {

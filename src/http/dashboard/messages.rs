@@ -14,6 +14,7 @@ use super::page::{NavPlace, Shell, given, html, html_in, subject, with_query};
 use super::parts::MessagePath;
 use super::plain::shown;
 use super::reader::{MessageView, ReaderQuery};
+use super::search::{PageSearch, SearchStatus};
 use super::start::Setup;
 use super::visit::{InboxPage, Params};
 use super::waits::WaitsView;
@@ -22,7 +23,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{InboxKind, MailFilter, MessageStart, Timestamp};
-use crate::service::Found;
+use crate::service::{Found, FoundMail};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -39,10 +40,14 @@ struct MessagesPage {
     inbox: InboxPanel,
     search: Option<String>,
     rows: Vec<MessageRow>,
-    /// The next page of the list.
+    /// The next page of a list that is not searched.
     more: Option<String>,
-    /// The progress of a search that has not reached the end.
-    progress: Option<String>,
+    /// How far a search has come.
+    status: Option<SearchStatus>,
+    /// What is wrong with the search.
+    problem: Option<String>,
+    /// The page of the waits that timed out, if the search is for those.
+    failures: Option<String>,
     setup: Setup,
     notices: Notices,
     undo: Option<Undo>,
@@ -107,14 +112,9 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let open = if let Pane::Message(message) = pane { Some(*message) } else { None };
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&page.watched()).await?;
-    let search = query.search();
-    let filter = MailFilter {
-        inbox: Some(page.inbox.clone()),
-        text: search.clone().unwrap_or_default(),
-        before: query.first("before").and_then(|position| position.parse().ok()),
-        ..MailFilter::default()
-    };
-    let found = app.service.mail(&page.of.caller(), &filter, PAGE).await?;
+    let searched = PageSearch::new(query);
+    let search = searched.text.clone();
+    let found = found(app, page, &searched).await?;
     let (base, now) = (page.path(), app.service.clock().now());
     let open_id = open.as_ref().map(Found::id);
     // The next message is shown in the same tab.
@@ -123,11 +123,13 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         let is_open = open_id == Some(message.id);
         row(message, &base, search.as_deref(), tab.as_deref(), is_open, now)
     };
+    let total = if search.is_some() { app.service.messages_in(&page.inbox).await.map_err(Error::from)? } else { 0 };
+    let parameters = [("q", search.as_deref())];
+    let is_search = search.is_some() && searched.problem.is_none() && !searched.query.is_failed;
+    let status = is_search.then(|| searched.status(&found, PAGE, total, &base, &parameters));
+    let older = |before: i64| with_query(&base, &[("before", Some(&before.to_string()))]);
+    let more = found.next.filter(|_| search.is_none()).map(older);
     let rows: Vec<MessageRow> = found.messages.into_iter().map(row).collect();
-    let is_stopped = search.is_some() && found.next.is_some() && rows.len() < PAGE;
-    let progress = is_stopped.then(|| search_progress(found.compared, rows.len()));
-    let older = |before: i64| with_query(&base, &[("q", search.as_deref()), ("before", Some(&before.to_string()))]);
-    let more = found.next.map(older);
     let address = page.inbox.address(app.service.mail_domain());
     let title = open.as_ref().map_or_else(|| address.clone(), |open| subject(open.subject()));
     let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
@@ -144,7 +146,9 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         search,
         rows,
         more,
-        progress,
+        status,
+        problem: searched.problem,
+        failures: searched.query.is_failed.then(|| page.of.path("/failures")),
         undo: Undo::read(app, &page.of, query, &page.path()).await?,
         notices,
         waits,
@@ -159,17 +163,22 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     Ok(html_in(room, &shown)?)
 }
 
+/// A page of the messages; none if the search has a mistake or is not for messages.
+async fn found(app: &App, page: &InboxPage, searched: &PageSearch) -> Result<FoundMail, Error> {
+    if searched.problem.is_some() || searched.query.is_failed {
+        return Ok(FoundMail { messages: Vec::new(), next: None, compared: 0, partly: 0 });
+    }
+    let filter = searched.query.filter(app.service.mail_domain());
+    let filter = MailFilter { inbox: Some(page.inbox.clone()), before: searched.before, ..filter };
+    Ok(app.service.mail(&page.of.caller(), &filter, PAGE).await?)
+}
+
 async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxPanel, Error> {
     let expires = page.inbox.expires_at.map(|expires_at| When::new(expires_at, now));
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
     let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
     let label = app.service.label(&page.inbox).await?.as_deref().map(shown);
     Ok(InboxPanel { address, label, is_permanent, expires, retention_days })
-}
-
-/// The progress of a search that was stopped before the oldest message.
-pub(super) fn search_progress(compared: usize, found: usize) -> String {
-    format!("Searched {compared} messages, found {found}. There are older messages.")
 }
 
 /// The start of a text on one line.

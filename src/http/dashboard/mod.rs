@@ -38,6 +38,8 @@ mod plain;
 mod projects;
 mod reader;
 mod refused;
+mod search;
+mod search_query;
 mod sign_in;
 mod start;
 mod story;

@@ -82,7 +82,8 @@ impl Parsed {
 
     /// Whether it stands for the messages that it describes and no others, so that these may be deleted.
     pub(super) fn is_exact(&self) -> bool {
-        !self.is_partial && !(self.recipients.is_empty() && self.texts.is_empty())
+        let has_conditions = !self.recipients.is_empty() || !self.texts.is_empty();
+        has_conditions && !self.is_partial
     }
 
     /// The search among the caller's inboxes; `None` if it can find nothing.

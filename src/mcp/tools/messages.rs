@@ -9,7 +9,7 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::{Everything, MailFilter, MessageStart, search_text};
+use crate::model::{Everything, Features, MailFilter, MessageStart, SearchText};
 use crate::service::{Caller, ListFilter};
 
 /// The largest attachment that is returned.
@@ -72,11 +72,10 @@ impl Tools {
         let limit = limit.ok_or(ToolError::InvalidField("limit"))?;
         let before = given(input.before).map(|before| before.parse().map_err(|_| ToolError::InvalidField("before")));
         let filter = MailFilter {
-            text: search_text(&input.text, self.service.mail_domain()),
-            has_code: input.has_code,
+            has: Features { code: input.has_code, ..Features::default() },
             has_attachment: input.has_attachment,
             before: before.transpose()?,
-            ..MailFilter::default()
+            ..MailFilter::containing(SearchText::new(&input.text, self.service.mail_domain()))
         };
         let found = self.service.mail(caller, &filter, limit).await?;
         let summary = |message: MessageStart| output::Summary {

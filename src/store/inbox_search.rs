@@ -1,0 +1,87 @@
+//! Finds inboxes by their address, in one project or in all: live ones, and those that have ended and whose address is
+//! still reserved.
+
+use uuid::Uuid;
+
+use super::explanation::read_end;
+use super::inbox_list::pattern;
+use super::inboxes::read_inbox;
+use super::sweep::RESERVATION;
+use super::{Store, StoreError, live};
+use crate::db::{DatabaseError, Row, values};
+use crate::model::{FoundInbox, ProjectId, SearchText, Timestamp};
+
+/// A SELECT of inboxes under a condition. The one that has exactly this address is first, then the latest.
+macro_rules! find {
+    ($condition:expr, $latest:literal) => {
+        concat!(
+            "SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at, label,
+                CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END AS activity
+             FROM inboxes
+             WHERE ($2 = 0 OR project_id = $3) AND COALESCE(address, id || $4) LIKE $5 ESCAPE '\\' AND ",
+            $condition,
+            " ORDER BY CASE WHEN COALESCE(address, id || $4) = $6 THEN 0 ELSE 1 END, ",
+            $latest,
+            " DESC, id LIMIT $7"
+        )
+    };
+}
+
+impl Store {
+    /// At most `limit` live inboxes whose address contains a text, of one project or of all.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn find_inboxes(
+        &self,
+        project: Option<ProjectId>,
+        text: &SearchText,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<FoundInbox>, StoreError> {
+        const LIVE: &str = find!(live!("$1"), "activity");
+        self.found_inboxes(LIVE, project, text, limit, (now, now)).await
+    }
+
+    /// Like [`Self::find_inboxes`], of the inboxes that have ended in the last 30 days.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn find_ended_inboxes(
+        &self,
+        project: Option<ProjectId>,
+        text: &SearchText,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<FoundInbox>, StoreError> {
+        const ENDED: &str = find!(
+            "(closed = 1 OR expires_at <= $1) AND COALESCE(deleted_at, expires_at) > $8",
+            "COALESCE(deleted_at, expires_at)"
+        );
+        self.found_inboxes(ENDED, project, text, limit, (now, now.before(RESERVATION))).await
+    }
+
+    async fn found_inboxes(
+        &self,
+        sql: &'static str,
+        project: Option<ProjectId>,
+        text: &SearchText,
+        limit: usize,
+        (now, ended_since): (Timestamp, Timestamp),
+    ) -> Result<Vec<FoundInbox>, StoreError> {
+        let one = project.unwrap_or(ProjectId(Uuid::nil()));
+        let (pattern, exact) = pattern(text);
+        let mut parameters = values![now, project.is_some(), one, text.domain_part(), pattern, exact, limit];
+        if ended_since != now {
+            parameters.extend(values![ended_since]);
+        }
+        let rows = self.database.query(sql, parameters).await?;
+        let read = |mut row: Row| {
+            let inbox = read_inbox(&mut row)?;
+            let end = read_end(&mut row, &inbox, now)?;
+            let (label, active_at) = (row.optional_text()?, Timestamp::from_millis(row.integer()?));
+            Ok(FoundInbox { inbox, label, end, active_at })
+        };
+        Ok(rows.into_iter().map(read).collect::<Result<_, DatabaseError>>()?)
+    }
+}
