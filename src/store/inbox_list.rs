@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_pattern_takes_wildcards_for_themselves() {
         let mail_domain = Domain::parse("restante.example.com").unwrap();
-        let pattern = |text| super::pattern(&SearchText::new(text, &mail_domain)).0;
+        let pattern = |text| pattern(&SearchText::new(text, &mail_domain)).0;
         assert_eq!(pattern(""), "%");
         assert_eq!(pattern("Save 100%_\\"), "%save 100\\%\\_\\\\%");
         assert_eq!(pattern("U5@shop"), "u5@shop%");

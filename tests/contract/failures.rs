@@ -125,7 +125,7 @@ async fn a_damaged_story_has_its_cause_and_harms_no_list(engine: Engine) {
     api.run_sql("UPDATE stories SET data = (SELECT id FROM projects LIMIT 1)").await;
     // It is compared with the filters of the wait.
     api.deliver(&inbox, "Something else").await;
-    assert_eq!(failures(&api, FailureFilter::default()).await, [whole.failure.clone()]);
+    assert_eq!(failures(&api, FailureFilter::default()).await, std::slice::from_ref(&whole.failure));
     let damaged = story(&api, &answer).await;
     assert_eq!((damaged.failure, damaged.timeline), (whole.failure, Vec::new()));
 }
