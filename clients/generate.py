@@ -21,25 +21,31 @@ NOTE = "Written by clients/generate.py."
 TYPES = [
     "Health", "Inbox", "Message", "Envelope", "Header", "Mailbox", "Otp", "Code", "Link", "AttachmentInfo",
     "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages",
-    "Refused", "Similar", "SmtpUse", "SendApisUse", "Explanation",
+    "Refused", "Similar", "SmtpUse", "SendApisUse", "Explanation", "EventFilters", "Exchange", "Event",
 ]  # fmt: skip
 CHECKS = ["Problem", "HtmlFeature", "HtmlSupport", "MessageChecks"]
 """Go and Java have their own types of these."""
-TYPESCRIPT_NAMES = {"Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent"}
+TYPESCRIPT_NAMES = {
+    "Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent", "Event": "InboxEvent",
+}  # fmt: skip
 GO_NAMES = {
     "Inbox": "InboxFields", "Message": "MessageFields", "MessageDetails": "Details", "Otp": "OTP",
-    "SendAccepted": "Sent", "SmtpUse": "SMTPUse",
+    "SendAccepted": "Sent", "SmtpUse": "SMTPUse", "Event": "InboxEvent",
 }  # fmt: skip
 GO_WORDS = {"id": "ID", "url": "URL", "urls": "URLs", "otp": "OTP", "html": "HTML", "tls": "TLS", "smtp": "SMTP"}
 JAVA_NAMES = {
     "Inbox": "InboxFields", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent",
+    "Event": "InboxEvent",
 }  # fmt: skip
 JAVA_WORDS = {"do": "action"}
 """Words of the language, and what is written instead."""
 JAVA_WIDTH = 100
 OPEN_FIELDS = {"missed_by"}
 """Lists of words to which a client adds its own, here the filters that only it applies."""
-PYTHON_NAMES = {"Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent"}
+PYTHON_NAMES = {
+    "Inbox": "InboxData", "Message": "MessageFields", "MessageDetails": "Details", "SendAccepted": "Sent",
+    "Event": "InboxEvent",
+}  # fmt: skip
 
 
 def fields(schema):
@@ -147,7 +153,7 @@ def python_field(name, schema, required):
     elif "default" in schema:
         line = f"    {name}: {kind} = {schema['default']!r}"
     else:
-        line = f"    {name}: {kind} | None = None"
+        line = f"    {name}: {kind.removesuffix(' | None')} | None = None"
     if len(line) > WIDTH:
         head, words = line.removesuffix("]").split("Literal[")
         line = f"{head}Literal[\n" + "".join(f"        {word},\n" for word in words.split(", ")) + "    ]"

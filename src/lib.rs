@@ -26,6 +26,7 @@ pub mod metrics;
 pub mod model;
 pub mod tcp;
 mod tls;
+pub mod totp;
 
 pub mod memory;
 

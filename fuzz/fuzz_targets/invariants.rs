@@ -1,5 +1,6 @@
-//! Properties of every parsed message, for any input.
+//! Properties of every parsed message, for any input. Its checks must not fail either.
 
+use restante_mail::checks::checks;
 use restante_mail::{ParsedMessage, parse};
 
 /// Parses `raw` and checks the result.
@@ -15,5 +16,6 @@ pub fn checked(raw: &[u8]) -> ParsedMessage {
         assert!(!text.contains('\0') && !text.contains('\r'));
     }
     assert!(!message.subject.contains('\n'));
+    let _ = checks(raw, 0);
     message
 }

@@ -45,8 +45,9 @@ impl Committer {
     pub(super) fn start(store: Store, clock: Clock, policy: Policy, progress: Progress, tasks: &TaskTracker) -> Self {
         let (queue, jobs) = mpsc::channel(MAX_BATCH);
         let stop = CancellationToken::new();
+        let jobs = Jobs { queue: jobs, stop: stop.clone() };
         let lanes = Lanes::new(store.clone(), clock.clone(), policy.clone(), tasks.clone());
-        tasks.spawn(BatchWriter { store, clock, policy, lanes }.run(jobs, stop.clone()));
+        tasks.spawn(BatchWriter { store, clock, policy, lanes }.run(jobs));
         Self { queue, stop, progress }
     }
 
@@ -76,6 +77,26 @@ impl Committer {
     }
 }
 
+/// The deliveries that wait for the writer.
+struct Jobs {
+    queue: mpsc::Receiver<Job>,
+    stop: CancellationToken,
+}
+
+impl Jobs {
+    /// The next batch; `None` if `stop` is cancelled and the queue is empty.
+    async fn next(&mut self) -> Option<Vec<Job>> {
+        let mut batch = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled(), if !self.queue.is_closed() => self.queue.close(),
+                received = self.queue.recv_many(&mut batch, MAX_BATCH) => return (received > 0).then_some(batch),
+            }
+        }
+    }
+}
+
 /// The task that writes the batches.
 struct BatchWriter {
     store: Store,
@@ -85,23 +106,13 @@ struct BatchWriter {
 }
 
 impl BatchWriter {
-    /// Writes one batch after another until `stop` is cancelled, and then the rest of the queue.
-    async fn run(self, mut jobs: mpsc::Receiver<Job>, stop: CancellationToken) {
-        let mut batch = Vec::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled(), if !jobs.is_closed() => jobs.close(),
-                received = jobs.recv_many(&mut batch, MAX_BATCH) => match received {
-                    0 => return,
-                    _ => {
-                        let mut jobs = VecDeque::from(std::mem::take(&mut batch));
-                        while !jobs.is_empty() {
-                            let selected = self.select(&mut jobs);
-                            self.write(selected).await;
-                        }
-                    }
-                }
+    /// Writes one batch after another, at the end the rest of the queue.
+    async fn run(self, mut jobs: Jobs) {
+        while let Some(batch) = jobs.next().await {
+            let mut batch = VecDeque::from(batch);
+            while !batch.is_empty() {
+                let selected = self.select(&mut batch);
+                self.write(selected).await;
             }
         }
     }
@@ -168,17 +179,60 @@ impl BatchWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::time::Duration;
 
     use futures_util::future::join3;
     use restante_delivery::{Request, Source};
     use restante_mail::ParsedMessage;
+    use restante_schedules::{Schedule, orders, pause};
 
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
     use crate::model::{Domain, InboxId, OutgoingId, ProjectId, Timestamp};
     use crate::store::{Content, NewOutgoing, OutgoingChange};
+
+    #[test]
+    fn what_was_queued_is_written_before_the_end_in_any_order() {
+        let prepared = delivery("a");
+        for seed in orders() {
+            let (queue, jobs) = mpsc::channel(2);
+            let (stop, progress) = (CancellationToken::new(), Progress::new(Clock::manual(Timestamp::from_millis(1))));
+            let committer = Committer { queue, stop: stop.clone(), progress };
+            let (written, accepted) = (Cell::new(0), Cell::new(0));
+            let mut jobs = Jobs { queue: jobs, stop };
+            let mut schedule = Schedule::new(seed);
+            schedule.add("writer", async {
+                while let Some(batch) = jobs.next().await {
+                    pause().await;
+                    let wanted: Vec<_> = batch.into_iter().filter(|job| !job.reply.is_abandoned()).collect();
+                    written.set(written.get() + wanted.len());
+                    wanted.into_iter().for_each(|job| job.reply.send(Ok(Verdict::LeaseLost)));
+                }
+            });
+            for number in 0..6 {
+                let caller = deliver_once(&committer, &prepared, &accepted);
+                if number % 3 == 0 { schedule.add_cancellable("left", caller) } else { schedule.add("caller", caller) }
+            }
+            schedule.add("shut-down", async {
+                pause().await;
+                committer.close();
+            });
+            assert_eq!(schedule.run(), [""; 0], "seed {seed}");
+            // A caller may leave between the commit and its answer.
+            assert!((accepted.get()..=accepted.get() + 2).contains(&written.get()), "seed {seed}");
+            assert!(committer.progress.stuck_for().is_zero(), "seed {seed}");
+        }
+    }
+
+    async fn deliver_once(committer: &Committer, delivery: &Delivery, accepted: &Cell<usize>) {
+        pause().await;
+        match committer.deliver(delivery.clone(), None).await {
+            Ok(_) => accepted.set(accepted.get() + 1),
+            Err(error) => assert!(matches!(error, DeliverError::Stopping), "{error:?}"),
+        }
+    }
 
     async fn started() -> (tempfile::TempDir, Store, ProjectId, TaskTracker, Committer) {
         let directory = tempfile::tempdir().unwrap();

@@ -22,7 +22,8 @@ impl Store {
         Ok(self.database.check_writable().await?)
     }
 
-    /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No other transaction sees it.
+    /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No other transaction sees
+    /// them.
     ///
     /// # Errors
     /// If the database fails.

@@ -4,6 +4,7 @@
 
 mod documents;
 mod language;
+mod workflows;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use restante::model::{Refusal, RefusalReason, RefusedMail};
 
-use super::visitor::Visitor;
+use super::visitor::{Visitor, request};
 use testkit::{Answer, Harness, MAIL_DOMAIN, START, within};
 
 #[tokio::test]
@@ -270,6 +270,52 @@ async fn a_message_is_sent_and_answered_from_an_inbox() {
         let again = own.post(&send, &fields).await;
         assert!(again.status >= 400 && again.body.contains(problem), "{again:?}");
     }
+}
+
+#[tokio::test]
+async fn a_message_is_forwarded_and_the_address_is_remembered() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (from, to) = (harness.create_inbox().await, harness.create_inbox().await);
+    let message = harness.deliver(&from, "Confirm <b>").await;
+    let url = format!("{}/inboxes/{from}/messages/{message}", own.project_path().await);
+    let forward = format!("{url}/forward");
+    assert!(own.get(&url).await.body.contains(&format!("href=\"{forward}\">Forward</a>")));
+    let form = own.get(&forward).await.body;
+    assert!(form.contains("Confirm &#60;b&#62;") && form.contains("name=\"to\" type=\"email\" value=\"\""), "{form}");
+    for (address, problem) in [("nobody", "Invalid field: to."), ("none@restante.example.com", "Recipient not found.")]
+    {
+        let again = own.post(&forward, &[("to", address)]).await;
+        assert!(again.status >= 400 && again.body.contains(problem), "{again:?}");
+        assert!(again.body.contains(&format!("value=\"{address}\"")) && again.headers.get("set-cookie").is_none());
+    }
+    let address = format!("{to}@{MAIL_DOMAIN}");
+    let sent = own.post(&forward, &[("to", &address)]).await;
+    assert_eq!(
+        (sent.status, sent.headers["location"].to_str().unwrap().ends_with("/outgoing")),
+        (303, true),
+        "{sent:?}"
+    );
+    let arrived = harness.get(&format!("/v1/inboxes/{to}/messages")).await.json();
+    assert_eq!(arrived["messages"][0]["subject"], "Confirm <b>");
+    let cookie = sent.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains(&format!("Path={};", own.project_path().await)), "{cookie}");
+    for (value, shown) in [(cookie.split(';').next().unwrap(), address.as_str()), ("restante_forward=\"><b>", "")] {
+        let request = request("GET", &forward).header("cookie", format!("{}; {value}", own.cookie));
+        let form = harness.send(request.body(Body::empty()).unwrap()).await.body;
+        assert!(form.contains(&format!("type=\"email\" value=\"{shown}\"")), "{form}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_forwarded_only_from_its_inbox() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (from, other) = (harness.create_inbox().await, harness.create_inbox().await);
+    let message = harness.deliver(&from, "Hello").await;
+    let url = format!("{}/inboxes/{other}/messages/{message}/forward", own.project_path().await);
+    assert_eq!(own.get(&url).await.status, 404);
+    assert_eq!(own.post(&url, &[("to", "a@b.example")]).await.status, 404);
 }
 
 #[tokio::test]

@@ -314,3 +314,8 @@ func (p pauses) next(ctx context.Context, result outcome) bool {
 	}
 	return true
 }
+
+// dashboardLine is the line of an error that links to an inbox in the dashboard.
+func (c *connection) dashboardLine(inbox string) string {
+	return "Dashboard: " + c.config.URL + "/inboxes/" + url.PathEscape(inbox)
+}

@@ -4,6 +4,7 @@ package restante
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -186,6 +187,9 @@ func (f textFilter) valuesIn(ctx context.Context, message *Message) ([]string, e
 		return []string{message.Text}, nil
 	}
 	details, err := message.Details(ctx)
+	if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
+		return nil, nil // It was deleted in the meantime.
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -149,6 +149,17 @@ func (i *Inbox) explain(ctx context.Context, search search, after string) (*Expl
 	return &explanation, err
 }
 
+// Events returns what happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and
+// more.
+func (i *Inbox) Events(ctx context.Context) ([]InboxEvent, error) {
+	type list struct {
+		Events []InboxEvent `json:"events"`
+	}
+	request := request{method: http.MethodGet, path: inboxPath(i.ID) + "/events"}
+	found, err := fetch(ctx, i.connection, request, func(list list) bool { return list.Events != nil })
+	return found.Events, err
+}
+
 // Delete deletes the inbox and its messages.
 func (i *Inbox) Delete(ctx context.Context) error {
 	_, err := i.connection.call(ctx, request{method: http.MethodDelete, path: inboxPath(i.ID)})

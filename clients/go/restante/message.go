@@ -17,12 +17,6 @@ type Message struct {
 	connection *connection
 }
 
-// Attachment is an attachment with its decoded bytes.
-type Attachment struct {
-	AttachmentInfo
-	Content []byte `json:"content"`
-}
-
 // Reply is the content of a reply.
 type Reply struct {
 	Text, HTML string
@@ -75,7 +69,10 @@ func (m *Message) LinkText(ctx context.Context, contains string) (string, error)
 		if strings.Contains(strings.ToLower(link.Text), strings.ToLower(contains)) {
 			found = append(found, link.URL)
 		}
-		listed += fmt.Sprintf("\n  %s (%s)", link.URL, link.Text)
+		listed += "\n  " + link.URL
+		if link.Text != "" {
+			listed += fmt.Sprintf(" (%s)", link.Text)
+		}
 	}
 	if len(found) == 1 {
 		return found[0], nil
@@ -114,30 +111,14 @@ func (m *Message) link(matches func(string) bool, wanted string) (string, error)
 
 func (m *Message) contentError(format string, values ...any) error {
 	named := fmt.Sprintf("the message %q from %s ", m.Subject, m.From)
-	return &ContentError{failure{text: named + fmt.Sprintf(format, values...)}}
+	story := "\n" + m.connection.dashboardLine(m.InboxID)
+	return &ContentError{failure{text: named + fmt.Sprintf(format, values...) + story}}
 }
 
 // Details returns headers, envelope, all mailboxes, links with their text, and the list of attachments.
 func (m *Message) Details(ctx context.Context) (Details, error) {
 	return fetch(ctx, m.connection, request{method: http.MethodGet, path: messagePath(m.ID) + "/details"},
 		func(details Details) bool { return details.ID != "" })
-}
-
-// Attachments returns the attachments with their bytes.
-func (m *Message) Attachments(ctx context.Context) ([]Attachment, error) {
-	details, err := m.Details(ctx)
-	if err != nil {
-		return nil, err
-	}
-	attachments := make([]Attachment, 0, len(details.Attachments))
-	for _, info := range details.Attachments {
-		content, err := m.content(ctx, fmt.Sprintf("attachments/%d", info.Index))
-		if err != nil {
-			return nil, err
-		}
-		attachments = append(attachments, Attachment{info, content})
-	}
-	return attachments, nil
 }
 
 // Raw returns the bytes of the message as received.

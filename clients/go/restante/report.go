@@ -21,7 +21,8 @@ type report struct {
 	count        int
 	isFixed      bool
 	explanation  *Explanation
-	link         string
+	// story is the line with the link to what happened.
+	story string
 }
 
 func (r report) text() string {
@@ -34,10 +35,7 @@ func (r report) text() string {
 		head += fmt.Sprintf(" (not %s: limited by the deadline of the caller)", seconds(r.asked))
 	}
 	lines := append([]string{head + "."}, r.reasons()...)
-	if r.link != "" {
-		lines = append(lines, "What happened during this wait: "+r.link)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, r.story), "\n")
 }
 
 func (r report) reasons() []string {
@@ -128,9 +126,9 @@ func isFound(found []*Message, id string) bool {
 	return slices.ContainsFunc(found, func(message *Message) bool { return message.ID == id })
 }
 
-func unexpected(address string, search search, within time.Duration, message *Message) error {
-	text := fmt.Sprintf("a message%s arrived at %s within %s, but none was expected: %q from %s",
-		search, address, seconds(within), message.Subject, message.From)
+func unexpected(inbox *Inbox, search search, within time.Duration, message *Message) error {
+	text := fmt.Sprintf("a message%s arrived at %s within %s, but none was expected: %q from %s\n%s",
+		search, inbox.Address, seconds(within), message.Subject, message.From, inbox.connection.dashboardLine(inbox.ID))
 	return &UnexpectedMessageError{failure{text: text}, message}
 }
 

@@ -83,7 +83,7 @@ func (w *wait) nothing(ctx context.Context) error {
 	if err != nil || message == nil {
 		return err
 	}
-	return unexpected(w.inbox.Address, w.search, w.limit, message)
+	return unexpected(w.inbox, w.search, w.limit, message)
 }
 
 // next returns the oldest matching message that is taken, or nil at the deadline.
@@ -184,7 +184,10 @@ func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error 
 	}
 	report := report{
 		address: w.inbox.Address, search: w.search, limit: w.limit, asked: w.asked, found: found, count: count,
-		isFixed: w.walk.isFixed, link: w.link,
+		isFixed: w.walk.isFixed, story: w.inbox.connection.dashboardLine(w.inbox.ID),
+	}
+	if w.link != "" {
+		report.story = "What happened during this wait: " + w.link
 	}
 	if explanation != nil {
 		report.explanation = completed(*explanation, w.rejected, found)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -289,6 +290,35 @@ func TestAWaitEndsBeforeTheDeadlineOfItsContext(t *testing.T) {
 	})
 }
 
+func TestOnlyAMessageThatIsGoneIsSkippedWithoutItsDetails(t *testing.T) {
+	found := answer{status: 200, body: messageJSON}
+	option := HeaderMatches("X-Step", regexp.MustCompile("1"))
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, found, reply(404), reply(408).in(30*time.Second))
+		_, err := inbox.WaitForMessage(t.Context(), option)
+		wantError[*WaitTimeoutError](t, err)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, found, reply(500))
+		_, err := inbox.WaitForMessage(t.Context(), option)
+		wantError[Error](t, err, "/details: 500")
+	})
+}
+
+func TestTheErrorOfAnUnexpectedMessageLinksToTheInbox(t *testing.T) {
+	_, _, inbox := scripted(t, answer{status: 200, body: messageJSON})
+	err := inbox.ExpectNoMessage(t.Context(), time.Second)
+	wantError[*UnexpectedMessageError](t, err, `"Hello" from a@app.example`, "\nDashboard: http://server/inboxes/k3v9")
+}
+
+func TestWithoutAPageATimeoutLinksToTheInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, reply(408).in(time.Second))
+		_, err := inbox.WaitForMessage(t.Context(), Timeout(time.Second))
+		wantError[*WaitTimeoutError](t, err, "\nDashboard: http://server/inboxes/k3v9")
+	})
+}
+
 func TestACancelledContextEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, inbox := scripted(t, reply(408).in(time.Hour))
@@ -347,12 +377,13 @@ func TestAnIDIsQuotedInAPath(t *testing.T) {
 
 func TestOneLinkNoneAndSeveral(t *testing.T) {
 	links := []string{"https://app.example/confirm?token=1", "https://app.example/help"}
-	message := &Message{MessageFields: MessageFields{Subject: "Hi", Links: links}}
+	_, client, _ := scripted(t, reply(404))
+	message := &Message{MessageFields{Subject: "Hi", InboxID: "k3v9", Links: links}, client.connection}
 	if link, err := message.Link("/confirm"); err != nil || link != links[0] {
 		t.Error(link, err)
 	}
 	_, err := message.Link("")
-	wantError[*ContentError](t, err, "2 links", links[0], links[1])
+	wantError[*ContentError](t, err, "2 links", links[0], links[1], "\nDashboard: http://server/inboxes/k3v9")
 	_, err = message.LinkFunc(func(link string) bool { return strings.Contains(link, "/track") })
 	wantError[*ContentError](t, err, "0 links", links[0])
 }

@@ -332,3 +332,56 @@ type Explanation struct {
 	// When each API for sending was last used at the whole installation.
 	SendApis SendApisUse `json:"send_apis"`
 }
+
+// EventFilters: The filters of a wait.
+type EventFilters struct {
+	// The filter for the subject.
+	Subject string `json:"subject,omitempty"`
+	// The filter for the sender.
+	From string `json:"from,omitempty"`
+	// The filter for the To and Cc headers.
+	To string `json:"to,omitempty"`
+	// The filter for the text.
+	Text string `json:"text,omitempty"`
+	// The filter for a header field.
+	Header string `json:"header,omitempty"`
+	// What the message must have.
+	Has string `json:"has,omitempty"`
+	// The cursor.
+	After string `json:"after,omitempty"`
+	// The timeout in milliseconds.
+	Timeout int `json:"timeout"`
+}
+
+// Exchange: An SMTP command with its reply. It never contains a password, a body or a key.
+type Exchange struct {
+	// The command; empty for the greeting.
+	Command string `json:"command"`
+	// The reply; empty if there was none.
+	Reply string `json:"reply"`
+}
+
+// InboxEvent: One event. A field that its kind does not have is missing.
+type InboxEvent struct {
+	// When it happened.
+	At time.Time `json:"at"`
+	// What happened. One of created, wait_started, wait_ended, smtp, send_api, fault_used, stored, refused, sent, expired,
+	// deleted.
+	Kind string `json:"kind"`
+	// The event in one line.
+	Text string `json:"text"`
+	// Of a wait: its filters.
+	Filters *EventFilters `json:"filters,omitempty"`
+	// Of the end of a wait, or of an attempt to send: its result.
+	Outcome string `json:"outcome,omitempty"`
+	// The message: stored, found by a wait, or sent.
+	MessageID string `json:"message_id,omitempty"`
+	// Of a wait that timed out: the page that explains it.
+	Failure string `json:"failure,omitempty"`
+	// The client's address.
+	Client string `json:"client,omitempty"`
+	// The TLS version of the session.
+	TLS string `json:"tls,omitempty"`
+	// Of an SMTP session: its commands and replies.
+	Commands []Exchange `json:"commands,omitempty"`
+}

@@ -23,9 +23,14 @@ func TestTheMessagesOfAFailureAreArtifacts(t *testing.T) {
 			text, _ := os.ReadFile(path)
 			found[filepath.Ext(path)] = string(text)
 		}
+		if strings.HasPrefix(filepath.Base(path), "timeline-") {
+			text, _ := os.ReadFile(path)
+			found["timeline"] = string(text)
+		}
 		return err
 	})
 	if walked != nil || !strings.Contains(found[".eml"], "Subject: Welcome") ||
+		!strings.Contains(found["timeline"], "\n    http://") || !strings.Contains(found["timeline"], "/failures/") ||
 		!strings.Contains(found[".html"], "482913") || !strings.Contains(found[".json"], `"otp": "482913"`) {
 		t.Errorf("%v %v\n%s", walked, found, output)
 	}

@@ -164,6 +164,8 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		"mail of ",
 		"code 482913",
 		"link https://app.example/c/1",
+		"timeline of ",
+		"A wait of 0.3 s started.",
 		"=== ATTR  TestSignUp what-happened-during-the-wait http://",
 		"=== ATTR  TestSignUp why-no-mail-came A message arrived, but it does not match the filters (subject)",
 	} {

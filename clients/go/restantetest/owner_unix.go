@@ -58,12 +58,8 @@ func start(binary, directory string, owner int) error {
 
 // processOf describes a running process: from /proc, or by ps.
 func processOf(id int) (process, bool) {
-	const nameEnd, startedField = ") ", 19
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
-	if start := strings.IndexByte(string(stat), '('); err == nil && start >= 0 {
-		name, rest, _ := strings.Cut(string(stat[start+1:]), nameEnd)
-		fields := strings.Fields(rest)
-		return process{id, name, fields[startedField]}, len(fields) > startedField
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id)); err == nil {
+		return processIn(id, string(stat))
 	}
 	text, err := exec.Command("ps", "-o", "lstart=,comm=", "-p", strconv.Itoa(id)).Output()
 	const dateFields = 5
@@ -73,6 +69,20 @@ func processOf(id int) (process, bool) {
 	}
 	started := strings.NewReplacer(":", "", "/", "").Replace(strings.Join(fields[:dateFields], ""))
 	return process{id, filepath.Base(fields[dateFields]), started}, true
+}
+
+// processIn describes a process by what Linux says about it. Its name is in parentheses, and may contain some.
+func processIn(id int, stat string) (process, bool) {
+	const startedField = 19
+	start, end := strings.IndexByte(stat, '('), strings.LastIndex(stat, ") ")
+	if start < 0 || end < start {
+		return process{id: id}, false
+	}
+	fields := strings.Fields(stat[end+1:])
+	if len(fields) <= startedField {
+		return process{id: id}, false
+	}
+	return process{id, stat[start+1 : end], fields[startedField]}, true
 }
 
 // removeAbandoned removes the directories of runs that have ended without doing so.

@@ -37,9 +37,11 @@ func (i *Inbox) reportFailure(t testing.TB) {
 		fmt.Fprintf(t.Output(), "Cannot read the mail of %s: %v\n", i.Address, err)
 		return
 	}
-	fmt.Fprintln(t.Output(), listed(ctx, i.Address, messages))
+	// A server of an earlier version has no timeline.
+	events, _ := i.Events(ctx)
+	fmt.Fprintln(t.Output(), listed(ctx, i.Address, messages)+inShort(i.Address, events))
 	if folder := artifacts(t); folder != "" {
-		if err := save(ctx, folder, messages); err != nil {
+		if err := errors.Join(save(ctx, folder, messages), saveTimeline(folder, i.ID, events)); err != nil {
 			fmt.Fprintf(t.Output(), "Cannot save the mail of %s: %v\n", i.Address, err)
 		}
 	}

@@ -163,6 +163,17 @@ func (m *Message) LinkFunc(t testing.TB, matches func(link string) bool) string 
 	return link
 }
 
+// Attachment returns the only attachment with a name, where * stands for any characters, or the only attachment if the
+// name is empty. Otherwise the failure lists the names.
+func (m *Message) Attachment(t testing.TB, name string) restante.Attachment {
+	t.Helper()
+	attachment, err := m.Message.Attachment(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attachment
+}
+
 // Check fails the test if the checks of the server find an error in the message: a placeholder that nobody has
 // filled, a link that leads nowhere, and more. The failure lists all problems with their lines. The checks with the
 // names in ignore are left out. The test goes on.

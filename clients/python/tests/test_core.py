@@ -43,6 +43,8 @@ class Script:
         self._answers = list(answers)
         self.now = 1000.0
         self.requests: list[Request] = []
+        self.details = 404
+        """The status of the answer to a request for details. By default, the message was deleted."""
         self.pauses: list[float] = []
         self.core = Core("http://server", 30.0, clock=lambda: self.now)
 
@@ -62,8 +64,7 @@ class Script:
 
     def _answer(self, request: Request) -> Outcome:
         if request.path.endswith("/details"):
-            # A message without its details still arrives.
-            return reply(404)
+            return reply(self.details)
         self.requests.append(request)
         if request.path.endswith("/explain"):
             return reply(500)
@@ -115,6 +116,15 @@ def test_a_refused_wait_is_tried_again_with_growing_pauses_until_its_own_deadlin
     assert len({round(pause, 6) for pause in pauses}) > len(pauses) / 2, "not jittered"
 
 
+def test_a_message_whose_details_cannot_be_read_is_no_message_that_does_not_match() -> None:
+    script = Script(reply(200, MESSAGE), (reply(408), 30.0))
+    assert script.wait(30)[0].id == "m1"
+    script = Script(reply(200, MESSAGE), (reply(408), 30.0))
+    script.details = 500
+    with pytest.raises(RestanteError, match="answered with 500"):
+        script.wait(30)
+
+
 def test_a_wait_looks_once_more_at_its_deadline_after_a_pause() -> None:
     script = Script((BUSY, 1.0), reply(200, MESSAGE))
     assert script.wait(1)[0].id == "m1"
@@ -131,6 +141,15 @@ def test_a_time_out_has_the_page_about_the_longest_request() -> None:
     assert caught.value.link == "http://server/failures/7"
     assert str(caught.value).endswith("\nWhat happened during this wait: http://server/failures/7")
     assert "Dashboard" not in str(caught.value)
+
+
+def test_a_time_out_has_the_label_of_the_inbox_beside_the_page() -> None:
+    script = Script((reply(408, link='<http://server/failures/7>; rel="help"'), 10.0))
+    inbox = decode(InboxData, {**INBOX, "expires_at": None})
+    read: Callable[[Any, Any], MessageData] = lambda data, _: decode(MessageData, data)  # noqa: E731
+    wait = Wait(script.core, inbox, Position(), Filters[MessageData](), ..., 10, read, label="sign up")
+    with pytest.raises(WaitTimeoutError, match=r"/failures/7 \(sign up\)$"):
+        script.run(wait.messages(1))
 
 
 @pytest.mark.parametrize("link", ["", "<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])

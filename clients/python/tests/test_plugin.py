@@ -208,6 +208,9 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
             '  "Welcome to the shop" from shop@app.example at *',
             "    code 482913",
             "    link https://app.example/confirm?token=abc",
+            "  timeline:",
+            "    *created*",
+            "    *An SMTP session of 127.0.0.1*",
         ],
         consecutive=False,
     )
@@ -246,6 +249,10 @@ def test_allure_gets_the_mail(run: Run, pytester: pytest.Pytester) -> None:
     assert "Welcome to the shop" in attached
     assert "482913" in (pytester.path / "allure" / attached["Welcome to the shop: codes and links"]).read_text()
     assert "From: shop@app.example" in (pytester.path / "allure" / attached["Welcome to the shop.eml"]).read_text()
+    [timeline] = [source for name, source in attached.items() if name.startswith("timeline of ")]
+    text = (pytester.path / "allure" / timeline).read_text()
+    assert "\n    RCPT TO:<" in text
+    assert "/failures/" in text
 
 
 def test_all_workers_of_xdist_share_one_server(run: Run, watched: Watched) -> None:

@@ -22,7 +22,16 @@ import { Message } from "./message.js";
 import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } from "./timeout.js";
 import { whileOpen } from "./open.js";
 import { milliseconds } from "./settings.js";
-import type { Explanation, Fault, FaultState, InboxFields, MessageFields, OutgoingMessage, Sent } from "./types.js";
+import type {
+  Explanation,
+  Fault,
+  FaultState,
+  InboxEvent,
+  InboxFields,
+  MessageFields,
+  OutgoingMessage,
+  Sent,
+} from "./types.js";
 import { nextMessage, Notes } from "./wait.js";
 
 /**
@@ -163,6 +172,12 @@ export class Inbox implements AsyncDisposable {
   /** The server's explanation why no matching message arrived. Regular expressions and `where` are ignored. */
   explain(filters: Filters = {}): Promise<Explanation> {
     return explain(this.#connection.http, this.id, filters, afterId(filters.after));
+  }
+
+  /** What happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and more. */
+  async events(): Promise<InboxEvent[]> {
+    const request = { method: "GET", path: `${this.#path}/events` } as const;
+    return (await this.#connection.http.json<{ events: InboxEvent[] }>(request, "events")).events;
   }
 
   /** Deletes the inbox and its messages. */

@@ -4,7 +4,7 @@
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, extname, join } from "node:path";
 
 /** A test runner: its package, the names of its configuration without their endings, and a new configuration. */
 interface Runner {
@@ -25,7 +25,7 @@ const RUNNERS: Runner[] = [
   {
     name: "Vitest",
     dependency: "vitest",
-    files: ["vitest.config", "vite.config"],
+    files: ["vitest.config"],
     body: (isModule) => `${exported(isModule)} {\n  ${TIMEOUT}\n  test: { testTimeout: 40_000 },\n};\n`,
   },
   {
@@ -65,16 +65,20 @@ function configure(directory: string, runner: Runner, project: Project): string 
   if (existing === undefined && runner.dependency === "jest" && project.jest !== undefined) {
     return "Jest: its configuration is in package.json. Move it to jest.config.js, and run this again.";
   }
-  const name = existing ?? `${runner.files[0]}.${existsSync(join(directory, "tsconfig.json")) ? "ts" : "js"}`;
+  const vite = runner.dependency === "vitest" && existing === undefined ? viteConfig(directory) : undefined;
+  const ending = existsSync(join(directory, "tsconfig.json")) ? ".ts" : ".js";
+  const name = existing ?? `${runner.files[0]}${vite === undefined ? ending : endingBeside(vite)}`;
   const path = join(directory, name);
   const text = read(path);
   if (/["']restante["']/.test(text)) return `${runner.name}: ${name} uses Restante already. Nothing was changed.`;
-  const isModule = isModuleFile(name, text, project, existing !== undefined);
   const [host, port] = variables(directory);
-  writeFileSync(
-    path,
-    block(isModule, host, port) + (existing === undefined ? `\n${runner.body(isModule)}` : `\n${text}`),
-  );
+  if (vite !== undefined) {
+    writeFileSync(path, merged(vite, read(join(directory, vite)), start(host, port)));
+  } else {
+    const isModule = isModuleFile(name, text, project, existing !== undefined);
+    const head = [imported(isModule), "", ...start(host, port), ""].join("\n");
+    writeFileSync(path, `${head}\n${existing === undefined ? runner.body(isModule) : text}`);
+  }
   return (
     `${runner.name}: ${name} starts a server for each run. The application under test finds its SMTP server in ` +
     `${host} and ${port}: change them to the names that it reads.`
@@ -93,17 +97,52 @@ function exported(isModule: boolean): string {
   return isModule ? "export default" : "module.exports =";
 }
 
-function block(isModule: boolean, host: string, port: string): string {
-  const imported = isModule
-    ? 'import { serverForRun } from "restante";'
-    : 'const { serverForRun } = require("restante");';
+function imported(isModule: boolean): string {
+  return isModule ? 'import { serverForRun } from "restante";' : 'const { serverForRun } = require("restante");';
+}
+
+function start(host: string, port: string): string[] {
   return [
-    imported,
-    "",
     "// Each run has its own mail server. The application under test finds its address in these variables.",
     "const restante = serverForRun();",
     `process.env.${host} = restante.smtp.host;`,
     `process.env.${port} = String(restante.smtp.port);`,
+  ];
+}
+
+/** The configuration of Vite, which is also that of Vitest if there is no other. */
+function viteConfig(directory: string): string | undefined {
+  return ENDINGS.map((ending) => `vite.config${ending}`).find((name) => existsSync(join(directory, name)));
+}
+
+/** The ending of a module beside Vite's configuration. */
+function endingBeside(vite: string): string {
+  return extname(vite).replace(".c", ".m");
+}
+
+/**
+ * A configuration of Vitest that adds to Vite's. That one stays as it is, because Vite reads it for `vite dev` and
+ * `vite build`, too.
+ */
+function merged(vite: string, text: string, start: string[]): string {
+  const source = /\.[jt]s$/.test(vite) ? basename(vite, extname(vite)) : vite.replace(/ts$/, "js");
+  const isFunction =
+    /(?:defineConfig\(|export default|module\.exports =)\s*(?:async\b|function\b|\(?[\w{][^()]*\)?\s*=>|\(\)\s*=>)/;
+  const body = isFunction.test(text)
+    ? "export default defineConfig(async (env) => mergeConfig(defaults, await viteConfig(env)));"
+    : "export default mergeConfig(defaults, viteConfig);";
+  const names = isFunction.test(text) ? "defineConfig, mergeConfig" : "mergeConfig";
+  return [
+    imported(true),
+    `import { ${names} } from "vitest/config";`,
+    "",
+    `import viteConfig from "./${source}";`,
+    "",
+    ...start,
+    "",
+    TIMEOUT,
+    "const defaults = { test: { testTimeout: 40_000 } };",
+    body,
     "",
   ].join("\n");
 }

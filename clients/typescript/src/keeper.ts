@@ -4,7 +4,8 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { startServer, type Server } from "./launch.js";
-import { FILES, identityOf, isAlive } from "./run.js";
+import { identityOf, isAlive } from "./processes.js";
+import { FILES } from "./run.js";
 
 const INTERVAL = 200;
 

@@ -10,6 +10,7 @@ import { createInterface } from "node:readline";
 
 import { findBinary } from "./binary.js";
 import { RestanteError } from "./errors.js";
+import { identityOf, prefix, removeAbandoned } from "./processes.js";
 import { variable } from "./settings.js";
 import type { SmtpAddress } from "./types.js";
 
@@ -56,7 +57,7 @@ export interface ServerOptions {
 /** Starts a server. It stops when this process ends, even if it crashes. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const binary = findBinary();
-  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "restante-"));
+  const dataDir = options.dataDir ?? temporary();
   const remove = () => {
     if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
   };
@@ -88,6 +89,13 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     await stop();
     throw new RestanteError(`The server did not start: ${String(error)}\n${tail}`.trim(), { cause: error });
   }
+}
+
+/** A directory for the data of a server of this process. Those of killed processes are removed. */
+function temporary(): string {
+  const start = prefix("data");
+  removeAbandoned(start, (_path, rest) => /^\d+(-\d+)?(?=-)/.exec(rest)?.[0]);
+  return mkdtempSync(join(tmpdir(), `${start}${identityOf(process.pid)}-`));
 }
 
 function httpAddress(options: ServerOptions): string {

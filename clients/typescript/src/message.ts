@@ -1,9 +1,8 @@
 /** A message that an inbox received. */
 
 import { failing, problemText, type CheckOptions } from "./checks.js";
-import { blameCaller, callSite, ContentError } from "./errors.js";
+import { blameCaller, callSite, ContentError, NotFoundError } from "./errors.js";
 import type { Http } from "./http.js";
-import { RestanteError } from "./errors.js";
 import { dashboardLine, dashboardUrl } from "./timeout.js";
 import { globPattern, matchesText, type TextMatch } from "./match.js";
 import type {
@@ -93,7 +92,8 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
   static async read(http: Http, fields: MessageFields): Promise<Message> {
     const request = { method: "GET", path: `/messages/${encodeURIComponent(fields.id)}/details` } as const;
     const details = http.json<MessageDetails>(request, "codes", "links").catch((error: unknown) => {
-      if (error instanceof RestanteError) return undefined;
+      // It was deleted in the meantime. Any other failure must not look like a message that does not match.
+      if (error instanceof NotFoundError) return undefined;
       throw error;
     });
     return new Message(http, fields, await details);

@@ -4,12 +4,13 @@
  */
 
 import { spawn } from "node:child_process";
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { RestanteError } from "./errors.js";
 import type { ServerAddress } from "./launch.js";
+import { identityOf, prefix, read, removeAbandoned, removeIfEnded } from "./processes.js";
 import { smtpAddress, variable } from "./settings.js";
 
 const LONGEST_START = 30_000;
@@ -57,34 +58,25 @@ export function logOfRun(url: string): string | undefined {
  */
 export function serverOfProcess(owner: number): ServerAddress {
   const identity = identityOf(owner);
-  const folder = join(tmpdir(), `${prefix()}${identity}`);
-  removeStale(folder);
+  const folder = join(tmpdir(), `${prefix("run")}${identity}`);
+  removeIfEnded(folder, keeperOf(folder));
   if (isFirst(folder)) {
     startKeeper(folder, identity);
-    removeAbandoned();
+    removeAbandoned(prefix("run"), keeperOf);
   }
   const server = waitFor(folder);
   if (server.log !== undefined) process.env[RUN_LOG] = `${server.url} ${server.log}`;
   return server;
 }
 
-/** The start of the names of this user's folders. */
-function prefix(): string {
-  return `restante-run-${process.getuid?.() ?? "user"}-`;
-}
-
-/** Removes the folders of keepers that were killed. */
-function removeAbandoned(): void {
-  const names = readdirSync(tmpdir()).filter((name) => name.startsWith(prefix()));
-  for (const name of names) removeStale(join(tmpdir(), name));
-}
-
-/** Removes a folder if its keeper has ended without doing so. */
-function removeStale(folder: string): void {
-  const server = read(join(folder, FILES.server));
-  if (server === undefined) return;
-  const { keeper } = JSON.parse(server) as { keeper: string };
-  if (!isAlive(keeper)) rmSync(folder, { recursive: true, force: true });
+/** The identity of the keeper of a directory; undefined if its file is not there or says nothing about one. */
+function keeperOf(folder: string): string | undefined {
+  try {
+    const noted: unknown = JSON.parse(read(join(folder, FILES.server)) ?? "");
+    return typeof noted === "object" && noted !== null && "keeper" in noted ? String(noted.keeper) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Creates the directory; true for only one of several callers. A directory of another user is not trusted. */
@@ -125,45 +117,4 @@ function waitFor(folder: string): ServerAddress {
     Atomics.wait(sleeper, 0, 0, PAUSE);
   }
   throw new RestanteError(`No server was started within ${LONGEST_START / 1000} s. Remove ${folder} and try again.`);
-}
-
-/** The text of a file; undefined if there is none, or if it is about a process that has ended. */
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    if (["ENOENT", "ESRCH"].includes(code)) return undefined;
-    throw error;
-  }
-}
-
-/**
- * A process id, and on Linux when the process started: process ids are used again, in containers often.
- * @internal
- */
-export function identityOf(pid: number): string {
-  const started = statOf(pid)?.[19];
-  return started === undefined ? String(pid) : `${pid}-${started}`;
-}
-
-/**
- * Whether the process of an identity is running. A zombie process is not.
- * @internal
- */
-export function isAlive(identity: string): boolean {
-  const pid = Number.parseInt(identity, 10);
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    // A process of another user may have the process id now.
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
-  }
-  return identityOf(pid) === identity && statOf(pid)?.[0] !== "Z";
-}
-
-/** What Linux says about a process, from its state on. The name before it may contain spaces. */
-function statOf(pid: number): string[] | undefined {
-  const stat = process.platform === "linux" ? read(`/proc/${pid}/stat`) : undefined;
-  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
 }

@@ -38,14 +38,22 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
   const { filters, waited } = wait;
   const { link } = wait.notes;
   const { dashboardUrl, label } = wait.inbox;
-  const last = link === undefined ? dashboardLine(dashboardUrl, label) : `What happened during this wait: ${link}`;
+  const last = link === undefined ? dashboardLine(dashboardUrl, label) : storyLine(link, label);
   const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), last].join("\n");
   return new WaitTimeoutError(text, { filters, waited, explanation, link });
 }
 
 /** The line of an error that links to the inbox in the dashboard. */
 export function dashboardLine(url: string, label?: string): string {
-  return `Dashboard: ${url}${label === undefined ? "" : ` (${label})`}`;
+  return `Dashboard: ${url}${inParentheses(label)}`;
+}
+
+function storyLine(url: string, label: string | undefined): string {
+  return `What happened during this wait: ${url}${inParentheses(label)}`;
+}
+
+function inParentheses(label: string | undefined): string {
+  return label === undefined ? "" : ` (${label})`;
 }
 
 /** The page of an inbox in the dashboard of a server. */

@@ -364,6 +364,69 @@ export interface Explanation {
   sendApis: SendApisUse;
 }
 
+/** The filters of a wait. */
+export interface EventFilters {
+  /** The filter for the subject. */
+  subject?: string | null;
+  /** The filter for the sender. */
+  from?: string | null;
+  /** The filter for the To and Cc headers. */
+  to?: string | null;
+  /** The filter for the text. */
+  text?: string | null;
+  /** The filter for a header field. */
+  header?: string | null;
+  /** What the message must have. */
+  has?: string | null;
+  /** The cursor. */
+  after?: string | null;
+  /** The timeout in milliseconds. */
+  timeout: number;
+}
+
+/** An SMTP command with its reply. It never contains a password, a body or a key. */
+export interface Exchange {
+  /** The command; empty for the greeting. */
+  command: string;
+  /** The reply; empty if there was none. */
+  reply: string;
+}
+
+/** One event. A field that its kind does not have is missing. */
+export interface InboxEvent {
+  /** When it happened. */
+  at: string;
+  /** What happened. */
+  kind:
+    | "created"
+    | "wait_started"
+    | "wait_ended"
+    | "smtp"
+    | "send_api"
+    | "fault_used"
+    | "stored"
+    | "refused"
+    | "sent"
+    | "expired"
+    | "deleted";
+  /** The event in one line. */
+  text: string;
+  /** Of a wait: its filters. */
+  filters?: EventFilters | null;
+  /** Of the end of a wait, or of an attempt to send: its result. */
+  outcome?: string | null;
+  /** The message: stored, found by a wait, or sent. */
+  messageId?: string | null;
+  /** Of a wait that timed out: the page that explains it. */
+  failure?: string | null;
+  /** The client's address. */
+  client?: string | null;
+  /** The TLS version of the session. */
+  tls?: string | null;
+  /** Of an SMTP session: its commands and replies. */
+  commands?: Exchange[];
+}
+
 /** A problem of a message. */
 export interface Problem {
   /** The check that found it. */

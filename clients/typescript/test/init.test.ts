@@ -1,9 +1,10 @@
 /** `npx restante init` writes a configuration that runs, and changes none that uses Restante. */
 
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 import { expect, test } from "vitest";
 
@@ -55,20 +56,54 @@ test.for<[string, Record<string, string>, Record<string, unknown>, string, RegEx
   expect(init(folder)).toContain("Nothing was changed");
 });
 
-test("Vite's configuration is that of Vitest, and each runner has its own", () => {
+test("Vite's configuration is not changed, and each runner has its own", () => {
+  const before = "export default {};\n";
   const folder = project({
     "package.json": { devDependencies: { vitest: "1", "@playwright/test": "1" } },
-    "vite.config.mjs": "export default {};\n",
+    "vite.config.mjs": before,
     "tsconfig.json": "{}",
   });
   init(folder);
+  expect(read(folder, "vite.config.mjs")).toBe(before);
   expect(readdirSync(folder).sort()).toEqual([
     "package.json",
     "playwright.config.ts",
     "tsconfig.json",
     "vite.config.mjs",
+    "vitest.config.mjs",
   ]);
-  expect(read(folder, "vite.config.mjs")).toMatch(/^import \{ serverForRun \}/);
+  expect(init(folder)).toContain("Vitest: vitest.config.mjs uses Restante already");
+});
+
+const DEFINED = 'import { defineConfig } from "vite";\nexport default defineConfig(';
+const OPTIONS = '{ define: { FROM_VITE: "17" } }';
+
+test.for<[string, string, string]>([
+  ["an object", "vite.config.ts", `export default ${OPTIONS};`],
+  ["a defined one", "vite.config.mts", `${DEFINED}${OPTIONS});`],
+  ["a function", "vite.config.js", `${DEFINED}({ mode }) => (mode === "test" ? ${OPTIONS} : {}));`],
+  ["an asynchronous function", "vite.config.mjs", `${DEFINED}async () => { return ${OPTIONS}; });`],
+  ["a function with a name", "vite.config.ts", `export default function config() { return ${OPTIONS}; }`],
+])("Vitest reads Vite's configuration, and `vite build` starts no server: %s", async ([, name, text]) => {
+  const folder = project({
+    "package.json": { type: "module", devDependencies: { vitest: "4" } },
+    [name]: text,
+    "main.js": "console.log(FROM_VITE);",
+    "index.html": '<script type="module" src="/main.js"></script>',
+    "some.test.js": `
+      import { expect, test } from "vitest";
+      test("both configurations", ({ task }) => {
+        expect([FROM_VITE, task.timeout, process.env.SMTP_HOST]).toEqual([17, 40_000, "127.0.0.1"]);
+      });`,
+  });
+  symlinkSync(join(__dirname, "../node_modules"), join(folder, "node_modules"));
+  init(folder);
+  const { VITEST: _vitest, NODE_ENV: _env, ...env } = process.env;
+  const run = (command: string, ...args: string[]) =>
+    promisify(execFile)(process.execPath, [join(folder, "node_modules", command), ...args], { cwd: folder, env });
+  expect((await run("vitest/vitest.mjs", "run")).stdout).toMatch(/1 passed/);
+  env.RESTANTE_BIN = join(folder, "no-such-program");
+  await run("vite/bin/vite.js", "build");
 });
 
 test("what cannot be written is said", () => {

@@ -87,6 +87,14 @@ test("a timeout has the page about the longest request", async () => {
   expect(error.message).not.toContain("Dashboard");
 });
 
+test("a timeout has the label of the inbox beside the page", async () => {
+  const headers = { Link: '<http://server/failures/7>; rel="help"' };
+  const { url } = await scripted(CREATED, { ...TIMEOUT, headers, after: 20 }, { status: 200, body: EXPLANATION });
+  const inbox = await (await connect(url)).createInbox({ label: "sign up" });
+  const { message } = await timedOut(inbox.waitForMessage({ timeout: 10 }));
+  expect(message).toMatch(/\/failures\/7 \(sign up\)$/);
+});
+
 test.for(["<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])(
   "without a page, a timeout links to the inbox: %s",
   async (Link) => {
@@ -112,6 +120,17 @@ test("an explanation knows the filters that are not the server's", async () => {
   expect(explanation?.messages.latest[0]?.missedBy).toEqual(["where"]);
   expect(message).toContain('"Confirm" from shop@example.com, not: where');
   expect(message).not.toContain("matching message");
+});
+
+test("a message whose details cannot be read is no message that does not match", async () => {
+  const { inbox } = await inboxWith({ status: 200, body: MESSAGE, details: 500 });
+  const filters = { to: /shop/, header: { "X-Step": /1/ } };
+  await expect(inbox.waitForMessage(filters)).rejects.toThrow(/\/messages\/m1\/details: 500 no details/);
+});
+
+test("a message that was deleted before its details were read is skipped", async () => {
+  const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 }, { status: 200, body: EXPLANATION });
+  await timedOut(inbox.waitForMessage({ to: /shop/, timeout: 10 }));
 });
 
 test("a wait survives broken connections and a stop of the server", async () => {

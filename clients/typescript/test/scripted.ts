@@ -5,7 +5,16 @@ import { createServer, type IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
 
 /** An answer: a status, with a body and headers, after some milliseconds; or the connection is cut. */
-export type Scripted = { status: number; body?: unknown; headers?: Record<string, string>; after?: number } | "cut";
+export type Scripted = Answer | "cut";
+
+interface Answer {
+  status: number;
+  body?: unknown;
+  headers?: Record<string, string>;
+  after?: number;
+  /** The status of the answer to a request for the details of this message; by default 404: it was deleted. */
+  details?: number;
+}
 
 /** What the server received. */
 export interface Received {
@@ -23,9 +32,9 @@ export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<
   const received: Received[] = [];
   const server = createServer((request: IncomingMessage, response) => {
     if (request.url?.endsWith("/details")) {
-      // A message without its details still arrives.
-      response.writeHead(404);
-      response.end(JSON.stringify({ error: "message not found" }));
+      const answered = answers[Math.min(received.length, answers.length) - 1];
+      response.writeHead(typeof answered === "object" ? (answered.details ?? 404) : 404);
+      response.end(JSON.stringify({ error: "no details" }));
       return;
     }
     const answer = answers[Math.min(received.length, answers.length - 1)] ?? "cut";

@@ -87,7 +87,7 @@ async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Vis
     if is_change && !is_own_origin(request.headers(), &host) {
         return Err(Error::ForeignOrigin);
     }
-    if let Some(cookie) = cookie(request.headers()) {
+    if let Some(cookie) = cookie(request.headers(), COOKIE_NAME) {
         visit.session = app.service.session(cookie).await?;
     }
     if access != Access::Public {
@@ -124,10 +124,11 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains(media_type))
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+/// The value of a cookie.
+pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value)
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// Reads the form.
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_cookie_is_found_among_others() {
-        assert_eq!(cookie(&headers("cookie", "a=1; restante_session=x; b=2")), Some("x"));
-        assert_eq!(cookie(&headers("cookie", "not_restante_session=x")), None);
+        assert_eq!(cookie(&headers("cookie", "a=1; restante_session=x; b=2"), COOKIE_NAME), Some("x"));
+        assert_eq!(cookie(&headers("cookie", "not_restante_session=x"), COOKIE_NAME), None);
     }
 }

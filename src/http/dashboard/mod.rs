@@ -19,6 +19,7 @@ mod failure;
 mod failures;
 mod faults;
 mod find;
+mod forward;
 mod guard;
 mod highlight;
 mod home;
@@ -105,6 +106,8 @@ pub fn routes() -> Vec<Route> {
         get("/projects/{project}/inboxes/{inbox}/send", Project, compose::show),
         post("/projects/{project}/inboxes/{inbox}/send", Project, compose::send),
         get("/projects/{project}/inboxes/{inbox}/messages/{message}", Project, messages::show),
+        get("/projects/{project}/inboxes/{inbox}/messages/{message}/forward", Project, forward::show),
+        post("/projects/{project}/inboxes/{inbox}/messages/{message}/forward", Project, forward::send),
         get("/projects/{project}/messages/{message}/html", Project, mail::html),
         get("/projects/{project}/messages/{message}/eml", Project, parts::eml),
         get("/projects/{project}/messages/{message}/parts/{part}", Project, parts::download),

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::asker::Asker;
 use crate::contract;
+use crate::dashboard::Pages;
 use crate::http::{Answer, Request};
 use crate::journal::{DOMAIN, Inbox, Told};
 use crate::mail::{Mail, Outcome};
@@ -21,6 +22,9 @@ pub(crate) const EVENT_TIMEOUT: Duration = Duration::from_secs(40);
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The text of most messages.
+pub(crate) const CODE: &str = "Your code is 4821.";
+
 pub(crate) struct Client<'a> {
     pub(crate) world: &'a World,
     pub(crate) number: usize,
@@ -28,20 +32,37 @@ pub(crate) struct Client<'a> {
     pub(crate) random: StdRng,
     pub(crate) inboxes: Vec<Inbox>,
     pub(crate) asker: Asker<'a>,
+    pub(crate) pages: Option<Pages>,
+    /// Addresses of inboxes of which it is not known whether they are deleted.
+    pub(crate) lost: Vec<String>,
     next_token: u64,
+    /// Messages of inboxes that have expired.
+    checked: usize,
 }
 
 impl<'a> Client<'a> {
     pub(crate) fn new(world: &'a World, number: usize) -> Self {
         let random = StdRng::seed_from_u64(world.seed.wrapping_mul(1_000_003).wrapping_add(number as u64));
         let key = &world.keys[number];
-        Self { world, number, key, random, inboxes: Vec::new(), asker: Asker::new(world, key), next_token: 0 }
+        Self {
+            world,
+            number,
+            key,
+            random,
+            inboxes: Vec::new(),
+            asker: Asker::new(world, key),
+            pages: None,
+            lost: Vec::new(),
+            next_token: 0,
+            checked: 0,
+        }
     }
 
     /// Works until the end of the run, and then checks everything. Returns how many messages were acknowledged.
     pub(crate) fn run(mut self) -> usize {
         while self.world.goes_on() {
             scenarios::one(&mut self);
+            self.settle();
         }
         while !self.world.failures_ended() {
             thread::sleep(PAUSE);
@@ -50,7 +71,7 @@ impl<'a> Client<'a> {
         if self.number == 0 {
             scenarios::slots(&mut self);
         }
-        self.inboxes.iter().flat_map(|inbox| inbox.mail.values()).filter(|told| matches!(told, Told::Stored(_))).count()
+        self.checked + self.inboxes.iter().map(acknowledged).sum::<usize>()
     }
 
     /// A number for the subject of a message, in increasing order.
@@ -74,7 +95,7 @@ impl<'a> Client<'a> {
 
     /// An inbox that is not deleted: an old one or a new one.
     pub(crate) fn inbox(&mut self) -> Option<usize> {
-        let live: Vec<usize> = (0..self.inboxes.len()).filter(|index| !self.inboxes[*index].deleted).collect();
+        let live: Vec<usize> = (0..self.inboxes.len()).filter(|index| self.inboxes[*index].is_usable()).collect();
         if self.chance(60)
             && let Some(index) = live.choose(&mut self.random)
         {
@@ -86,12 +107,13 @@ impl<'a> Client<'a> {
     /// Creates an inbox.
     pub(crate) fn create(&mut self) -> Option<usize> {
         let seeded = format!("user{}@example.com", self.inboxes.len() % 5);
-        let known = self.inboxes.iter().any(|inbox| inbox.address == seeded);
+        let known = self.inboxes.iter().any(|inbox| inbox.address == seeded) || self.lost.contains(&seeded);
         let request = if self.chance(25) && !known {
             Request::put("/v1/inboxes/{id}", format!("/v1/inboxes/{seeded}"), json!({}))
         } else {
             Request::post("/v1/inboxes", "/v1/inboxes", json!({}))
         };
+        let asked = Instant::now();
         let answer = self.until_answered(&request)?;
         if !matches!(answer.status, 200 | 201) {
             self.world.find("an inbox is created", format!("{request:?}: {answer:?}"));
@@ -99,7 +121,7 @@ impl<'a> Client<'a> {
         }
         let text = |field: &str| answer.body[field].as_str().unwrap_or_default().to_owned();
         self.world.foreign.lock().unwrap().push((self.number, text("id")));
-        self.inboxes.push(Inbox::new(text("id"), text("address")));
+        self.inboxes.push(Inbox::new(text("id"), text("address"), asked));
         Some(self.inboxes.len() - 1)
     }
 
@@ -115,12 +137,17 @@ impl<'a> Client<'a> {
 
     /// The same; the outcome may be any, because a fault was requested. Also returns whether nothing failed meanwhile.
     pub(crate) fn try_mail(&mut self, token: u64, inboxes: &[usize]) -> (Outcome, bool) {
+        self.try_text(token, inboxes, CODE)
+    }
+
+    /// The same with a text.
+    pub(crate) fn try_text(&mut self, token: u64, inboxes: &[usize], text: &str) -> (Outcome, bool) {
         let node = self.node();
         let shared = inboxes.iter().any(|index| !self.inboxes[*index].address.ends_with(DOMAIN));
         let tag = self.chance(15) && inboxes.iter().all(|index| self.inboxes[*index].has_tags);
         let recipients: Vec<String> = inboxes.iter().map(|index| self.recipient(*index, tag)).collect();
         let key = (shared || self.chance(30)).then_some(self.key);
-        let mail = Mail { recipients: &recipients, subject: &self.subject(token), text: "Your code is 4821.", key };
+        let mail = Mail { recipients: &recipients, subject: &self.subject(token), text, key };
         let before = self.world.moment();
         let outcome = self.world.nodes.with(node, |server| server.smtp.clone());
         let outcome = outcome.map_or(Outcome::NotSent, |address| crate::mail::send(&address, &mail));
@@ -182,21 +209,49 @@ impl<'a> Client<'a> {
         token.and_then(|token| token.parse().ok()).unwrap_or(0)
     }
 
-    /// Compares every inbox with what this client was told.
-    fn check_inboxes(&mut self) {
-        for index in 0..self.inboxes.len() {
-            match (self.list(index), self.inboxes[index].deleted) {
-                (Some(listed), false) => {
-                    for (promise, detail) in self.inboxes[index].check(&listed) {
-                        self.world.find(promise, detail);
-                    }
+    /// Compares inboxes that expire soon with what this client was told, and looks for those that have expired.
+    fn settle(&mut self) {
+        for index in (0..self.inboxes.len()).rev() {
+            let inbox = &self.inboxes[index];
+            if !inbox.deleted && !inbox.checked && inbox.lives() && !inbox.is_usable() {
+                self.check_inbox(index);
+                self.inboxes[index].checked = true;
+            } else if inbox.has_expired() {
+                if let Some(listed) = self.list(index) {
+                    let detail = format!("{:?}: listed {listed:?}", self.inboxes[index]);
+                    self.world.find("an inbox is not found after its time", detail);
                 }
-                (None, true) => {}
-                (found, deleted) => {
-                    let detail = format!("{}: deleted {deleted}, listed {found:?}", self.inboxes[index].address);
-                    self.world.find("an inbox is found until it is deleted", detail);
-                }
+                self.checked += acknowledged(&self.inboxes[index]);
+                self.world.count("inboxes expired");
+                self.inboxes.swap_remove(index);
             }
         }
     }
+
+    /// Compares every inbox with what this client was told.
+    fn check_inboxes(&mut self) {
+        (0..self.inboxes.len()).for_each(|index| self.check_inbox(index));
+    }
+
+    fn check_inbox(&mut self, index: usize) {
+        let found = self.list(index);
+        match (found, self.inboxes[index].deleted) {
+            _ if !self.inboxes[index].lives() => {}
+            (Some(listed), false) => {
+                for (promise, detail) in self.inboxes[index].check(&listed) {
+                    self.world.find(promise, detail);
+                }
+            }
+            (None, true) => {}
+            (found, deleted) => {
+                let detail = format!("{}: deleted {deleted}, listed {found:?}", self.inboxes[index].address);
+                self.world.find("an inbox is found until it is deleted", detail);
+            }
+        }
+    }
+}
+
+/// How many messages were acknowledged.
+fn acknowledged(inbox: &Inbox) -> usize {
+    inbox.mail.values().filter(|told| matches!(told, Told::Stored(_))).count()
 }

@@ -1,5 +1,6 @@
 //! Makes things fail, one after another, chosen by the seed.
 
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +13,14 @@ use crate::world::World;
 
 /// The peace between two failures, in milliseconds. In the longer half, strict promises are checked.
 const PEACE: std::ops::Range<u64> = 500..9_000;
+
+/// Settings that must make no difference to the clients.
+const SETTINGS: [&[&str]; 4] = [
+    &["--max-smtp-connections", "64"],
+    &["--max-body-memory", "64MiB"],
+    &["--mailpit-api", "key"],
+    &["--keep-failures", "1h"],
+];
 
 pub(crate) struct Disturber<'a> {
     world: &'a World,
@@ -74,7 +83,39 @@ impl<'a> Disturber<'a> {
                 pause(2);
                 cluster.resume();
             }),
+            Failure::FreezeBackend => world.fail("failures: freeze a process of PostgreSQL", || {
+                if let Some(backend) = self.backend(percent) {
+                    signal(&backend, "STOP");
+                    pause(3);
+                    signal(&backend, "CONT");
+                }
+            }),
+            Failure::Reconfigure => world.fail("failures: reconfigure", || {
+                self.restart(node, SETTINGS[usize::try_from(percent).unwrap() % SETTINGS.len()]);
+            }),
+            Failure::FullDisk => world.fail("failures: full disk", || {
+                self.restart(node, &["--min-free-disk", "1000000GiB"]);
+                pause(2);
+                self.restart(node, &[]);
+            }),
         }
+    }
+
+    /// Stops a node in order, and starts it with more flags.
+    fn restart(&self, node: usize, flags: &[&str]) {
+        if let Some(wrong) = self.world.nodes.stop(node) {
+            self.world.find("a node stops in order within its grace", wrong);
+        }
+        self.world.nodes.resume_with(node, flags);
+    }
+
+    /// The id of a process that serves a node.
+    fn backend(&self, number: u32) -> Option<String> {
+        let sql = "SELECT pid::text FROM pg_stat_activity
+                   WHERE datname = current_database() AND application_name = 'restante' ORDER BY pid";
+        let backends = self.world.nodes.database()?.run(sql);
+        let index = usize::try_from(number).ok()? % backends.len().max(1);
+        backends.get(index).cloned()
     }
 
     /// Cancels the running statements, at moments that nobody can foresee.
@@ -92,4 +133,10 @@ impl<'a> Disturber<'a> {
         let sql = format!("BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE; SELECT pg_sleep({seconds})::text; COMMIT");
         self.world.nodes.database().expect("PostgreSQL").run(&sql);
     }
+}
+
+fn signal(process: &str, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), process]).status().expect("kill runs");
+    // It may have ended.
+    let _ = sent.success();
 }

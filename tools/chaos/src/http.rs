@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Longer than any answer takes: the longest wait, and a frozen node.
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// A request; `template` is its path in the document of the API.
 #[derive(Clone, Debug)]
@@ -55,8 +55,15 @@ impl Http {
         let built = ureq::http::Request::builder().method(request.method).uri(uri);
         let built = built.header("x-api-key", key).header("x-postmark-server-token", key);
         let built = built.header("accept", "application/json, text/event-stream");
-        let built = built.header("content-type", "application/json");
+        // A text is a form.
+        let is_form = matches!(request.body, Some(Value::String(_)));
+        let content_type = if is_form { "application/x-www-form-urlencoded" } else { "application/json" };
+        let mut built = built.header("content-type", content_type);
+        if !request.path.starts_with("/v1") {
+            built = built.header("authorization", format!("Bearer {key}"));
+        }
         let mut response = match &request.body {
+            Some(Value::String(form)) => self.0.run(built.body(form.clone()).expect("a valid request"))?,
             Some(body) => self.0.run(built.body(body.to_string()).expect("a valid request"))?,
             None => self.0.run(built.body(()).expect("a valid request"))?,
         };

@@ -1,9 +1,17 @@
 //! What one client was told about the mail of one inbox, and what may therefore be in it.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// The domain of generated addresses.
 pub(crate) const DOMAIN: &str = "@restante.example.com";
+
+/// How long an inbox lives.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(90);
+/// An inbox that expires sooner is not used again: a request may be repeated for so long.
+const USED_UNTIL: Duration = Duration::from_secs(45);
+/// How late an inbox may be found after its time.
+const LATE: Duration = Duration::from_secs(2);
 
 /// What was answered to one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +31,10 @@ pub(crate) struct Inbox {
     pub(crate) address: String,
     /// By the token in the subject, in the order of sending: tokens are numbered.
     pub(crate) mail: BTreeMap<u64, Told>,
+    /// When it expires, at the earliest and at the latest; `None` if it is permanent.
+    pub(crate) life: Option<(Instant, Instant)>,
+    /// Whether it was compared with what the client was told, before it expires.
+    pub(crate) checked: bool,
     /// After a deletion, the inbox must not be found.
     pub(crate) deleted: bool,
     /// Whether mail to the address with a tag is for this inbox: not if late mail opened it.
@@ -30,9 +42,24 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new(id: String, address: String) -> Self {
+    /// An inbox that was created since `asked`.
+    pub(crate) fn new(id: String, address: String, asked: Instant) -> Self {
         let has_tags = address.ends_with(DOMAIN);
-        Self { id, address, mail: BTreeMap::new(), deleted: false, has_tags }
+        let life = Some((asked + LIFETIME, Instant::now() + LIFETIME + LATE));
+        Self { id, address, mail: BTreeMap::new(), life, checked: false, deleted: false, has_tags }
+    }
+
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.deleted && self.life.is_none_or(|(earliest, _)| earliest > Instant::now() + USED_UNTIL)
+    }
+
+    /// Whether it has certainly not expired yet.
+    pub(crate) fn lives(&self) -> bool {
+        self.life.is_none_or(|(earliest, _)| earliest > Instant::now())
+    }
+
+    pub(crate) fn has_expired(&self) -> bool {
+        self.life.is_some_and(|(_, latest)| latest < Instant::now())
     }
 
     /// Compares the tokens of a list, oldest first, with what the client was told.

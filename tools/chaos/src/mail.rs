@@ -36,7 +36,11 @@ pub(crate) fn send(address: &str, mail: &Mail<'_>) -> Outcome {
         Err(_) => return Outcome::NotSent,
     };
     let Mail { subject, text, .. } = mail;
-    match connection.say(&format!("From: app@shop.example\r\nSubject: {subject}\r\n\r\n{text}\r\n.")) {
+    match connection.say(&format!(
+        "From: Shop <app@shop.example>\r\nTo: {subject}<to@shop.example>\r\n\
+         X-Token: {subject}\r\nSubject: {subject}\r\n\r\n\
+         {text}\r\n\r\nReference: {subject}\r\n."
+    )) {
         Ok(reply) if reply.starts_with("250") => Outcome::Accepted,
         Ok(reply) => Outcome::Reply(reply),
         Err(_) => Outcome::NoReply,

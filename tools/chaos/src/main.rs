@@ -3,8 +3,8 @@
 //!
 //! Each client has a project of its own and knows what it was told: which mail was acknowledged, which inbox was
 //! deleted. From that alone it decides whether an answer is right ([`client`]). [`disturbance`] makes things fail, and
-//! [`neighbour`] measures what a project without load notices. A run is its seed: it decides what each client does and
-//! what fails in which order. Threads and processes still interleave freely, so a finding may need several runs.
+//! [`neighbour`] measures what a project without load notices. The seed decides what each client does and what
+//! fails in which order, but not how threads and processes interleave, so a finding may need several runs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a tool for tests fails by panicking")]
@@ -13,6 +13,7 @@
 mod asker;
 mod client;
 mod contract;
+mod dashboard;
 mod disturbance;
 mod http;
 mod journal;
@@ -53,5 +54,6 @@ fn main() -> ExitCode {
         (quiet.join().expect("the neighbour does not panic"), told)
     });
     let checked: Vec<_> = told;
-    report::print(&options, &world, &checked, &latencies)
+    let rest = Neighbour::new(&world).rest();
+    report::print(&options, &world, &checked, latencies, rest)
 }

@@ -8,8 +8,13 @@ use serde_json::json;
 use crate::asker::Asker;
 use crate::http::Request;
 use crate::mail::{Mail, Outcome, send};
+use crate::report;
 use crate::world::World;
 
+/// Rounds after all others have finished.
+const RESTING: usize = 50;
+/// Sockets that a node may have open at any time: those of the clients, and those of its database.
+const MAX_BUSY_SOCKETS: usize = 400;
 /// How often it works.
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -29,6 +34,7 @@ impl<'a> Neighbour<'a> {
     pub(crate) fn run(self) -> Vec<Duration> {
         let mut took = Vec::new();
         while self.world.goes_on() {
+            report::bounded(self.world, MAX_BUSY_SOCKETS);
             let (before, started) = (self.world.moment(), Instant::now());
             let done = self.round(took.len());
             if done.is_some() && self.world.peaceful_since(before) {
@@ -37,6 +43,15 @@ impl<'a> Neighbour<'a> {
             thread::sleep(EVERY);
         }
         took
+    }
+
+    /// The same after all others have finished.
+    pub(crate) fn rest(&self) -> Vec<Duration> {
+        let timed = |number| {
+            let started = Instant::now();
+            self.round(number).map(|()| started.elapsed())
+        };
+        (0..RESTING).filter_map(timed).collect()
     }
 
     fn round(&self, node: usize) -> Option<()> {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use testkit::postgres::{Cluster, TestDatabase};
 use testkit::server::Server;
 
+use crate::journal::LIFETIME;
 use crate::options::Options;
 
 /// The key of the default project, which the clients do not use.
@@ -73,9 +74,15 @@ impl Nodes {
 
     /// Starts a node again on its directory.
     pub(crate) fn resume(&self, node: usize) {
+        self.resume_with(node, &[]);
+    }
+
+    /// The same, with more flags.
+    pub(crate) fn resume_with(&self, node: usize, flags: &[&str]) {
         let mut serve = self.command(node, "serve");
         serve.args(["--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--api-key", DEFAULT_KEY]);
         serve.args(["--accept-domains", "example.com", "--smtp-starttls", "off"]);
+        serve.args(["--inbox-lifetime", &format!("{}s", LIFETIME.as_secs())]).args(flags);
         *self.running[node].write().unwrap() = Some(Server::spawn(&mut serve));
     }
 

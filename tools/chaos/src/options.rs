@@ -48,12 +48,18 @@ pub(crate) enum Failure {
     Lock,
     /// PostgreSQL crashes and starts again.
     Crash,
+    /// One process of PostgreSQL does not run for up to three seconds.
+    FreezeBackend,
+    /// A node is stopped and started again with other settings.
+    Reconfigure,
+    /// The disk of a node is short of space for up to two seconds, with a restart before and after.
+    FullDisk,
 }
 
 impl Failure {
     /// Whether it needs PostgreSQL.
     fn needs_postgres(self) -> bool {
-        matches!(self, Self::Terminate | Self::Cancel | Self::Lock | Self::Crash)
+        matches!(self, Self::Terminate | Self::Cancel | Self::Lock | Self::Crash | Self::FreezeBackend)
     }
 }
 

@@ -13,23 +13,37 @@ const MAX_RESIDENT_KIB: usize = 512 * 1024;
 const MAX_SOCKETS: usize = 150;
 /// How long a quiet project may take for a create, a mail and a wait, at the 99th percentile.
 const MAX_QUIET: Duration = Duration::from_secs(2);
+/// How much longer than alone, at the median. Eight clients share the processors with it.
+const MAX_RATIO: u32 = 20;
 
 /// How many findings of a promise are printed, and how much of each, in characters.
 const EXAMPLES: usize = 3;
 const MAX_DETAIL: usize = 400;
 
-pub(crate) fn print(options: &Options, world: &World, told: &[usize], quiet: &[Duration]) -> ExitCode {
-    bounded(world);
-    let mut quiet = quiet.to_vec();
-    quiet.sort_unstable();
-    let at = |percent: usize| quiet.get((quiet.len() * percent / 100).min(quiet.len().saturating_sub(1))).copied();
-    if let Some(slow) = at(99).filter(|slow| *slow > MAX_QUIET) {
+pub(crate) fn print(
+    options: &Options,
+    world: &World,
+    told: &[usize],
+    mut busy: Vec<Duration>,
+    mut rest: Vec<Duration>,
+) -> ExitCode {
+    bounded(world, MAX_SOCKETS);
+    busy.sort_unstable();
+    rest.sort_unstable();
+    if let Some(slow) = at(&busy, 99).filter(|slow| *slow > MAX_QUIET) {
         world.find("a quiet project notices no other", format!("{slow:?} at the 99th percentile"));
+    }
+    let (median, alone) = (at(&busy, 50).unwrap_or_default(), at(&rest, 50).unwrap_or_default());
+    if median > MAX_RATIO * alone {
+        world.find("a quiet project notices no other", format!("median {median:?}, and {alone:?} when it is alone"));
     }
     println!("seed {}, {} nodes, {} s", options.seed, options.nodes, options.seconds);
     println!("{:>8} messages checked", told.iter().sum::<usize>());
     world.counts().iter().for_each(|(what, count)| println!("{count:>8} {what}"));
-    println!("         a quiet project in peace: median {:?}, p99 {:?}, {} rounds", at(50), at(99), quiet.len());
+    println!(
+        "         a quiet project: median {median:?}, p99 {:?}; alone {alone:?}",
+        at(&busy, 99).unwrap_or_default()
+    );
     let findings = world.findings();
     println!("{:>8} findings", findings.len());
     let mut by_promise: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
@@ -44,11 +58,16 @@ pub(crate) fn print(options: &Options, world: &World, told: &[usize], quiet: &[D
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// A percentile of sorted durations.
+fn at(sorted: &[Duration], percent: usize) -> Option<Duration> {
+    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied()
+}
+
 /// Memory and sockets of each node.
-fn bounded(world: &World) {
+pub(crate) fn bounded(world: &World, max_sockets: usize) {
     for node in 0..world.nodes.count() {
         let used = world.nodes.with(node, |server| (server.resident_kib(), server.open_sockets()));
-        if let Some((memory, sockets)) = used.filter(|used| used.0 > MAX_RESIDENT_KIB || used.1 > MAX_SOCKETS) {
+        if let Some((memory, sockets)) = used.filter(|used| used.0 > MAX_RESIDENT_KIB || used.1 > max_sockets) {
             world.find("memory and sockets are bounded", format!("{memory} KiB, {sockets} sockets"));
         }
     }

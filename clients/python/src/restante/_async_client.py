@@ -28,6 +28,7 @@ from .model import (
     FaultState,
     Health,
     InboxData,
+    InboxEvent,
     MessageChecks,
     MessageData,
     Sent,
@@ -352,6 +353,10 @@ class AsyncInbox:
         """Explains why no matching message arrived."""
         filters = Filters[AsyncMessage](subject, from_, to, text, header, has)
         return await self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
+
+    async def events(self) -> list[InboxEvent]:
+        """What happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and more."""
+        return await self._session.run(self._session.core.events(self.id))
 
     async def send(
         self,

@@ -29,6 +29,7 @@ from .model import (
     FaultState,
     Health,
     InboxData,
+    InboxEvent,
     MessageChecks,
     MessageData,
     Sent,
@@ -353,6 +354,10 @@ class Inbox:
         """Explains why no matching message arrived."""
         filters = Filters[Message](subject, from_, to, text, header, has)
         return self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
+
+    def events(self) -> list[InboxEvent]:
+        """What happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and more."""
+        return self._session.run(self._session.core.events(self.id))
 
     def send(
         self,

@@ -28,6 +28,7 @@ from .model import (
     FaultState,
     Health,
     InboxData,
+    InboxEvent,
     MessageChecks,
     MessageFields,
     Sent,
@@ -198,7 +199,8 @@ class Core:
     def with_details(self, data: Mapping[str, Any], read: Read[M]) -> Steps[M]:
         """A message with its details, which `code` and the texts of links need."""
         details: Details | None = None
-        with contextlib.suppress(RestanteError):
+        # It was deleted in the meantime. Any other failure must not look like a message that does not match.
+        with contextlib.suppress(NotFoundError):
             details = yield from self.details(data["id"])
         return read(data, details)
 
@@ -251,6 +253,11 @@ class Core:
         """Explains why no message arrived that matches the filters which the server applies."""
         request = Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after))
         return (yield from self.fetch(request, partial(decode, Explanation)))
+
+    def events(self, inbox: str) -> Steps[list[InboxEvent]]:
+        """What happened to an inbox, oldest first."""
+        request = Request("GET", f"{inbox_path(inbox)}/events")
+        return (yield from self.fetch(request, lambda data: [decode(InboxEvent, event) for event in data["events"]]))
 
 
 def message_json(data: Mapping[str, Any]) -> Mapping[str, Any]:

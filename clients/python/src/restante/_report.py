@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 from collections.abc import Iterator, Sequence
@@ -12,12 +13,15 @@ from . import _texts
 from ._client import Inbox, Message, Restante
 from ._connection import Connection
 from ._django import django_hint
-from .errors import RestanteError, WaitTimeoutError
+from .errors import NotFoundError, RestanteError, WaitTimeoutError
+from .model import InboxEvent
 
 SECONDS = 3.0
 """How long the report waits for a server that does not answer."""
 MOST_MESSAGES = 10
 """The most messages of an inbox that are shown, newest first."""
+MOST_EVENTS = 20
+"""The most events of an inbox that the terminal shows."""
 NOTHING_REMOTE = (
     '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
@@ -27,7 +31,7 @@ NOTHING_REMOTE = (
 
 @dataclass(frozen=True)
 class Attachment:
-    """A part of the report: the name, the kind (html, json, eml) and the content."""
+    """A part of the report: the name, the kind (html, json, eml, txt) and the content."""
 
     name: str
     kind: str
@@ -40,12 +44,16 @@ class MailReport:
     def __init__(self, connection: Connection, addresses: Sequence[str], error: BaseException | None) -> None:
         self._error = error
         self._mail: list[tuple[Inbox, list[Message]]] = []
+        self._events: dict[str, list[InboxEvent]] = {}
         self._lost: str | None = None
         self._client = Restante(connection=replace(connection, timeout=SECONDS, server=None))
         try:
             for address in addresses:
                 inbox = self._client.inbox(address)
                 self._mail.append((inbox, inbox.messages()))
+                # A server of an earlier version has none.
+                with contextlib.suppress(NotFoundError):
+                    self._events[address] = inbox.events()
         except RestanteError as problem:
             self._lost = f"Cannot read the mail of this test: {problem}"
 
@@ -66,12 +74,19 @@ class MailReport:
                 yield from (f"  {line}" for line in self._why(inbox))
                 if hint := django_hint(inbox.address):
                     yield f"  {hint}"
+            yield from (f"  {line}" for line in self._timeline(inbox))
         if timed_out := self._timed_out():
             yield from _texts.explained(timed_out.explanation, came=False)
             if timed_out.link:
                 yield _texts.link_line(timed_out.link)
         if self._lost:
             yield self._lost
+
+    def _timeline(self, inbox: Inbox) -> Iterator[str]:
+        """The events in short; the attachment has the commands of SMTP, too."""
+        if events := self._events.get(inbox.address):
+            yield "timeline:" if len(events) <= MOST_EVENTS else f"timeline, the last {MOST_EVENTS} events:"
+            yield from (f"  {event.at:%H:%M:%S.%f}"[:-3] + f" {event.text}" for event in events[-MOST_EVENTS:])
 
     def _why(self, inbox: Inbox) -> list[str]:
         try:
@@ -87,7 +102,9 @@ class MailReport:
         return error
 
     def attachments(self) -> Iterator[Attachment]:
-        """Each message as a page and as received, and its codes and links."""
+        """The timeline of each inbox; each message as a page and as received, and its codes and links."""
+        for address, events in self._events.items():
+            yield Attachment(f"timeline of {address}", "txt", "\n".join(line for one in events for line in _event(one)))
         try:
             for _, messages in self._mail:
                 for message in messages[:MOST_MESSAGES]:
@@ -119,6 +136,15 @@ class MailReport:
         self._client.close()
 
 
+def _event(event: InboxEvent) -> Iterator[str]:
+    """An event, and below it the commands of an SMTP session."""
+    yield f"{event.at.isoformat(timespec='milliseconds')} {event.text}"
+    if event.failure:
+        yield f"    {event.failure}"
+    for exchange in event.commands or ():
+        yield f"    {exchange.command or '(connected)'} → {exchange.reply or '(none)'}"
+
+
 def html_extras(attachments: Sequence[Attachment]) -> list[Any]:
     """The attachments for pytest-html."""
     from pytest_html import extras  # pyright: ignore[reportMissingTypeStubs]
@@ -141,7 +167,12 @@ def attach_to_allure(attachments: Sequence[Attachment]) -> None:
     """The attachments for Allure."""
     import allure
 
-    kinds = {"html": ("text/html", "html"), "json": ("application/json", "json"), "eml": ("message/rfc822", "eml")}
+    kinds = {
+        "html": ("text/html", "html"),
+        "json": ("application/json", "json"),
+        "eml": ("message/rfc822", "eml"),
+        "txt": ("text/plain", "txt"),
+    }
     for part in attachments:
         mime, extension = kinds[part.kind]
         allure.attach(part.content, name=part.name, attachment_type=mime, extension=extension)

@@ -89,9 +89,9 @@ def timed_out(
     return "\n".join([head, *lines, *([hint] if hint else []), story])
 
 
-def link_line(link: str) -> str:
+def link_line(link: str, label: str | None = None) -> str:
     """The line of an error that links to the page about a failed wait."""
-    return f"What happened during this wait: {link}"
+    return f"What happened during this wait: {link}{f' ({label})' if label else ''}"
 
 
 def dashboard_line(url: str, inbox: str, label: str | None) -> str:

@@ -14,6 +14,8 @@ __all__ = [
     "Details",
     "Ended",
     "Envelope",
+    "EventFilters",
+    "Exchange",
     "Explanation",
     "Fault",
     "FaultState",
@@ -22,6 +24,7 @@ __all__ = [
     "HtmlFeature",
     "HtmlSupport",
     "InboxData",
+    "InboxEvent",
     "Link",
     "ListUnsubscribe",
     "Mailbox",
@@ -323,6 +326,56 @@ class Explanation:
     similar: tuple[Similar, ...]
     smtp: SmtpUse
     send_apis: SendApisUse
+
+
+@dataclass(frozen=True)
+class EventFilters:
+    """The filters of a wait."""
+
+    timeout: int
+    subject: str | None = None
+    from_: str | None = None
+    to: str | None = None
+    text: str | None = None
+    header: str | None = None
+    has: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """An SMTP command with its reply. It never contains a password, a body or a key."""
+
+    command: str
+    reply: str
+
+
+@dataclass(frozen=True)
+class InboxEvent:
+    """One event. A field that its kind does not have is missing."""
+
+    at: datetime
+    kind: Literal[
+        "created",
+        "wait_started",
+        "wait_ended",
+        "smtp",
+        "send_api",
+        "fault_used",
+        "stored",
+        "refused",
+        "sent",
+        "expired",
+        "deleted",
+    ]
+    text: str
+    filters: EventFilters | None = None
+    outcome: str | None = None
+    message_id: str | None = None
+    failure: str | None = None
+    client: str | None = None
+    tls: str | None = None
+    commands: tuple[Exchange, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-/** Attaches the messages of a test's inboxes to its report: screenshot, page, raw message, and parsed fields. */
+/** Attaches the mail of a test's inboxes to its report: timelines, screenshots, pages, raw messages, parsed fields. */
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,6 +9,7 @@ import type { TestInfo } from "@playwright/test";
 
 import type { Inbox } from "../inbox.js";
 import type { Message } from "../message.js";
+import { timelineText } from "../timeline.js";
 import type { Order } from "./pictures.js";
 import { timedOutWaits } from "./runner.js";
 
@@ -28,7 +29,7 @@ interface Page {
   picture: string;
 }
 
-/** Attaches the messages of all inboxes, oldest first, and why waits timed out. Never fails the test. */
+/** Attaches the timelines and messages of all inboxes, and why waits timed out. Never fails the test. */
 export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: PictureBrowser): Promise<void> {
   for (const { error } of timedOutWaits(testInfo)) {
     const { explanation, link } = error;
@@ -42,15 +43,24 @@ export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: 
   const messages = lists.flatMap((list) => list.reverse());
   const urls = inboxes.map(({ dashboardUrl }) => dashboardUrl);
   if (urls.length > 0) testInfo.annotations.push({ type: "mail in the dashboard", description: urls.join(" ") });
-  if (messages.length === 0) return;
   const folder = await mkdtemp(join(tmpdir(), "restante-report-"));
   try {
-    await attachMessages(testInfo, messages, folder, browser);
+    for (const inbox of inboxes) await attachTimeline(testInfo, inbox, folder);
+    if (messages.length > 0) await attachMessages(testInfo, messages, folder, browser);
   } catch (error) {
     await testInfo.attach("mail is missing", { body: String(error) });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Attached as a file, because reporters print the text of other attachments. */
+async function attachTimeline(testInfo: TestInfo, inbox: Inbox, folder: string): Promise<void> {
+  const events = await inbox.events().catch(() => []);
+  if (events.length === 0) return;
+  const path = join(folder, `timeline-${inbox.id}.txt`);
+  await writeFile(path, timelineText(events));
+  await testInfo.attach(`timeline of ${inbox.address}`, { path, contentType: "text/plain" });
 }
 
 async function attachMessages(testInfo: TestInfo, messages: Message[], folder: string, browser: PictureBrowser) {
@@ -80,7 +90,6 @@ async function attachMessage(testInfo: TestInfo, { message, html, picture }: Pag
   const name = `mail ${number}: ${message.subject.slice(0, 60)}`;
   const body = await readFile(picture).catch(() => undefined);
   if (body) await testInfo.attach(name, { body, contentType: "image/png" });
-  // Attached as a file, because reporters print the text of other attachments.
   await testInfo.attach(`${name} (page)`, { path: html, contentType: "text/html" });
   await testInfo.attach(`${name} (as received)`, { body: await message.raw(), contentType: "message/rfc822" });
   const { from, to, subject, links, text, receivedAt } = message;

@@ -79,6 +79,19 @@ test("without mail, the error has the server's explanation", () => {
   expect(contentOf(failed, "why no message arrived")).toMatch(page);
 });
 
+test("the timeline of each inbox is attached, with the commands of SMTP", () => {
+  const failed = find("the mail has another subject");
+  const { name = "" } = failed.attachments.find((candidate) => candidate.name.startsWith("timeline of ")) ?? {};
+  const timeline = contentOf(failed, name);
+  const address = name.replace("timeline of ", "");
+  expect(timeline).toMatch(/^20\S+Z .*created/);
+  expect(timeline).toContain("\n    MAIL FROM:<shop@app.example>");
+  expect(timeline).toContain(`\n    RCPT TO:<${address}>`);
+  expect(timeline).toMatch(/\n {4}http:\/\/127\.0\.0\.1:\d+\/failures\//);
+  // Also without mail.
+  expect(find("nothing came").attachments.some((one) => one.name.startsWith("timeline of "))).toBe(true);
+});
+
 test("the job's summary has the failed waits of failed tests, and no others", () => {
   find("a timeout that the test expects", "passed");
   expect(summary).toMatch(/### No mail: [^\n]*the mail has another subject\n/);

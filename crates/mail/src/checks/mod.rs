@@ -6,6 +6,7 @@
 
 mod accessibility;
 mod color;
+mod decoded;
 mod headers;
 pub mod html_support;
 mod image;

@@ -4,6 +4,7 @@
 //! No tree is built. A stack has the open elements, with the styles that their text inherits.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use html5gum::{DefaultEmitter, HtmlString, Span, StartTag, Token, Tokenizer};
 
@@ -38,7 +39,8 @@ pub(super) struct Page {
 /// A text that is shown.
 #[derive(Debug)]
 pub(super) struct Text {
-    pub(super) offset: usize,
+    /// Its place in the source, where character references are not decoded.
+    pub(super) place: Range<usize>,
     pub(super) text: String,
     /// Whether it is shown as code, or not at all.
     pub(super) is_aside: bool,
@@ -200,7 +202,8 @@ impl Reader {
         }
         // A hidden text is the preview in the list of many clients.
         let is_hidden = top.is_hidden || top.pixels.is_some_and(|pixels| pixels <= HIDDEN_PIXELS);
-        self.page.texts.push(Text { offset: span.start, text: text.to_owned(), is_aside: is_hidden || top.is_code });
+        let is_aside = is_hidden || top.is_code;
+        self.page.texts.push(Text { place: span.start..span.end, text: text.to_owned(), is_aside });
         if is_hidden {
             return;
         }

@@ -1,6 +1,7 @@
 //! What a template engine should have filled: `{{name}}`, `undefined`, and others.
 
 use super::Mail;
+use super::decoded::Decoded;
 use super::problems::{CheckName, PartName, Problems, Severity, quoted};
 use crate::header;
 use crate::links;
@@ -29,30 +30,32 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         problems.at(severity, PartName::Text, offset, format!("The text contains {shown}."));
     }
     for text in &mail.page.texts {
+        let source = mail.html.get(text.place.clone()).unwrap_or_default();
+        let mut decoded = Decoded::new(source, &text.text);
         for Found { offset, shown, severity } in find(&text.text) {
             // A mail to developers may show a template, and a hidden text may be for one client only.
             let severity = if text.is_aside { Severity::Warning } else { severity };
-            let at = text.offset + offset;
+            let at = text.place.start + decoded.in_source(offset);
             problems.at(severity, PartName::Html, at, format!("The HTML contains {shown}."));
         }
     }
     for link in &mail.page.links {
-        if let Some(found) = in_link(&link.href) {
+        if let Some((severity, found)) = in_link(&link.href) {
             let detail = format!("The link {} contains {found}.", quoted(&link.href));
-            problems.at(Severity::Error, PartName::Html, link.offset, detail);
+            problems.at(severity, PartName::Html, link.offset, detail);
         }
     }
     for image in &mail.page.images {
-        if let Some(found) = in_link(&image.source) {
+        if let Some((severity, found)) = in_link(&image.source) {
             let detail = format!("The address of the image {} contains {found}.", quoted(&image.source));
-            problems.at(Severity::Error, PartName::Html, image.offset, detail);
+            problems.at(severity, PartName::Html, image.offset, detail);
         }
     }
     for range in links::urls(mail.text) {
         let url = &mail.text[range.clone()];
-        if let Some(word) = empty_value(url) {
+        if let Some((severity, word)) = empty_value(url) {
             let detail = format!("The link {} contains {word}.", quoted(url));
-            problems.at(Severity::Error, PartName::Text, range.start, detail);
+            problems.at(severity, PartName::Text, range.start, detail);
         }
     }
 }
@@ -173,34 +176,43 @@ fn stands_for_value(before: &str, after: &str) -> bool {
 }
 
 /// What a link contains that should have been filled.
-fn in_link(href: &str) -> Option<String> {
+fn in_link(href: &str) -> Option<(Severity, String)> {
     let decoded = decoded(href);
     for (start, end) in PAIRS {
         if let Some(at) = decoded.find(start)
             && let Some(length) = decoded[at + start.len()..].find(end)
             && is_expression(start, &decoded[at + start.len()..][..length])
         {
-            return Some(quoted(&decoded[at..at + start.len() + length + end.len()]));
+            let whole = &decoded[at..at + start.len() + length + end.len()];
+            return Some((Severity::Error, quoted(whole)));
         }
     }
-    empty_value(href).map(str::to_owned)
+    empty_value(href).map(|(severity, word)| (severity, word.to_owned()))
 }
 
-/// A part of a link that programs print when there is no value.
-fn empty_value(url: &str) -> Option<&'static str> {
+/// What programs print when there is no value, as a value in the query. In the path, a good link may have it: a page
+/// of a manual about `null`. In the fragment, it is a name on that page.
+fn empty_value(url: &str) -> Option<(Severity, &'static str)> {
     let decoded = decoded(url);
     if decoded.contains("[object Object]") {
-        return Some("`[object Object]`");
+        return Some((Severity::Error, "`[object Object]`"));
     }
-    let (_, path) = decoded.split_once("://").unwrap_or(("", &decoded));
-    let mut parts = path.split(['/', '?', '&', '=', '#']);
-    parts.find_map(|part| match part {
+    let (_, rest) = decoded.split_once("://").unwrap_or(("", &decoded));
+    let (rest, _) = rest.split_once('#').unwrap_or((rest, ""));
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let values = query.split('&').filter_map(|pair| Some(pair.split_once('=')?.1));
+    let in_query = values.filter_map(printed_for_none).map(|word| (Severity::Error, word)).next();
+    in_query.or_else(|| path.split('/').skip(1).find_map(printed_for_none).map(|word| (Severity::Warning, word)))
+}
+
+fn printed_for_none(part: &str) -> Option<&'static str> {
+    match part {
         "undefined" => Some("`undefined`"),
         "null" => Some("`null`"),
         "NaN" => Some("`NaN`"),
         "None" => Some("`None`"),
         _ => None,
-    })
+    }
 }
 
 /// The characters of placeholders, decoded.

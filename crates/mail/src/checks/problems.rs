@@ -95,6 +95,7 @@ impl<'a> Lines<'a> {
         if self.starts.is_empty() {
             self.starts = memchr::memchr_iter(b'\n', self.bytes).map(|end| end + 1).collect();
         }
+        let offset = offset.min(self.bytes.len());
         let number = self.starts.partition_point(|start| *start <= offset);
         let start = number.checked_sub(1).map_or(0, |index| self.starts[index]);
         let end = self.starts.get(number).map_or(self.bytes.len(), |next| next - 1);

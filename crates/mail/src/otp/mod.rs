@@ -27,7 +27,11 @@
 //!    - accepted if a label is in the same sentence, within 90 characters;
 //!    - accepted if it is alone on its line, with a label in the next line.
 //!
-//!    The candidate with the best rule wins. Ties are decided by source (subject, text, HTML), then by position.
+//!    A number in a list of three or more ([`lists`]) is never labelled: the first of ten backup codes is not the code.
+//!    If nothing is labelled, but the subject has a label, the only number that is alone on its line is accepted.
+//!
+//!    The candidate with the best rule wins. Ties are decided by source (subject, text, HTML), then by position. One in
+//!    a quoted message, which may be an older code, wins only if there is no other ([`quoted`]).
 //! 6. **Fallback.** If nothing is labelled, the first standalone six-digit number of the text is used, then that of the
 //!    HTML.
 //!
@@ -39,10 +43,12 @@
 //! linear time.
 
 mod forms;
+mod lists;
 mod normalize;
 mod numbers;
 mod other;
 mod pairing;
+mod quoted;
 mod vocabulary;
 
 use std::ops::Range;
@@ -50,6 +56,7 @@ use std::ops::Range;
 use super::budget::CODE_SEARCH_BYTES;
 use numbers::Number;
 use pairing::{Labelled, Pairing};
+use quoted::Quoted;
 use vocabulary::VOCABULARY;
 
 /// Bytes of text that are compared at once, in a few instructions.
@@ -99,6 +106,7 @@ pub struct Codes {
 type Source = usize;
 
 /// A code and the place where it was found.
+#[derive(Clone)]
 struct FoundCode {
     code: String,
     rule: Rule,
@@ -110,46 +118,52 @@ struct FoundCode {
 /// Finds the `otp` and the `code` in the subject, the text and the visible text of the HTML; empty if there is none.
 pub(super) fn find(subject: &str, text: &str, page_text: &str) -> (String, String) {
     let sources = [subject, text, page_text].map(searched);
-    let otp = search(sources);
-    let labelled = otp.as_ref().filter(|found| found.rule != Rule::SixDigits).map(|found| found.code.clone());
-    let code = labelled.or_else(|| Some(other::find(sources).into_iter().next()?.1.code));
-    (otp.map(|found| found.code).unwrap_or_default(), code.unwrap_or_default())
+    let Digits { otp, labelled } = search(sources);
+    let quoted = Quoted::new(sources, &labelled);
+    // Most messages have one code, and other forms need not be read.
+    let is_settled = otp.as_ref().is_some_and(|otp| otp.rule != Rule::SixDigits && !quoted.has(otp));
+    let code = if is_settled { otp.clone() } else { all_labelled(sources, labelled).into_iter().next() };
+    let [otp, code] = [otp, code].map(|found| found.map(|found| found.code).unwrap_or_default());
+    (otp, code)
 }
 
 /// All codes, with their rules and lines.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Codes {
     let sources = [subject, text, page_text];
-    let otp = search(sources.map(searched)).map(|found| found.recognised(sources));
-    let mut labelled: Vec<Recognised> = Vec::new();
-    labelled.extend(otp.clone().filter(|otp| otp.rule != Rule::SixDigits));
-    if labelled.iter().all(|otp| otp.rule != Rule::DomainBound) {
-        for (pairing, found) in all_labelled(sources.map(searched)) {
-            let is_sure = matches!(pairing, Pairing::Adjacent | Pairing::Named);
-            // "G-384920" is the same code as 384920.
-            let is_known = labelled.iter().any(|known| found.code.to_lowercase().ends_with(&known.code.to_lowercase()));
-            if labelled.is_empty() || is_sure && !is_known {
-                labelled.push(found.recognised(sources));
-            }
+    let searched = sources.map(searched);
+    let Digits { otp, labelled } = search(searched);
+    let otp = otp.map(|found| found.recognised(sources));
+    if otp.as_ref().is_some_and(|otp| otp.rule == Rule::DomainBound) {
+        return Codes { labelled: otp.clone().into_iter().collect(), otp };
+    }
+    let mut known: Vec<Recognised> = Vec::new();
+    for found in all_labelled(searched, labelled) {
+        let is_sure = matches!(found.rule, Rule::LabelBefore | Rule::LabelAfter);
+        // "G-384920" is the same code as 384920.
+        let is_known = known.iter().any(|known| found.code.to_lowercase().ends_with(&known.code.to_lowercase()));
+        if known.is_empty() || is_sure && !is_known {
+            known.push(found.recognised(sources));
         }
     }
-    without_quoted(&mut labelled);
-    Codes { otp, labelled }
+    Codes { otp, labelled: known }
 }
 
-/// An older code in a quoted line does not count if there is another one.
-fn without_quoted(labelled: &mut Vec<Recognised>) {
-    let is_quoted = |code: &Recognised| code.line.starts_with('>');
-    if labelled.iter().any(|code| !is_quoted(code)) {
-        labelled.retain(|code| !is_quoted(code));
-    }
+/// The codes of 4 to 8 digits.
+struct Digits {
+    otp: Option<FoundCode>,
+    /// The labelled ones, the best first.
+    labelled: Vec<FoundCode>,
 }
 
-fn search(sources: [&str; 3]) -> Option<FoundCode> {
+fn search(sources: [&str; 3]) -> Digits {
     if let Some(found) = domain_bound(sources) {
-        return Some(found);
+        return Digits { otp: Some(found.clone()), labelled: vec![found] };
     }
-    let sources = sources.map(with_digits);
-    labelled(&sources).or_else(|| six_digits(&sources))
+    let normalized = sources.map(with_digits);
+    let labelled = labelled(sources[0], &normalized);
+    let quoted = Quoted::new(sources, &labelled);
+    let newest = labelled.iter().find(|found| !quoted.has(found)).or_else(|| labelled.first()).cloned();
+    Digits { otp: newest.or_else(|| six_digits(&normalized)), labelled }
 }
 
 /// The code in the last line `@example.com #123456`.
@@ -159,32 +173,40 @@ fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last) })
 }
 
-/// The best labelled code of all sources; of equal ones, the one in the earlier source.
-fn labelled(sources: &[String; 3]) -> Option<FoundCode> {
-    let best = |text: &String| labelled_numbers(text).min_by_key(|(pairing, number)| (*pairing, number.start));
-    let found = sources.iter().enumerate().filter_map(|(source, text)| Some((source, best(text)?)));
-    let (source, (pairing, number)) = found.min_by_key(|&(_, (pairing, _))| pairing)?;
-    Some(FoundCode::at(&sources[source], source, number.start..number.end, rule(pairing)))
+/// The labelled codes of all sources, the best first; of equal ones, the one in the earlier source.
+fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
+    let mut found: Vec<(Pairing, FoundCode)> = Vec::new();
+    for (source, text) in sources.iter().enumerate() {
+        let numbers = Labelled::new(text, &VOCABULARY, numbers::candidates(text));
+        let place = |(pairing, number): (Pairing, Number)| {
+            (pairing, FoundCode::at(text, source, number.start..number.end, rule(pairing)))
+        };
+        found.extend(numbers.pairings().map(|(pairing, _, number)| place((pairing, number))));
+        if source > 0 && found.is_empty() && has_label(subject) {
+            found.extend(numbers.lone().map(|(_, number)| place((Pairing::Alone, number))));
+        }
+    }
+    // The sort is stable.
+    found.sort_by_key(|(pairing, _)| *pairing);
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// All labelled codes, the digits first.
-fn all_labelled(sources: [&str; 3]) -> Vec<(Pairing, FoundCode)> {
-    let mut all = Vec::new();
-    for (source, text) in sources.map(with_digits).iter().enumerate() {
-        all.extend(
-            labelled_numbers(text).map(|(pairing, number)| {
-                (pairing, FoundCode::at(text, source, number.start..number.end, rule(pairing)))
-            }),
-        );
-    }
+/// The labelled codes, the digits first. Those of a quoted message count only if there is no other.
+fn all_labelled(sources: [&str; 3], digits: Vec<FoundCode>) -> Vec<FoundCode> {
+    let mut all = digits;
     all.extend(other::find(sources));
+    let quoted = Quoted::new(sources, &all);
+    if all.iter().any(|found| !quoted.has(found)) {
+        all.retain(|found| !quoted.has(found));
+    }
     all
 }
 
-fn labelled_numbers(text: &str) -> impl Iterator<Item = (Pairing, Number)> {
-    let labelled = Labelled::new(text, &VOCABULARY, numbers::candidates(text));
-    let pairings: Vec<_> = labelled.pairings().map(|(pairing, _, number)| (pairing, number)).collect();
-    pairings.into_iter()
+/// Whether the subject says what a code is called, so that the body needs not.
+fn has_label(subject: &str) -> bool {
+    let subject = normalize::normalized(subject);
+    let phrases = VOCABULARY.phrases(&subject, 0..subject.len());
+    phrases.iter().any(|phrase| phrase.meaning == vocabulary::Meaning::Label)
 }
 
 /// The first standalone six-digit number of the text; if there is none, that of the HTML.

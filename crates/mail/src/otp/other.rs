@@ -4,20 +4,20 @@ use super::forms::{self, Form, Strength};
 use super::numbers::Number;
 use super::pairing::{Labelled, Pairing};
 use super::vocabulary::VOCABULARY;
-use super::{FoundCode, Source, normalize, rule};
+use super::{FoundCode, Source, has_label, normalize, rule};
 
 /// Maximum number of lines with text between a label and a code that is alone: addresses below a message have such
 /// forms too.
 const LINES: usize = 1;
 
-/// The labelled codes of these texts (subject, text, HTML), each with how well it is labelled, the best first.
-pub(super) fn find(sources: [&str; 3]) -> Vec<(Pairing, FoundCode)> {
+/// The labelled codes of these texts (subject, text, HTML), the best first.
+pub(super) fn find(sources: [&str; 3]) -> Vec<FoundCode> {
     let subject = normalize::normalized(sources[0]);
     let texts = sources.into_iter().enumerate();
     let mut found: Vec<_> = texts.flat_map(|(source, text)| find_in(source, text, &subject)).collect();
     // The sort is stable, so the earlier one of two equal ones stays first.
     found.sort_by_key(|(pairing, _)| *pairing);
-    found
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
 fn find_in(source: Source, text: &str, subject: &str) -> Vec<(Pairing, FoundCode)> {
@@ -44,7 +44,14 @@ fn find_in(source: Source, text: &str, subject: &str) -> Vec<(Pairing, FoundCode
             && !labelled.is_in_trade(number, if source == 0 { "" } else { subject })
     };
     let codes = labelled.pairings().filter(|&(pairing, index, number)| is_code(pairing, &forms[index], number));
-    let codes = codes.map(|(pairing, index, number)| {
+    let mut codes: Vec<_> = codes.collect();
+    if codes.is_empty() && source > 0 && has_label(subject) {
+        let is_clear = |(index, number): &(usize, Number)| {
+            forms[*index].strength >= Strength::Grouped && !labelled.is_in_trade(*number, subject)
+        };
+        codes.extend(labelled.lone().filter(is_clear).map(|(index, number)| (Pairing::Alone, index, number)));
+    }
+    let codes = codes.into_iter().map(|(pairing, index, number)| {
         let code = forms::code(&text[forms[index].place.clone()]);
         (pairing, FoundCode { code, ..FoundCode::at(&lower, source, number.start..number.end, rule(pairing)) })
     });

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::lists;
 use super::numbers::Number;
 use super::vocabulary::{Meaning, Phrase, Vocabulary};
 
@@ -45,6 +46,8 @@ pub(super) struct Labelled<'a> {
     text: &'a str,
     vocabulary: &'a Vocabulary,
     numbers: Vec<Number>,
+    /// Whether each of the numbers is in a list.
+    listed: Vec<bool>,
     phrases: Vec<Phrase>,
     /// Maximum number of lines with text between a label and a number that is alone.
     lines: usize,
@@ -53,7 +56,7 @@ pub(super) struct Labelled<'a> {
 impl<'a> Labelled<'a> {
     pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary, numbers: Vec<Number>) -> Self {
         let phrases = near(text, &numbers).into_iter().flat_map(|near| vocabulary.phrases(text, near)).collect();
-        Self { text, vocabulary, numbers, phrases, lines: LINES }
+        Self { text, vocabulary, listed: lists::listed(text, &numbers), numbers, phrases, lines: LINES }
     }
 
     /// Changes how many lines of text may be between a label and a number that is alone.
@@ -63,7 +66,22 @@ impl<'a> Labelled<'a> {
 
     /// The numbers that have a label, each with its index.
     pub(super) fn pairings(&self) -> impl Iterator<Item = (Pairing, usize, Number)> + '_ {
-        self.numbers.iter().enumerate().filter_map(|(index, &number)| Some((self.pairing(number)?, index, number)))
+        self.unlisted().filter_map(|(index, number)| Some((self.pairing(number)?, index, number)))
+    }
+
+    /// The number that is alone on its line, with its index, if there is one only, and nothing says that it is
+    /// something else.
+    pub(super) fn lone(&self) -> Option<(usize, Number)> {
+        let mut alone = self.unlisted().filter(|(_, number)| !number.is_weak && self.is_alone(*number));
+        let (index, number) = alone.next().filter(|_| alone.next().is_none())?;
+        let next = self.phrases.partition_point(|phrase| phrase.start < number.end);
+        let owner = self.phrases[..next].iter().rev().find(|phrase| phrase.end <= number.start);
+        let is_owned = owner.is_some_and(|owner| owner.meaning == Meaning::Owner && self.owns(owner, number));
+        (!is_owned && !self.is_stale(next, number)).then_some((index, number))
+    }
+
+    fn unlisted(&self) -> impl Iterator<Item = (usize, Number)> + '_ {
+        self.numbers.iter().copied().enumerate().filter(|(index, _)| !self.listed[*index])
     }
 
     /// Whether the lines around the number are about vouchers, licences or bookings, and have no label that those do

@@ -32,6 +32,8 @@ fn with_html(html: &str) -> String {
 
 #[test]
 fn a_good_message_has_no_problem() {
+    let manual = "<a href='https://docs.example/constants.html#None'>The constants</a>";
+    assert_eq!(found(&with_html(manual)), [""; 0]);
     let table = "<table role=\"presentation\" cellpadding=0 cellspacing=0><tr><td style=\"color:#333333;\
                  background-color:#ffffff\">Hello Ada, None of your data is lost.\
                  <a href=\"https://app.example/confirm?a=%41DMIN%20\">Confirm your account</a></td></tr></table>\
@@ -64,7 +66,11 @@ fn every_check_finds_its_fault_in_the_html() {
         ),
         (
             "<a href='https://a.example/confirm/undefined'>Confirm it</a>",
-            "error placeholder html:2 The link `https://a.example/confirm/undefined` contains `undefined`.",
+            "warning placeholder html:2 The link `https://a.example/confirm/undefined` contains `undefined`.",
+        ),
+        (
+            "<a href='https://a.example/confirm?token=undefined&b'>Confirm it</a>",
+            "error placeholder html:2 The link `https://a.example/confirm?token=undefined&b` contains `undefined`.",
         ),
         ("<a href=''>Confirm it</a>", "error link html:2 A link is empty"),
         ("<a href='#'>Confirm it</a>", "warning link html:2 A link leads nowhere: `#`"),
@@ -157,7 +163,7 @@ fn every_check_finds_its_fault_in_the_rest() {
         (format!("{GOOD_HEADER}\nHi\nDear {{{{name}}}}\n"), "error placeholder text:2 The text contains `{{name}}`."),
         (
             format!("{GOOD_HEADER}\nHi\nhttps://app.example/null\n"),
-            "error placeholder text:2 The link `https://app.example/null` contains `null`.",
+            "warning placeholder text:2 The link `https://app.example/null` contains `null`.",
         ),
         (GOOD_HEADER.replace("From:", "X-From:") + "\nHi", "error headers There is no From field."),
         (GOOD_HEADER.replace("Date:", "X-Date:") + "\nHi", "error headers There is no Date field."),
@@ -214,14 +220,28 @@ fn problems_are_limited_and_errors_come_first() {
     assert_eq!(problems[0].severity, Severity::Error);
 }
 
+/// A character reference is longer or shorter than what it stands for.
+#[test]
+fn a_problem_after_character_references_has_its_own_line() {
+    for reference in ["&nGt;", "&NotEqualTilde;", "&amp;", "&#x1f511;", "&copy"] {
+        let html = format!("<p>{}\n{{{{a}}}}\n\n\n</p>", format!("{reference} ").repeat(60));
+        let problems = run(&with_html(&html)).problems;
+        let places: Vec<_> = problems.iter().map(|one| (one.line, one.source.as_deref())).collect();
+        assert_eq!(places, [(Some(3), Some("{{a}}"))], "{reference}");
+    }
+}
+
 #[test]
 fn hostile_pages_take_linear_time() {
-    for piece in
-        ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"]
-    {
+    let pieces =
+        ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"];
+    for piece in pieces.into_iter().chain(["&nGt;", "&nGt;{{a}}", "&", "&amp{{a}}"]) {
         let html = piece.repeat(256 * 1024 / piece.len());
         let start = std::time::Instant::now();
         run(&with_html(&html));
         assert!(start.elapsed().as_secs() < 5, "{piece}: {:?}", start.elapsed());
     }
+    let only_html = |html: &str| checks(format!("Content-Type: text/html\r\n\r\n{html}").as_bytes(), NOW).problems;
+    let short = only_html(&format!("<p>{}{{{{a}}}}", "&nGt;".repeat(60)));
+    assert!(short.iter().any(|one| one.source.as_deref() == Some("{{a}}")), "{short:?}");
 }

@@ -86,6 +86,19 @@ fn a_labelled_one_time_code_is_the_code() {
     assert!(several.is_empty(), "\n{}", several.join("\n"));
 }
 
+/// The stored `code`, by which `has=code` filters, is the first one of the details.
+#[test]
+fn the_code_of_the_details_is_the_stored_one() {
+    for case in cases().into_iter().chain(files::json_lines("tests/codes")) {
+        let message = case.message();
+        let details = restante_mail::details::details(message.as_bytes()).codes;
+        let stored = restante_mail::parse(message.as_bytes());
+        let code = |found: Option<&restante_mail::Recognised>| found.map(|one| one.code.clone()).unwrap_or_default();
+        let found = (code(details.otp.as_ref()), code(details.labelled.first()));
+        assert_eq!(found, (stored.otp, stored.code), "{} {}", case.language, case.name);
+    }
+}
+
 #[test]
 fn the_corpus_is_large_enough_to_mean_something() {
     let cases = cases();

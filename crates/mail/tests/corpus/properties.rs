@@ -1,6 +1,7 @@
 //! Properties of every message: parsing never panics, always gives the same result, and every field has its form.
 
 use proptest::prelude::*;
+use restante_mail::checks::checks;
 use restante_mail::{ParsedMessage, parse, threading};
 
 /// Pieces with a meaning for the parser. A random sequence of them tests more than random bytes.
@@ -55,6 +56,13 @@ const PIECES: &[&str] = &[
     "\u{200b}",
     "\0",
     "&amp;",
+    "&nGt;&nGt;&nGt;&nGt;&nGt;&nGt;",
+    "{{name}}",
+    "<style>p{color:red}</style>",
+    "<img src=",
+    "Hi undefined,",
+    "List-Id: ",
+    "Date: ",
     "&#x1f511;",
     "#",
     "://",
@@ -113,8 +121,18 @@ proptest! {
     }
 
     #[test]
+    fn made_up_messages_are_checked(raw in message()) {
+        let checked = checks(&raw, 0);
+        prop_assert_eq!(&checked, &checks(&raw, 0));
+        for problem in checked.problems {
+            prop_assert_eq!(problem.part.is_some(), problem.line.is_some() && problem.source.is_some());
+        }
+    }
+
+    #[test]
     fn random_bytes_are_read(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
         check(&parse(&raw))?;
+        let _ = checks(&raw, 0);
     }
 
     #[test]

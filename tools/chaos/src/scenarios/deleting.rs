@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::waiting;
 use crate::client::Client;
 use crate::http::{Answer, Request};
-use crate::journal::{DOMAIN, Inbox, Told};
+use crate::journal::{DOMAIN, Inbox, LIFETIME, Told};
 use crate::mail::Outcome;
 
 /// How soon a wait on a deleted inbox must end while nothing fails.
@@ -52,11 +52,13 @@ fn end_of_wait(client: &Client<'_>, answer: Option<&Answer>, took: Duration) {
 /// The address belongs to this client's project for 30 days.
 fn late_mail(client: &mut Client<'_>, ended: usize) {
     let Inbox { id, address, .. } = &client.inboxes[ended];
-    let again = Inbox { has_tags: false, ..Inbox::new(id.clone(), address.clone()) };
+    let again = Inbox { has_tags: false, ..Inbox::new(id.clone(), address.clone(), Instant::now()) };
     client.inboxes.push(again);
     let (again, token) = (client.inboxes.len() - 1, client.token());
     if client.mail(token, &[again]) == Outcome::Accepted {
-        // The address now names the new inbox.
+        // The address now names the new inbox, which was created when the mail was stored.
+        client.inboxes[again].life =
+            client.inboxes[again].life.map(|(earliest, _)| (earliest, Instant::now() + LIFETIME + SOON));
         client.inboxes.swap_remove(ended);
     } else {
         // Whether it is open again is not known, so neither is checked.

@@ -1,5 +1,7 @@
 //! Fault injection: the next mail meets the fault, and the one after it does not.
 
+use std::time::{Duration, Instant};
+
 use rand::seq::IndexedRandom;
 use serde_json::{Value, json};
 
@@ -9,13 +11,24 @@ use crate::journal::Told;
 use crate::mail::Outcome;
 
 const TEMPLATE: &str = "/v1/inboxes/{id}/faults";
-/// Where the fault applies, what it does, the reply that the client must see, and how often the mail is stored.
-const FAULTS: [(&str, &str, Option<&str>, usize); 6] = [
+const DELAY: Duration = Duration::from_secs(1);
+/// Where the fault applies, what it does and whether it stores the mail first, the reply that the client must see, and
+/// how often the mail is stored.
+const FAULTS: [(&str, &str, Option<&str>, usize); 15] = [
     ("rcpt", "defer", Some("451"), 0),
     ("rcpt", "reject", Some("550"), 0),
     ("data", "defer", Some("451"), 0),
     ("data", "reject", Some("550"), 0),
+    ("rcpt", "disconnect", None, 0),
+    ("rcpt", "reset", None, 0),
+    ("rcpt", "delay", Some("250"), 1),
     ("data", "disconnect", None, 0),
+    ("data", "disconnect, stored", None, 1),
+    ("data", "reset", None, 0),
+    ("data", "reset, stored", None, 1),
+    ("data", "delay", Some("250"), 1),
+    ("data", "bounce", Some("250"), 0),
+    ("data", "drop", Some("250"), 0),
     ("data", "duplicate", Some("250"), 2),
 ];
 
@@ -23,15 +36,17 @@ pub(super) fn on_request(client: &mut Client<'_>) {
     let Some(inbox) = client.create() else { return };
     let &(at, action, reply, stored) = FAULTS.choose(&mut client.random).expect("there are some");
     let path = format!("/v1/inboxes/{}/faults", client.inboxes[inbox].id);
-    let list = json!({"faults": [{"at": at, "do": action}]});
+    let list = json!({"faults": [fault(at, action)]});
     let before = client.world.moment();
     if client.until_answered(&Request::put(TEMPLATE, &path, list)).is_none_or(|answer| answer.status != 200) {
         return;
     }
     let token = client.token();
+    let sending = Instant::now();
     let (outcome, peaceful) = client.try_mail(token, &[inbox]);
+    let early = action == "delay" && sending.elapsed() < DELAY;
     let calm = peaceful && client.world.peaceful_since(before);
-    if calm && !meets(&outcome, reply) {
+    if calm && (early || !meets(&outcome, reply)) {
         client.world.find("a fault applies to the next mail", format!("{at} {action}: {outcome:?}"));
     }
     // In a failure, the use may have been counted although its answer was lost, or not.
@@ -46,9 +61,21 @@ pub(super) fn on_request(client: &mut Client<'_>) {
     }
 }
 
+fn fault(at: &str, action: &str) -> Value {
+    let (action, stores) = action.strip_suffix(", stored").map_or((action, false), |action| (action, true));
+    let mut fault = json!({"at": at, "do": action});
+    if action == "delay" {
+        fault["seconds"] = json!(DELAY.as_secs());
+    }
+    if stores {
+        fault["store"] = json!(true);
+    }
+    fault
+}
+
 fn meets(outcome: &Outcome, expected: Option<&str>) -> bool {
     match (outcome, expected) {
-        (Outcome::Accepted, Some("250")) | (Outcome::NoReply, None) => true,
+        (Outcome::Accepted, Some("250")) | (Outcome::NoReply | Outcome::NotSent, None) => true,
         (Outcome::Reply(reply), Some(expected)) => reply.starts_with(expected),
         _ => false,
     }

@@ -52,3 +52,27 @@ pub(super) fn for_a_message(client: &mut Client<'_>) {
         }
     }
 }
+
+/// Explain names the cause: nothing of what arrived matches, it arrived, or the inbox is gone.
+pub(super) fn for_the_cause(client: &mut Client<'_>) {
+    let Some(inbox) = client.create() else { return };
+    let token = client.token();
+    if client.mail(token, &[inbox]) != Outcome::Accepted {
+        return;
+    }
+    let (id, subject) = (client.inboxes[inbox].id.clone(), client.subject(token).replace(' ', "%20"));
+    explains(client, &id, "subject=nobody", "filter_missed");
+    explains(client, &id, &format!("subject={subject}"), "arrived");
+    if client.until_answered(&Request::delete("/v1/inboxes/{id}", format!("/v1/inboxes/{id}"))).is_some() {
+        client.inboxes[inbox].deleted = true;
+        explains(client, &id, "", "inbox_deleted");
+    }
+}
+
+fn explains(client: &mut Client<'_>, id: &str, filter: &str, cause: &str) {
+    let path = format!("/v1/inboxes/{id}/explain?{filter}");
+    let Some(answer) = client.until_answered(&Request::get("/v1/inboxes/{id}/explain", path)) else { return };
+    if answer.status != 200 || answer.body["cause"] != cause {
+        client.world.find("explain names the cause", format!("{filter}: {cause}: {answer:?}"));
+    }
+}

@@ -1,7 +1,9 @@
 //! What a client does: one scenario after another, chosen by its random numbers.
 
+mod browsing;
 mod deleting;
 mod failing;
+mod filtering;
 mod looking;
 mod sending;
 mod trespassing;
@@ -15,7 +17,7 @@ pub(crate) use waiting::slots;
 
 /// Plays one scenario.
 pub(crate) fn one(client: &mut Client<'_>) {
-    match client.random.random_range(0..100) {
+    match client.random.random_range(0..124) {
         0..30 => waiting::for_mail(client),
         30..36 => waiting::in_vain(client),
         36..50 => sending::to_several(client),
@@ -27,6 +29,13 @@ pub(crate) fn one(client: &mut Client<'_>) {
         84..88 => deleting::a_message(client),
         88..93 => looking::at_everything(client),
         93..96 => looking::for_a_message(client),
+        96..100 => looking::for_the_cause(client),
+        100..110 => filtering::a_wait(client),
+        110..113 => filtering::a_list(client),
+        113..115 => filtering::until_the_inbox_expires(client),
+        115..116 => browsing::a_permanent_inbox(client),
+        116..119 => browsing::and_undoing(client),
+        119..121 => browsing::an_open_page(client),
         _ => trespassing::in_another_project(client),
     }
 }

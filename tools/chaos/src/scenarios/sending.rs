@@ -1,8 +1,9 @@
 //! Mail by every way in: several recipients, a provider's API, another inbox, and a client that hangs up.
 
-use serde_json::json;
+use rand::seq::IndexedRandom;
+use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{CODE, Client};
 use crate::http::Request;
 use crate::journal::Told;
 use crate::mail::{Mail, hang_up};
@@ -18,12 +19,34 @@ pub(super) fn to_several(client: &mut Client<'_>) {
 pub(super) fn over_http(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
     let token = client.token();
-    let body = json!({
-        "From": "app@shop.example", "To": client.inboxes[inbox].address, "Subject": client.subject(token),
-        "TextBody": "Your code is 4821.",
-    });
-    let request = Request::post("/send/postmark/email", "/send/postmark/email", body);
-    post(client, inbox, token, &request, 200);
+    let (address, subject) = (client.inboxes[inbox].address.clone(), client.subject(token));
+    let requests = requests(&address, &subject);
+    let (path, body, success) = requests.choose(&mut client.random).expect("there are some").clone();
+    post(client, inbox, token, &Request::post(path, path, body), success);
+}
+
+/// A correct request to each provider, and the status of its success. Mailgun takes JSON as text of a form.
+fn requests(address: &str, subject: &str) -> [(&'static str, Value, u16); 6] {
+    let (from, text) = ("app@shop.example", CODE);
+    let simple = json!({"Subject": {"Data": subject}, "Body": {"Text": {"Data": text}}});
+    let ses =
+        json!({"FromEmailAddress": from, "Destination": {"ToAddresses": [address]}, "Content": {"Simple": simple}});
+    let sendgrid = json!({"personalizations": [{"to": [{"email": address}]}], "from": {"email": from},
+        "subject": subject, "content": [{"type": "text/plain", "value": text}]});
+    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let mailgun = format!("from={from}&to={}&subject={}&text={}", encode(address), encode(subject), encode(text));
+    [
+        ("/send/postmark/email", json!({"From": from, "To": address, "Subject": subject, "TextBody": text}), 200),
+        ("/send/resend/emails", json!({"from": from, "to": address, "subject": subject, "text": text}), 200),
+        ("/send/sendgrid/v3/mail/send", sendgrid, 202),
+        ("/send/ses/v2/email/outbound-emails", ses, 200),
+        ("/send/mailgun/v3/shop.example/messages", Value::from(mailgun), 200),
+        (
+            "/mailpit/api/v1/send",
+            json!({"From": {"Email": from}, "To": [{"Email": address}], "Subject": subject, "Text": text}),
+            200,
+        ),
+    ]
 }
 
 /// From one inbox to another.

@@ -32,6 +32,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
@@ -146,9 +148,16 @@ final class Connection {
   private final Set<CompletableFuture<?>> open = ConcurrentHashMap.newKeySet();
   final CountDownLatch closed = new CountDownLatch(1);
 
+  private final Duration grace;
+
   Connection(Settings settings, Path log) {
+    this(settings, log, GRACE);
+  }
+
+  Connection(Settings settings, Path log, Duration grace) {
     this.settings = settings;
     this.log = log;
+    this.grace = grace;
   }
 
   Settings settings() {
@@ -214,7 +223,9 @@ final class Connection {
     open.add(sent);
     try {
       throwIfClosed();
-      HttpResponse<byte[]> response = sent.get();
+      // The time limit of the request itself ends with the headers of the response.
+      long limit = request.held().plus(grace).toMillis();
+      HttpResponse<byte[]> response = sent.get(limit, TimeUnit.MILLISECONDS);
       Map<String, String> headers =
           response.headers().map().entrySet().stream()
               .collect(Collectors.toMap(Map.Entry::getKey, entry -> entry.getValue().get(0)));
@@ -222,6 +233,8 @@ final class Connection {
     } catch (ExecutionException error) {
       throwIfClosed();
       return new Outcome(0, Map.of(), new byte[0], error.getCause());
+    } catch (TimeoutException error) {
+      return new Outcome(0, Map.of(), new byte[0], error);
     } catch (CancellationException error) {
       throw new RestanteException(CLOSED);
     } catch (InterruptedException error) {
@@ -248,7 +261,7 @@ final class Connection {
             .collect(Collectors.joining("&"));
     String path = settings.url() + "/v1" + request.path() + (query.isEmpty() ? "" : "?" + query);
     HttpRequest.Builder made = HttpRequest.newBuilder(URI.create(path));
-    made.timeout(request.held().plus(GRACE));
+    made.timeout(request.held().plus(grace));
     if (!settings.apiKey().isEmpty()) {
       made.header("Authorization", "Bearer " + settings.apiKey());
     }
@@ -265,6 +278,11 @@ final class Connection {
     } catch (JsonProcessingException error) {
       throw new RestanteException("the request is no JSON", 0, error);
     }
+  }
+
+  /** The line of an exception that links to an inbox in the dashboard. */
+  String dashboardLine(String inbox) {
+    return "\nDashboard: " + settings.url() + "/inboxes/" + quote(inbox);
   }
 
   /** A text as a part of a path or a query. */

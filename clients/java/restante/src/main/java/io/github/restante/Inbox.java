@@ -4,6 +4,7 @@ import io.github.restante.Connection.Request;
 import io.github.restante.model.Explanation;
 import io.github.restante.model.Fault;
 import io.github.restante.model.FaultState;
+import io.github.restante.model.InboxEvent;
 import io.github.restante.model.InboxFields;
 import io.github.restante.model.MessageFields;
 import io.github.restante.model.Sent;
@@ -24,6 +25,8 @@ public final class Inbox implements AutoCloseable {
   record Messages(List<MessageFields> messages) {}
 
   record Faults(List<FaultState> faults) {}
+
+  record Events(List<InboxEvent> events) {}
 
   Inbox(Connection connection, InboxFields fields) {
     this.connection = connection;
@@ -178,6 +181,18 @@ public final class Inbox implements AutoCloseable {
     Request request = Request.get(path("/explain"), search.query(after));
     return connection.fetch(
         request, Explanation.class, it -> it.summary() != null && it.messages() != null);
+  }
+
+  /**
+   * What happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages,
+   * and more.
+   *
+   * @return the events
+   */
+  public List<InboxEvent> events() {
+    return connection
+        .fetch(Request.get(path("/events")), Events.class, it -> it.events() != null)
+        .events();
   }
 
   /** Deletes the inbox and its messages. */

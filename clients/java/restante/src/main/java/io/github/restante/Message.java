@@ -1,6 +1,7 @@
 package io.github.restante;
 
 import io.github.restante.Connection.Request;
+import io.github.restante.model.AttachmentInfo;
 import io.github.restante.model.Checks;
 import io.github.restante.model.Code;
 import io.github.restante.model.Details;
@@ -275,7 +276,7 @@ public final class Message {
     String lower = contained.toLowerCase(Locale.ROOT);
     List<Link> links = details().links();
     List<Link> found =
-        links.stream().filter(it -> it.text().toLowerCase(Locale.ROOT).contains(lower)).toList();
+        links.stream().filter(it -> words(it).toLowerCase(Locale.ROOT).contains(lower)).toList();
     if (found.size() == 1) {
       return found.get(0).url();
     }
@@ -284,12 +285,21 @@ public final class Message {
             .formatted(
                 found.size(),
                 contained,
-                listed(links, link -> link.url() + " (" + link.text() + ")")));
+                listed(
+                    links,
+                    link ->
+                        link.text() == null ? link.url() : link.url() + " (" + link.text() + ")")));
+  }
+
+  /** A link in a plain text has no words. */
+  private static String words(Link link) {
+    return Settings.or(link.text(), "");
   }
 
   private ContentException contentException(String text) {
     String named = "the message \"%s\" from %s ".formatted(subject(), from());
-    return new ContentException(named + text, 0, null);
+    String story = connection.dashboardLine(fields.inboxId());
+    return new ContentException(named + text + story, 0, null);
   }
 
   /**
@@ -308,9 +318,60 @@ public final class Message {
    * @return the attachments
    */
   public List<Attachment> attachments() {
-    return details().attachments().stream()
-        .map(info -> new Attachment(info, content("/attachments/" + info.index())))
-        .toList();
+    return details().attachments().stream().map(this::withContent).toList();
+  }
+
+  /**
+   * The only attachment.
+   *
+   * @return the attachment with its bytes
+   * @throws ContentException with the names, if there is not exactly one
+   */
+  public Attachment attachment() {
+    return attachment(name -> true, "");
+  }
+
+  /**
+   * The only attachment with a name, in any case.
+   *
+   * @param name the name, in which {@code *} stands for any characters
+   * @return the attachment with its bytes
+   * @throws ContentException with the names, if there is not exactly one
+   */
+  public Attachment attachment(String name) {
+    String parts =
+        Stream.of(name.split("\\*", -1)).map(Pattern::quote).collect(Collectors.joining(".*"));
+    Pattern pattern = Pattern.compile(parts, Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
+    return attachment(pattern.asMatchPredicate(), " that match \"" + name + "\"");
+  }
+
+  /**
+   * The only attachment in whose name a regular expression is found.
+   *
+   * @param pattern the regular expression
+   * @return the attachment with its bytes
+   * @throws ContentException with the names, if there is not exactly one
+   */
+  public Attachment attachment(Pattern pattern) {
+    return attachment(pattern.asPredicate(), " that match /" + pattern + "/");
+  }
+
+  private Attachment attachment(Predicate<String> predicate, String wanted) {
+    List<AttachmentInfo> all = details().attachments();
+    List<AttachmentInfo> found =
+        all.stream().filter(info -> predicate.test(Settings.or(info.filename(), ""))).toList();
+    if (found.size() == 1) {
+      return withContent(found.get(0));
+    }
+    Function<AttachmentInfo, String> shown =
+        info -> Settings.or(info.filename(), "without a name") + " (" + info.contentType() + ")";
+    throw contentException(
+        "has %d attachments%s, not one. Its attachments:%s"
+            .formatted(found.size(), wanted, listed(all, shown)));
+  }
+
+  private Attachment withContent(AttachmentInfo info) {
+    return new Attachment(info, content("/attachments/" + info.index()));
   }
 
   /**

@@ -15,7 +15,11 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The text for a wait that timed out: the server's explanation, with what the client knows. */
+/**
+ * The text for a wait that timed out: the server's explanation, with what the client knows.
+ *
+ * @param story the line with the link to what happened
+ */
 record Report(
     String address,
     Search search,
@@ -24,7 +28,7 @@ record Report(
     int count,
     boolean isFixed,
     Explanation explanation,
-    String link) {
+    String story) {
   private static final int MAX_NAMED = 3;
 
   String text() {
@@ -33,10 +37,7 @@ record Report(
     lines.add(
         "%s%s arrived at %s within %s.".formatted(counted, search, address, seconds(timeout)));
     lines.addAll(reasons());
-    if (link != null) {
-      lines.add("What happened during this wait: " + link);
-    }
-    return String.join("\n", lines);
+    return String.join("\n", lines) + story;
   }
 
   private List<String> reasons() {

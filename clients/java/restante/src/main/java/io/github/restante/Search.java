@@ -50,11 +50,16 @@ final class Search {
       };
     }
 
+    /** A message that was deleted in the meantime has no fields. */
     private boolean isInField(Message message, String field) {
-      return message.details().headers().stream()
-          .filter(header -> header.name().equalsIgnoreCase(field))
-          .map(Header::value)
-          .anyMatch(this::isIn);
+      try {
+        return message.details().headers().stream()
+            .filter(header -> header.name().equalsIgnoreCase(field))
+            .map(Header::value)
+            .anyMatch(this::isIn);
+      } catch (NotFoundException error) {
+        return false;
+      }
     }
   }
 

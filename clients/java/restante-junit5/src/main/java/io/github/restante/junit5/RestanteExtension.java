@@ -2,6 +2,7 @@ package io.github.restante.junit5;
 
 import io.github.restante.Inbox;
 import io.github.restante.Message;
+import io.github.restante.NotFoundException;
 import io.github.restante.Restante;
 import io.github.restante.RestanteException;
 import io.github.restante.WaitTimeoutException;
@@ -11,6 +12,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -83,31 +86,57 @@ public final class RestanteExtension
         + context.getDisplayName();
   }
 
+  /** The inbox of a constructor belongs to the test, unless the instance is that of all tests. */
+  @Override
+  public ExtensionContextScope getTestInstantiationExtensionContextScope(ExtensionContext root) {
+    return ExtensionContextScope.TEST_METHOD;
+  }
+
   @Override
   public void afterEach(ExtensionContext context) {
-    TestMail mail = mail(context);
-    context
-        .getExecutionException()
-        .ifPresentOrElse(error -> report(context, mail, error), mail::delete);
+    finish(context);
   }
 
   @Override
   public void afterAll(ExtensionContext context) {
+    finish(context);
+  }
+
+  /** Reports a failure, after which the inboxes of the test and of the classes around it stay. */
+  private static void finish(ExtensionContext context) {
+    context
+        .getExecutionException()
+        .ifPresent(
+            error -> {
+              scopes(context).forEach(TestMail::keep);
+              report(context, scopes(context).flatMap(TestMail::all).toList(), error);
+            });
     mail(context).delete();
   }
 
-  private static void report(ExtensionContext context, TestMail mail, Throwable error) {
+  /** The mail of a test or class, and of the classes around it. */
+  private static Stream<TestMail> scopes(ExtensionContext context) {
+    return Stream.iterate(Optional.of(context), Optional::isPresent, each -> each.get().getParent())
+        .map(each -> mail(each.get()));
+  }
+
+  private static void report(ExtensionContext context, List<Inbox> inboxes, Throwable error) {
     List<String> texts = new ArrayList<>();
     List<Message> shown = new ArrayList<>();
-    for (Inbox inbox : mail.all()) {
+    List<Timeline> timelines = new ArrayList<>();
+    for (Inbox inbox : inboxes) {
       try {
         List<Message> messages = TestMail.latest(inbox);
         texts.add(TestMail.listed(inbox, messages));
         shown.addAll(messages);
+        timelines.add(Timeline.of(inbox));
+      } catch (NotFoundException problem) {
+        // A server of an earlier version has no timeline.
       } catch (RestanteException problem) {
         texts.add("cannot read the mail of " + inbox + ": " + problem.getMessage());
       }
     }
+    timelines.forEach(timeline -> texts.add(timeline.inShort()));
     Map<String, String> entries = new LinkedHashMap<>(reportOfWait(context, error));
     if (!texts.isEmpty()) {
       String text = String.join("\n", texts);
@@ -117,6 +146,7 @@ public final class RestanteExtension
     if (!entries.isEmpty()) {
       context.publishReportEntry(entries);
     }
+    timelines.forEach(timeline -> publish(context, timeline));
     shown.forEach(message -> publish(context, message));
   }
 
@@ -136,6 +166,13 @@ public final class RestanteExtension
       }
     }
     return entries;
+  }
+
+  /** An id of the server is a safe file name. */
+  private static void publish(ExtensionContext context, Timeline timeline) {
+    String name = "timeline-" + timeline.inbox().id() + ".txt";
+    context.publishFile(
+        name, MediaType.TEXT_PLAIN_UTF_8, path -> Files.writeString(path, timeline.text()));
   }
 
   /** Adds the message as received, and as a page. An id of the server is a safe file name. */

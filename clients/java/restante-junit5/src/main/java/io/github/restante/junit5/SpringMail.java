@@ -3,6 +3,7 @@ package io.github.restante.junit5;
 import io.github.restante.Smtp;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.env.MapPropertySource;
@@ -10,6 +11,8 @@ import org.springframework.test.context.ContextConfigurationAttributes;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.ContextCustomizerFactory;
 import org.springframework.test.context.MergedContextConfiguration;
+import org.springframework.test.context.TestContextAnnotationUtils;
+import org.springframework.util.ReflectionUtils;
 
 /** Sets Spring's mail server in tests with {@link RestanteTest}. Spring finds this class. */
 public final class SpringMail implements ContextCustomizerFactory {
@@ -19,7 +22,14 @@ public final class SpringMail implements ContextCustomizerFactory {
   @Override
   public ContextCustomizer createContextCustomizer(
       Class<?> test, List<ContextConfigurationAttributes> attributes) {
-    return AnnotatedElementUtils.hasAnnotation(test, RestanteTest.class) ? new Customizer() : null;
+    return usesRestante(test) ? new Customizer() : null;
+  }
+
+  /** Whether the test class, a class around it, or one of its methods has the annotation. */
+  private static boolean usesRestante(Class<?> test) {
+    return TestContextAnnotationUtils.hasAnnotation(test, RestanteTest.class)
+        || Stream.of(ReflectionUtils.getAllDeclaredMethods(test))
+            .anyMatch(method -> AnnotatedElementUtils.hasAnnotation(method, RestanteTest.class));
   }
 
   /** Equal for all tests, so that they share an application context. */

@@ -8,8 +8,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
-/** The inboxes of one test. */
+/** The inboxes of one test, or of one class. */
 final class TestMail {
   /** The maximum number of messages of an inbox that are shown, newest first. */
   private static final int MAX_MESSAGES = 10;
@@ -17,6 +18,9 @@ final class TestMail {
   private final String label;
   private final Map<Integer, Inbox> created = new ConcurrentHashMap<>();
   private final Map<String, Inbox> fixed = new ConcurrentHashMap<>();
+
+  /** Whether the test, or a test of the class, has failed: its inboxes are kept. */
+  private volatile boolean hasFailed;
 
   /** {@code label}: the name of the test, which the dashboard shows. */
   TestMail(String label) {
@@ -32,12 +36,19 @@ final class TestMail {
     return fixed.computeIfAbsent(address, client::inboxFor);
   }
 
-  List<Inbox> all() {
-    return java.util.stream.Stream.concat(created.values().stream(), fixed.values().stream())
-        .toList();
+  Stream<Inbox> all() {
+    return Stream.concat(created.values().stream(), fixed.values().stream());
   }
 
+  void keep() {
+    hasFailed = true;
+  }
+
+  /** Deletes what was created, unless it is kept. */
   void delete() {
+    if (hasFailed) {
+      return;
+    }
     for (Inbox inbox : created.values()) {
       try {
         inbox.close();

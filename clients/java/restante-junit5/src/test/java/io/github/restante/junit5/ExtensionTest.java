@@ -95,7 +95,9 @@ class ExtensionTest {
             .getThrowable()
             .orElseThrow();
     String listed = error.getSuppressed()[0].toString();
-    for (String part : List.of("\"Welcome\" from", "code 482913", "link https://app.example/c/1")) {
+    for (String part :
+        List.of(
+            "\"Welcome\" from", "code 482913", "link https://app.example/c/1", "timeline of ")) {
       assertTrue(listed.contains(part), listed);
     }
     assertTrue(error.getMessage().contains("(not: subject)"), error.getMessage());
@@ -111,7 +113,11 @@ class ExtensionTest {
     String link = entries.get("what happened during the wait");
     assertTrue(link.contains("/failures/") && error.getMessage().contains(link), link);
     checkSummary(files.resolve("summary.md"), (WaitTimeoutException) error);
-    assertEquals(2, results.allEvents().fileEntryPublished().count());
+    assertEquals(3, results.allEvents().fileEntryPublished().count());
+    String timeline = Files.readString(files.resolve("timeline-" + Examples.id + ".txt"));
+    for (String part : List.of(" created", "\n    http://127.0.0.1:", "/failures/")) {
+      assertTrue(timeline.contains(part), timeline);
+    }
     for (String name : Examples.files) {
       assertTrue(Files.readString(files.resolve(name)).contains("482913"), name);
     }
@@ -142,6 +148,7 @@ class ExtensionTest {
   static class Examples {
     static String passed;
     static String failed;
+    static String id;
     static List<String> files;
     private Inbox before;
 
@@ -159,6 +166,7 @@ class ExtensionTest {
     @Test
     void fails(Inbox inbox) {
       failed = inbox.address();
+      id = inbox.id();
       String text = "Your code is 482913: https://app.example/c/1";
       inbox.send(new Outgoing(inbox.address(), "Welcome", text));
       String id = RestanteRun.client().inbox(inbox.id()).waitForMessage().id();
