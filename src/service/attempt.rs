@@ -7,18 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante_delivery::{NewIds, Verdict, decide};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::model::generate_inbox_id;
 use crate::store::{Delivery, Locking, Policy, Store, StoreError, apply, load};
 
+/// The pause before a delivery that is written alone is tried again; it doubles up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
 /// How a batch is tried again. What is not listed here is not tried again.
 ///
 /// | cause | [`Retry::BATCH`] | [`Retry::ALONE`] |
 /// |---|---|---|
-/// | the engine rolled the transaction back: a conflict with another one, or a cancelled statement | again | again |
-/// | another transaction has created an inbox since the facts were loaded | again | again |
+/// | it was rolled back: a conflict with another one, or a cancelled statement | again | again after a pause |
+/// | another transaction has created an inbox since the facts were loaded | again | again after a pause |
 /// | an inbox is locked | after half a second, again without the mail for locked inboxes | again |
 /// | total | five attempts | until its time is over |
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +55,7 @@ pub async fn write(
     retry: Retry,
 ) -> Result<Vec<Verdict>, StoreError> {
     let end = Instant::now() + retry.time;
-    let (mut locking, mut attempts) = (retry.locking, 0);
+    let (mut locking, mut attempts, mut pause) = (retry.locking, 0, FIRST_PAUSE);
     loop {
         let error = match write_once(store, batch, policy(), locking).await {
             Ok(verdicts) => return Ok(verdicts),
@@ -61,7 +65,12 @@ pub async fn write(
         let is_last = attempts >= retry.attempts || Instant::now() >= end;
         match locking {
             _ if is_last => return Err(error),
-            _ if error.was_rolled_back() || matches!(error, StoreError::Opened) => {}
+            // A batch has few attempts, and others wait for it.
+            Locking::Wait if error.was_rolled_back() => {
+                sleep(pause).await;
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+            _ if error.was_rolled_back() => {}
             Locking::WaitBriefly if error.is_lock_timeout() => locking = Locking::Skip,
             Locking::Wait if error.is_lock_timeout() => {}
             _ => return Err(error),

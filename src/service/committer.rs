@@ -4,6 +4,7 @@
 //! queued while a batch is being written. If another transaction has locked an inbox, its deliveries move to the
 //! [`Lanes`].
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time;
 
@@ -23,6 +24,8 @@ use crate::store::{Delivery, Policy, Store};
 
 /// Maximum number of deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
 const MAX_BATCH: usize = 512;
+/// After this many bytes, a batch is written, so that large messages do not make all the others wait.
+const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// The queue of the committer.
 #[derive(Debug)]
@@ -59,8 +62,11 @@ impl Committer {
             return Err(DeliverError::Stopping);
         }
         let answer = answer.await.map_err(|_| DeliverError::Stopping)?;
-        if answer.is_ok() {
-            pending.committed();
+        match &answer {
+            Ok(verdict) if verdict.messages().next().is_some() => pending.committed(),
+            // It wrote no message, so it does not show that messages can be written.
+            Ok(_) => pending.withdrawn(),
+            Err(_) => {}
         }
         answer
     }
@@ -103,20 +109,32 @@ impl BatchWriter {
     /// Writes one batch after another, at the end the rest of the queue.
     async fn run(self, mut jobs: Jobs) {
         while let Some(batch) = jobs.next().await {
-            self.write(self.select(batch)).await;
+            let mut batch = VecDeque::from(batch);
+            while !batch.is_empty() {
+                let selected = self.select(&mut batch);
+                self.write(selected).await;
+            }
         }
     }
 
-    /// Removes jobs whose caller has stopped waiting, moves jobs that must be written alone to the lanes, and returns
-    /// the rest.
-    fn select(&self, jobs: Vec<Job>) -> Vec<Job> {
-        let wanted = jobs.into_iter().filter(|job| !job.reply.is_abandoned());
-        let selected = wanted.filter_map(|job| {
-            let Some(recipient) = self.lanes.lane_of(&job.delivery) else { return Some(job) };
-            self.lanes.write(recipient, job.delivery, job.reply);
-            None
-        });
-        selected.collect()
+    /// Takes jobs until there are enough for a batch. Drops those whose caller has stopped waiting, moves those that
+    /// must be written alone to the lanes, and returns the others.
+    fn select(&self, jobs: &mut VecDeque<Job>) -> Vec<Job> {
+        let (mut selected, mut bytes) = (Vec::new(), 0);
+        while bytes < MAX_BATCH_BYTES
+            && let Some(job) = jobs.pop_front()
+        {
+            if job.reply.is_abandoned() {
+                continue;
+            }
+            if let Some(recipient) = self.lanes.lane_of(&job.delivery) {
+                self.lanes.write(recipient, job.delivery, job.reply);
+                continue;
+            }
+            bytes += job.delivery.content.stored_size();
+            selected.push(job);
+        }
+        selected
     }
 
     /// Writes a batch and answers its callers.

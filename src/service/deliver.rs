@@ -77,6 +77,19 @@ impl Service {
         recipient: &EmailAddress,
         project: Option<ProjectId>,
     ) -> Result<Option<FaultAction>, DeliverError> {
+        let pending = self.0.progress.start();
+        let accepted = self.try_recipient(recipient, project).await;
+        if matches!(accepted, Ok(_) | Err(DeliverError::Refused(_))) {
+            pending.withdrawn();
+        }
+        accepted
+    }
+
+    async fn try_recipient(
+        &self,
+        recipient: &EmailAddress,
+        project: Option<ProjectId>,
+    ) -> Result<Option<FaultAction>, DeliverError> {
         let recipient = Recipient::of(recipient, self.mail_domain());
         let exceptions = &self.0.exceptions;
         let (id, may_be_refused) = match &recipient {

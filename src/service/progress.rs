@@ -1,5 +1,6 @@
 //! Whether deliveries are committed: since when some have been waiting or failing without a commit.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,17 +18,34 @@ pub(super) struct Progress {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Deliveries that have no result.
-    waiting: usize,
-    /// When the first delivery started that has been waiting, or has failed, since the last commit.
-    stuck_since: Option<Instant>,
+    /// When each delivery without a result started, in the order of their starts.
+    waiting: BTreeMap<u64, Instant>,
+    next: u64,
+    /// When it was last known that mail can be stored.
+    worked_at: Instant,
+    /// When the first delivery started that has failed since then.
+    failing_since: Option<Instant>,
     failed_at: Option<Instant>,
+}
+
+impl State {
+    /// When the first delivery started that has been waiting, or has failed, without a commit.
+    fn stuck_since(&self) -> Option<Instant> {
+        let waiting_since = self.waiting.values().next().map(|start| self.worked_at.max(*start));
+        waiting_since.into_iter().chain(self.failing_since).min()
+    }
+
+    fn works(&mut self, now: Instant) {
+        self.worked_at = now;
+        self.failing_since = None;
+    }
 }
 
 /// A delivery without a result. Dropping it counts as a failure.
 #[derive(Debug)]
 pub(super) struct Pending<'a> {
     progress: &'a Progress,
+    number: u64,
     outcome: Outcome,
 }
 
@@ -35,7 +53,7 @@ pub(super) struct Pending<'a> {
 enum Outcome {
     Committed,
     Failed,
-    /// It was never tried.
+    /// It was never tried, or wrote nothing.
     Withdrawn,
 }
 
@@ -48,14 +66,15 @@ impl Progress {
     pub(super) fn start(&self) -> Pending<'_> {
         let now = self.clock.instant();
         let mut state = self.state();
-        state.waiting += 1;
-        state.stuck_since.get_or_insert(now);
-        Pending { progress: self, outcome: Outcome::Failed }
+        let number = state.next;
+        state.next += 1;
+        state.waiting.insert(number, now);
+        Pending { progress: self, number, outcome: Outcome::Failed }
     }
 
     /// How long deliveries have been waiting or failing without a commit.
     pub(super) fn stuck_for(&self) -> Duration {
-        self.state().stuck_since.map_or(Duration::ZERO, |since| self.clock.instant().since(since))
+        self.state().stuck_since().map_or(Duration::ZERO, |since| self.clock.instant().since(since))
     }
 
     /// Whether deliveries have failed, but none is waiting or has just failed. Then no delivery will show that the
@@ -63,14 +82,13 @@ impl Progress {
     pub(super) fn is_unknown(&self) -> bool {
         let (now, state) = (self.clock.instant(), self.state());
         let fails = state.failed_at.is_some_and(|failed_at| now.since(failed_at) < FAILING);
-        state.stuck_since.is_some() && state.waiting == 0 && !fails
+        state.failing_since.is_some() && state.waiting.is_empty() && !fails
     }
 
     /// Records that the database works.
     pub(super) fn works(&self) {
         let now = self.clock.instant();
-        let mut state = self.state();
-        state.stuck_since = (state.waiting > 0).then_some(now);
+        self.state().works(now);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -80,12 +98,12 @@ impl Progress {
 }
 
 impl Pending<'_> {
-    /// The delivery was committed, or rejected by a transaction that was.
+    /// The delivery has stored a message.
     pub(super) fn committed(mut self) {
         self.outcome = Outcome::Committed;
     }
 
-    /// The delivery was not tried.
+    /// The delivery was not tried, or wrote nothing. It shows nothing about the database.
     pub(super) fn withdrawn(mut self) {
         self.outcome = Outcome::Withdrawn;
     }
@@ -95,10 +113,14 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         let now = self.progress.clock.instant();
         let mut state = self.progress.state();
-        state.waiting -= 1;
+        let Some(start) = state.waiting.remove(&self.number) else { return };
         match self.outcome {
-            Outcome::Committed => state.stuck_since = (state.waiting > 0).then_some(now),
-            Outcome::Failed => state.failed_at = Some(now),
+            Outcome::Committed => state.works(now),
+            Outcome::Failed => {
+                let since = start.max(state.worked_at);
+                state.failing_since = Some(state.failing_since.map_or(since, |earlier| earlier.min(since)));
+                state.failed_at = Some(now);
+            }
             Outcome::Withdrawn => {}
         }
     }
@@ -129,5 +151,23 @@ mod tests {
         assert!(progress.is_unknown());
         progress.works();
         assert_eq!((progress.stuck_for(), progress.is_unknown()), (Duration::ZERO, false));
+    }
+
+    #[test]
+    fn a_delivery_that_wrote_nothing_shows_nothing() {
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let progress = Progress::new(clock.clone());
+        let second = Duration::from_secs(1);
+        let refused = progress.start();
+        clock.advance(second);
+        let waiting = progress.start();
+        refused.withdrawn();
+        clock.advance(second);
+        assert_eq!(progress.stuck_for(), second, "it does not count itself");
+        progress.start().withdrawn();
+        assert_eq!(progress.stuck_for(), second, "it does not hide that another is waiting");
+        drop(waiting);
+        progress.start().withdrawn();
+        assert_eq!(progress.stuck_for(), second, "it does not hide that another has failed");
     }
 }

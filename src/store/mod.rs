@@ -99,7 +99,11 @@ impl StoreError {
     /// Whether the database is unavailable or busy, so that the operation can be retried.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Database(error) if error.is_unavailable())
+        match self {
+            Self::Opened => true,
+            Self::Database(error) => error.is_unavailable(),
+            _ => false,
+        }
     }
 
     /// Whether another transaction held a lock for too long.
@@ -108,11 +112,11 @@ impl StoreError {
         matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
-    /// Whether the engine rolled the transaction back, so that it can be repeated: because of a conflict with another
-    /// one (a deadlock or a serialization failure), or because a statement was cancelled.
+    /// Whether the transaction was rolled back, so that it can be repeated: because of a conflict with another one (a
+    /// deadlock, a serialization failure or a new inbox), or because a statement was cancelled.
     #[must_use]
     pub fn was_rolled_back(&self) -> bool {
-        matches!(self, Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled))
+        matches!(self, Self::Opened | Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled))
     }
 }
 

@@ -6,13 +6,11 @@ use restante_delivery::{NewMessage, Place, Request, Source};
 use restante_mail::ParsedMessage;
 use uuid::Uuid;
 
+use super::content::ORDINARY;
 use super::deliveries::write_messages;
 use super::{Content, Delivery, Origin, Store, StoreError};
 use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{ProjectId, Timestamp, generate_inbox_id};
-
-/// No inbox has this number.
-const NO_INBOX: i64 = -1;
 
 impl Store {
     /// Fails if the database does not answer, or rejects writes.
@@ -24,7 +22,8 @@ impl Store {
         Ok(self.database.check_writable().await?)
     }
 
-    /// Writes a message as a delivery does, removes it, and commits. No other transaction sees it.
+    /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No other transaction sees
+    /// them.
     ///
     /// # Errors
     /// If the database fails.
@@ -47,20 +46,36 @@ impl Store {
 }
 
 async fn probe(mut transaction: Transaction, now: Timestamp) -> Result<(), StoreError> {
-    const REMOVE: &str = "DELETE FROM messages WHERE inbox_number = $1 RETURNING content_number";
-    const REMOVE_CONTENT: &str = "DELETE FROM contents WHERE number = $1";
+    const OPEN: &str = "
+        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at)
+        VALUES ($1, (SELECT id FROM projects WHERE is_default = 1), 'temporary', $2, $3) RETURNING number";
     let inbox = generate_inbox_id();
     let source = Source::Client { project: None, reverse_path: String::new() };
     let request = Request { recipients: vec![inbox.clone().into()], source };
-    let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"");
+    // A large message has chunks.
+    let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), &[0; ORDINARY + 1]);
     let place = Place { message: Uuid::now_v7(), sequence: 1 };
     let message = NewMessage { request: 0, inbox: inbox.clone(), project: ProjectId(Uuid::nil()), place };
     transaction.wait_briefly();
+    let opened = transaction.query(OPEN, values![&inbox, now, now]).await?.into_iter().next();
+    let number = opened.ok_or(DatabaseError::NoRow)?.integer()?;
     let delivery = Delivery { request, content, outgoing: None };
-    let numbers = BTreeMap::from([(inbox, NO_INBOX)]);
+    let numbers = BTreeMap::from([(inbox, number)]);
     write_messages(&mut transaction, &[delivery], &[message], &numbers, now).await?;
-    for mut row in transaction.query(REMOVE, values![NO_INBOX]).await? {
-        transaction.execute(REMOVE_CONTENT, values![row.optional_integer()?]).await?;
-    }
+    remove(&mut transaction, number).await?;
     Ok(transaction.commit().await?)
+}
+
+async fn remove(transaction: &mut Transaction, inbox: i64) -> Result<(), StoreError> {
+    const MESSAGES: &str = "DELETE FROM messages WHERE inbox_number = $1 RETURNING content_number";
+    const CONTENT: &str = "DELETE FROM contents WHERE number = $1";
+    const CHUNKS: &str = "DELETE FROM chunks WHERE content_number = $1";
+    const INBOX: &str = "DELETE FROM inboxes WHERE number = $1";
+    for mut row in transaction.query(MESSAGES, values![inbox]).await? {
+        let content = row.optional_integer()?;
+        transaction.execute(CONTENT, values![content]).await?;
+        transaction.execute(CHUNKS, values![content]).await?;
+    }
+    transaction.execute(INBOX, values![inbox]).await?;
+    Ok(())
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use restante::clock::Clock;
+use restante::db::Database;
+use restante::model::{EmailAddress, ProjectId};
 use restante::service::{Service, Unhealthy};
+use restante::store::Store;
 use tokio::time::timeout;
 
 use super::bed::{START, client, mail, service};
@@ -76,6 +79,41 @@ async fn an_exhausted_sequence_makes_a_node_unhealthy() {
     breaks(exhausted, "ALTER TABLE messages ALTER COLUMN number SET NO MAXVALUE", true).await;
 }
 
+/// A message for an inbox that exists would be stored, so only mail for a new one shows it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inbox_that_cannot_be_created_makes_a_node_unhealthy_until_it_can() {
+    let database = TestDatabase::create();
+    let clock = Clock::manual(START);
+    let node = service(&database.text(), clock.clone()).await;
+    let administrator = client(&database).await;
+    let exhausted = "ALTER TABLE inboxes ALTER COLUMN number SET MAXVALUE 2; SELECT setval('inboxes_number_seq', 2)";
+    administrator.batch_execute(exhausted).await.unwrap();
+    assert!(node.deliver(mail("new", "refused")).await.is_err());
+    clock.advance(STUCK);
+    let store = Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
+    assert!(store.probe(clock.now()).await.is_err());
+    assert!(matches!(node.check_health().await, Err(Unhealthy::Stuck(5))));
+    administrator.batch_execute("ALTER TABLE inboxes ALTER COLUMN number SET NO MAXVALUE").await.unwrap();
+    timeout(LONG, until_healthy(&node)).await.expect("health recovers without mail");
+    assert_eq!(store.stored().await.unwrap(), (0, 0), "the probe leaves nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_that_cannot_be_checked_makes_a_node_unhealthy() {
+    let database = TestDatabase::create();
+    let clock = Clock::manual(START);
+    let node = service(&database.text(), clock.clone()).await;
+    let administrator = client(&database).await;
+    administrator.batch_execute("ALTER TABLE inboxes RENAME TO elsewhere").await.unwrap();
+    let tagged = EmailAddress::parse("a+tag@restante.example.com").unwrap();
+    let project = Some(ProjectId(uuid::Uuid::now_v7()));
+    assert!(node.accept_recipient(&tagged, project).await.is_err());
+    clock.advance(STUCK);
+    assert!(matches!(node.check_health().await, Err(Unhealthy::Stuck(5))));
+    administrator.batch_execute("ALTER TABLE elsewhere RENAME TO inboxes").await.unwrap();
+    timeout(LONG, until_healthy(&node)).await.expect("health recovers without mail");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_database_makes_a_node_unhealthy_without_any_mail() {
     let database = TestDatabase::create();
@@ -97,7 +135,6 @@ async fn a_read_only_database_makes_a_node_unhealthy_without_any_mail() {
     administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
     let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
     administrator.batch_execute(&reset).await.unwrap();
-    database.end_connections();
     timeout(LONG, async { while node.deliver(mail("a", "stored")).await.is_err() {} }).await.unwrap();
     timeout(LONG, until_healthy(&node)).await.unwrap();
 }

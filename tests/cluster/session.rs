@@ -92,6 +92,8 @@ async fn an_error_says_whether_the_database_is_unavailable_or_busy() {
     };
     assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_unavailable());
     assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_unavailable());
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P04''; END'").await.is_unavailable());
+    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''25P04''; END'").await.is_unavailable());
     let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;
     assert!(matches!(conflict, DatabaseError::Conflict(_)), "{conflict}");
     let full = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;

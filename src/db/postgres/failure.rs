@@ -26,6 +26,8 @@ pub(super) fn failed(error: tokio_postgres::Error) -> DatabaseError {
         | SqlState::IN_FAILED_SQL_TRANSACTION
         | SqlState::INVALID_SQL_STATEMENT_NAME => DatabaseError::Unreachable(error.into()),
         _ => match state.code().get(..2) {
+            // The database was dropped, or the transaction's time is over: the server ends the session.
+            _ if matches!(state.code(), "57P04" | "25P04") => DatabaseError::Unreachable(error.into()),
             // A connection exception: a pooler reports one when its own connection breaks.
             Some("08") => DatabaseError::Unreachable(error.into()),
             // Disk, memory or connections.

@@ -182,12 +182,8 @@ impl PooledConnection {
             self.connection.take().into_iter().for_each(|connection| self.pool.give_up(connection));
             return Err(DatabaseError::Silent);
         };
-        if matches!(answer, Err(DatabaseError::Unreachable(_))) {
-            self.close();
-            self.pool.forget_idle();
-        }
-        if matches!(answer, Err(DatabaseError::ReadOnly)) && self.pool.0.hosts.are_several() {
-            // Another host may be the primary now.
+        // Another host may be the primary now, or only the sessions that are open are still read-only.
+        if matches!(answer, Err(DatabaseError::Unreachable(_) | DatabaseError::ReadOnly)) {
             self.close();
             self.pool.forget_idle();
         }
