@@ -365,8 +365,8 @@ type Exchange struct {
 type InboxEvent struct {
 	// When it happened.
 	At time.Time `json:"at"`
-	// What happened. One of created, wait_started, wait_ended, smtp, send_api, fault_used, stored, refused, sent, expired,
-	// deleted.
+	// What happened. One of created, claimed, wait_started, wait_ended, smtp, send_api, fault_used, stored, refused, sent,
+	// expired, deleted.
 	Kind string `json:"kind"`
 	// The event in one line.
 	Text string `json:"text"`

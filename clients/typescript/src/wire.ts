@@ -399,6 +399,7 @@ export interface InboxEvent {
   /** What happened. */
   kind:
     | "created"
+    | "claimed"
     | "wait_started"
     | "wait_ended"
     | "smtp"

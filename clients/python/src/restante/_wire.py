@@ -357,6 +357,7 @@ class InboxEvent:
     at: datetime
     kind: Literal[
         "created",
+        "claimed",
         "wait_started",
         "wait_ended",
         "smtp",

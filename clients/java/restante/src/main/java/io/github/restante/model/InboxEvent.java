@@ -7,8 +7,8 @@ import java.util.List;
  * One event. A field that its kind does not have is missing. Written by clients/generate.py.
  *
  * @param at When it happened.
- * @param kind What happened. One of created, wait_started, wait_ended, smtp, send_api, fault_used,
- *     stored, refused, sent, expired, deleted.
+ * @param kind What happened. One of created, claimed, wait_started, wait_ended, smtp, send_api,
+ *     fault_used, stored, refused, sent, expired, deleted.
  * @param text The event in one line.
  * @param filters Of a wait: its filters.
  * @param outcome Of the end of a wait, or of an attempt to send: its result.
