@@ -2,8 +2,8 @@
 //! timeline of an inbox shows all of them, and stories are based on them.
 //!
 //! No wait and no session is delayed by its record. [`Events`] keeps a limited number: in memory, or on a shared
-//! database in a table, so that every node shows those of all nodes. A session needs the owners of the addresses that it
-//! named, which a background task looks up.
+//! database in a table, so that every node shows those of all nodes. A session needs the owners of the addresses that
+//! it named, which a background task looks up.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -45,9 +45,9 @@ pub(super) struct Question<'a> {
 }
 
 impl Service {
-    /// Explains why no message that matches `filter` has arrived at the inbox with the id or address `name`. If a wait on
-    /// the inbox with this filter timed out, the cause is that of the latest one's story. `smtp_address` is the
-    /// SMTP server as callers know it.
+    /// Explains why no message that matches `filter` has arrived at the inbox with the id or address `name`. If a wait
+    /// on the inbox with this filter timed out, the cause is that of the latest one's story. `smtp_address` is the SMTP
+    /// server as callers know it.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago;

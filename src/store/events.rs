@@ -1,5 +1,5 @@
-//! The recorded events of all nodes: waits, claims and failed SMTP sessions. They are written in a separate transaction, to a
-//! table that needs no flush.
+//! The recorded events of all nodes: waits, claims and failed SMTP sessions. They are written in a separate
+//! transaction, to a table that needs no flush.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ macro_rules! events {
 }
 
 impl Store {
-    /// Stores waits as they are now, claims, and SMTP sessions with their projects, and announces them. Of the waits on an inbox that were refused
-    /// because the key had too many, only the latest is kept: clients repeat them.
+    /// Stores waits as they are now, claims, and SMTP sessions with their projects, and announces them. Of the waits on
+    /// an inbox that were refused because the key had too many, only the latest is kept: clients repeat them.
     ///
     /// # Errors
     /// If the database fails.
@@ -105,8 +105,8 @@ impl Store {
         const FORGET: &str = "
             DELETE FROM events WHERE id IN (
                 SELECT id FROM (
-                    SELECT id, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY id DESC) AS place FROM events) numbered
-                WHERE place > $1)";
+                    SELECT id, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY id DESC) AS place FROM events
+                ) numbered WHERE place > $1)";
         self.change(FORGET, values![MAX_EVENTS_KEPT], None).await?;
         Ok(())
     }

@@ -248,8 +248,8 @@ CREATE TABLE nodes (
     reported_at BIGINT NOT NULL
 );
 
--- The latest waits, claims and failed SMTP sessions of all nodes, written in the background. Only a database that nodes share
--- has rows.
+-- The latest waits, claims and failed SMTP sessions of all nodes, written in the background. Only a database that nodes
+-- share has rows.
 CREATE {unlogged} TABLE events (
     id {bytes} NOT NULL,
     -- The inbox: its id, or for a session that named an address that is not on the mail domain, the address.

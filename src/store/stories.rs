@@ -161,7 +161,8 @@ impl Store {
     ) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
         const LATER: &str = concat!(
             "SELECT s.id, i.last_received_at FROM stories s JOIN inboxes i ON i.id = s.inbox_id
-             WHERE s.ended_at >= $1 AND s.cause <> 'late' AND ($2 = 0 OR s.project_id = $3) AND i.project_id = s.project_id
+             WHERE s.ended_at >= $1 AND s.cause <> 'late' AND ($2 = 0 OR s.project_id = $3)
+                AND i.project_id = s.project_id
                 AND i.created_at = s.inbox_created_at AND i.last_received_at > s.compared_until AND ",
             crate::store::live!("i.", "$4"),
             " ORDER BY s.ended_at LIMIT 100"

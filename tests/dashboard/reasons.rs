@@ -5,7 +5,7 @@ use super::journeys::sign_in;
 use super::site::{KEY, Site};
 use super::webdriver::Browser;
 
-/// A cause: how it comes about, and what its page shows.
+/// A cause: how it happens, and what its page shows.
 struct Reason {
     name: &'static str,
     flags: &'static [&'static str],

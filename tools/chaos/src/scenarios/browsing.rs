@@ -78,7 +78,7 @@ pub(super) fn and_undoing(client: &mut Client<'_>) {
     }
 }
 
-/// The page of an inbox is told of new mail, whichever node receives it.
+/// The page of an inbox is notified of new mail, also of mail that another node receives.
 pub(super) fn an_open_page(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
     let before = client.world.moment();
