@@ -14,7 +14,7 @@ use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::StopRequests;
 use super::{descriptors, logging, output};
 use crate::clock::Clock;
-use crate::config::{DatabaseUrl, Settings, SmtpAuth};
+use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
 use crate::http;
 use crate::http::server::ConnectionLimits;
@@ -145,7 +145,6 @@ impl Server {
             smtp_port: receiver.local_addr().port(),
             smtp_public_address: settings.listeners.smtp_public_address.clone(),
             smtp_starttls: settings.listeners.smtp_starttls,
-            smtp_login_required: settings.listeners.smtp_auth == SmtpAuth::Required,
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.files().is_none(),
             mcp: settings.listeners.mcp,

@@ -25,8 +25,6 @@ pub struct App {
     pub smtp_public_address: Option<HostAndPort>,
     /// Whether STARTTLS is offered.
     pub smtp_starttls: bool,
-    /// Whether mail without a login is rejected.
-    pub smtp_login_required: bool,
     /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate of SMTP is self-signed.

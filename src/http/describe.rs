@@ -203,9 +203,11 @@ impl Describe for TransformOperation<'_> {
 
     fn refuses_filters(self) -> Self {
         let description = "`invalid after`: the value is not the id of a message in this inbox. `invalid has`: a word \
-                           is not `otp`, `code` or `link`. `invalid subject`, `invalid from`: the value is longer than \
+                           is not `otp`, `code` or `link`. `invalid header`: the value is not `Name:substring`. \
+                           `invalid subject`, `invalid from`, `invalid to`, `invalid text`: the value is longer than \
                            998 bytes.";
-        self.refuses(description, &["after", "has", "subject", "from"].map(Error::InvalidParameter))
+        let parameters = ["after", "has", "header", "subject", "from", "to", "text"];
+        self.refuses(description, &parameters.map(Error::InvalidParameter))
     }
 
     fn refuses(mut self, description: &str, errors: &[Error]) -> Self {

@@ -30,7 +30,7 @@ pub(super) fn router(app: &App) -> Router<Arc<App>> {
     let installation = Installation {
         base_url: app.base_url.clone(),
         starttls: app.smtp_starttls,
-        login_required: app.smtp_login_required,
+        smtp_auth: app.smtp_auth,
         smtps_port: app.smtps_port,
         self_signed: app.self_signed,
     };

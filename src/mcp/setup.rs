@@ -1,7 +1,7 @@
 //! How an application is configured to use this installation.
 
 use super::output::{Framework, Listener, Setup, Smtp};
-use crate::config::HostAndPort;
+use crate::config::{HostAndPort, SmtpAuth};
 use crate::model::{AcceptedDomains, Domain};
 
 /// Data about the installation that callers need in addition to the service.
@@ -11,8 +11,8 @@ pub struct Installation {
     pub base_url: String,
     /// Whether STARTTLS is offered.
     pub starttls: bool,
-    /// Whether mail without a login is rejected.
-    pub login_required: bool,
+    /// Which credentials SMTP accepts.
+    pub smtp_auth: SmtpAuth,
     /// The port of SMTP with implicit TLS, if it is enabled.
     pub smtps_port: Option<u16>,
     /// Whether the certificate is self-signed, so that clients do not trust it automatically.
@@ -30,17 +30,12 @@ impl Installation {
         } else {
             "STARTTLS is offered."
         };
-        let credentials = if self.login_required {
-            "Any user name, and the project's API key as the password."
-        } else {
-            "No user name and password are needed."
-        };
         Setup {
             smtp: Smtp {
                 host: smtp_host.clone(),
                 port: *smtp_port,
                 tls: tls.to_owned(),
-                credentials: credentials.to_owned(),
+                credentials: credentials(self.smtp_auth).to_owned(),
             },
             smtps: smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
             mail_domain: mail_domain.to_string(),
@@ -49,6 +44,17 @@ impl Installation {
             guide: format!("{base_url}/llm"),
             frameworks: frameworks(smtp_host, *smtp_port),
         }
+    }
+}
+
+fn credentials(smtp_auth: SmtpAuth) -> &'static str {
+    match smtp_auth {
+        SmtpAuth::Any => "No user name and password are needed.",
+        SmtpAuth::Keys => {
+            "No user name and password are needed. If the client sends any, the password must be the project's API key: \
+             dummy credentials are rejected."
+        }
+        SmtpAuth::Required => "Any user name, and the project's API key as the password.",
     }
 }
 
@@ -73,4 +79,17 @@ fn frameworks(host: &str, port: u16) -> Vec<Framework> {
         ("Many others, in the environment", format!("SMTP_HOST={host}, SMTP_PORT={port}")),
     ];
     settings.into_iter().map(|(name, setting)| Framework { name: name.to_owned(), setting }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setup_says_which_credentials_are_rejected() {
+        let says = |smtp_auth, words: &str| credentials(smtp_auth).contains(words);
+        assert!(says(SmtpAuth::Any, "No user name") && !says(SmtpAuth::Any, "rejected"));
+        assert!(says(SmtpAuth::Keys, "dummy credentials are rejected"));
+        assert!(says(SmtpAuth::Required, "API key as the password"));
+    }
 }

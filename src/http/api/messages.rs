@@ -54,8 +54,9 @@ pub(super) fn describe_list(operation: TransformOperation<'_>) -> TransformOpera
                        are extensions.";
     let refused = "A parameter is invalid. `invalid after` and `invalid before`: the value is not the id of a message \
                    in this inbox. `invalid limit`: the value is not an integer of at least 1. `invalid has`: a word \
-                   is neither `otp` nor `link`. `invalid subject`, `invalid from`: the value is longer than 998 bytes.";
-    let parameters = ["after", "before", "limit", "has", "subject", "from"];
+                   is not `otp`, `code` or `link`. `invalid header`: the value is not `Name:substring`. `invalid \
+                   subject`, `invalid from`, `invalid to`, `invalid text`: the value is longer than 998 bytes.";
+    let parameters = ["after", "before", "limit", "has", "header", "subject", "from", "to", "text"];
     operation
         .named("listMessages", "messages", "List the messages of an inbox", description)
         .returns::<MessageList>(StatusCode::OK, "The messages, newest first.")

@@ -10,6 +10,7 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html};
 use super::visit::{InboxPage, ProjectPage};
+use crate::config::SmtpAuth;
 use crate::http::App;
 use crate::model::{Inbox, InboxId, Watched};
 
@@ -55,7 +56,7 @@ impl Setup {
             send_apis: app.send_apis,
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
             inbox: inbox.map(|inbox| inbox.id.clone()),
-            needs_key: app.smtp_login_required || (!project.is_default && inbox.is_none()),
+            needs_key: app.smtp_auth == SmtpAuth::Required || (!project.is_default && inbox.is_none()),
             key_last_four: project.key_last_four.clone(),
         }
     }

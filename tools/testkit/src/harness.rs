@@ -250,7 +250,6 @@ pub fn app(service: &Service) -> App {
         smtp_port: 1025,
         smtp_public_address: None,
         smtp_starttls: true,
-        smtp_login_required: false,
         smtps_port: None,
         self_signed: true,
         mcp: true,
