@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// Clients, each with a project of its own.
     #[arg(long, default_value_t = 8)]
     pub(crate) clients: usize,
+    /// Judges nothing that depends on time, for a busy machine: what is stored and where, and who sees it, remains.
+    #[arg(long)]
+    pub(crate) untimed: bool,
     /// Only these failures; by default all that apply to the database.
     #[arg(long, value_delimiter = ',')]
     pub(crate) failures: Option<Vec<Failure>>,

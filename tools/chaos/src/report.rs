@@ -30,12 +30,9 @@ pub(crate) fn print(
     bounded(world, MAX_SOCKETS);
     busy.sort_unstable();
     rest.sort_unstable();
-    if let Some(slow) = at(&busy, 99).filter(|slow| *slow > MAX_QUIET) {
-        world.find("a quiet project notices no other", format!("{slow:?} at the 99th percentile"));
-    }
     let (median, alone) = (at(&busy, 50).unwrap_or_default(), at(&rest, 50).unwrap_or_default());
-    if median > MAX_RATIO * alone {
-        world.find("a quiet project notices no other", format!("median {median:?}, and {alone:?} when it is alone"));
+    if !options.untimed {
+        slow(world, &busy, median, alone);
     }
     println!("seed {}, {} nodes, {} s", options.seed, options.nodes, options.seconds);
     println!("{:>8} messages checked", told.iter().sum::<usize>());
@@ -56,6 +53,17 @@ pub(crate) fn print(
         }
     }
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether a quiet project notices the others, from its sorted durations and the medians with and without the others.
+fn slow(world: &World, busy: &[Duration], median: Duration, alone: Duration) {
+    let promise = "a quiet project notices no other";
+    if let Some(slow) = at(busy, 99).filter(|slow| *slow > MAX_QUIET) {
+        world.find(promise, format!("{slow:?} at the 99th percentile"));
+    }
+    if median > MAX_RATIO * alone {
+        world.find(promise, format!("median {median:?}, and {alone:?} when it is alone"));
+    }
 }
 
 /// A percentile of sorted durations.

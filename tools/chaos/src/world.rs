@@ -30,6 +30,7 @@ pub(crate) struct World {
     pub(crate) keys: Vec<String>,
     /// Ids of inboxes with the number of their client, for attempts on other projects' inboxes.
     pub(crate) foreign: Mutex<Vec<(usize, String)>>,
+    untimed: bool,
     start: Instant,
     end: Instant,
     calm: AtomicBool,
@@ -59,6 +60,7 @@ impl World {
             contract,
             keys,
             foreign: Mutex::default(),
+            untimed: options.untimed,
             start,
             end: start + Duration::from_secs(options.seconds),
             calm: AtomicBool::new(false),
@@ -96,7 +98,10 @@ impl World {
     pub(crate) fn moment(&self) -> Moment {
         let failures = self.failures.load(Ordering::SeqCst);
         let since = self.start.elapsed().saturating_sub(Duration::from_millis(self.recovered.load(Ordering::SeqCst)));
-        Moment { failures, peaceful: failures.is_multiple_of(2) && (failures == 0 || since > RECOVERY) }
+        Moment {
+            failures,
+            peaceful: !self.untimed && failures.is_multiple_of(2) && (failures == 0 || since > RECOVERY),
+        }
     }
 
     /// Whether nothing failed from `before` until now, so that no failure explains what happened in between.
