@@ -51,8 +51,8 @@ fn credentials(smtp_auth: SmtpAuth) -> &'static str {
     match smtp_auth {
         SmtpAuth::Any => "No user name and password are needed.",
         SmtpAuth::Keys => {
-            "No user name and password are needed. If the client sends any, the password must be the project's API key: \
-             dummy credentials are rejected."
+            "No user name and password are needed. If the client sends any, the password must be the project's API \
+             key; dummy credentials are rejected."
         }
         SmtpAuth::Required => "Any user name, and the project's API key as the password.",
     }
