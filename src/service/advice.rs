@@ -28,7 +28,7 @@ pub fn title(cause: Cause) -> &'static str {
     }
 }
 
-/// What to do about the cause, in one or two sentences. A rejection has its own [`super::remedy`].
+/// What to do about the cause, in one or two sentences. A rejection has its own [`remedy`](fn@super::remedy).
 #[must_use]
 pub fn advice(cause: Cause) -> &'static str {
     match cause {
