@@ -14,7 +14,7 @@ use crate::store::StoreError;
 
 /// Maximum number of ended waits, of claims and of SMTP sessions that are kept per inbox.
 pub(super) const KEPT_OF_INBOX: usize = 50;
-/// Maximum numbers of a project, and of all projects. If all have more, the project with the most loses its oldest.
+/// Maximum numbers of a project, and of all projects. If all have more, the largest project loses its oldest.
 const WAITS: Limits = Limits { project: 5_000, all: 20_000 };
 const CLAIMS: Limits = Limits { project: 1_000, all: 10_000 };
 const SESSIONS: Limits = Limits { project: 2_000, all: 10_000 };

@@ -15,7 +15,7 @@ use super::event_memory::{KEPT_OF_INBOX, OPEN_SHOWN, Sessions, newest_first};
 use crate::model::{Inbox, InboxClaim, InboxId, ProjectId, SmtpSession, Timestamp, WaitRecord};
 use crate::store::{Store, StoreError};
 
-/// The pause between two writes, and the most events of each kind in one.
+/// The pause between two writes, and the maximum number of events of each kind in one.
 const PAUSE: Duration = Duration::from_millis(200);
 const BATCH: usize = 256;
 /// Maximum number of events of each kind in the queue. More are not recorded.

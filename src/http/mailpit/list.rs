@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::json::{Entry, Messages};
-use super::search::parse;
+use super::search::{Parsed, parse};
 use super::{Admitted, Refused};
 use crate::http::App;
 use crate::http::body::read;
@@ -26,7 +26,6 @@ const MAX_START: usize = 100_000;
 /// Maximum size of a request that names messages.
 const MAX_BODY: usize = 1024 * 1024;
 
-const NO_QUERY: &str = "Error: no search query";
 /// Why a search deletes nothing.
 const INEXACT: &str = "`is:`, `has:` and `tag:` are not compared here, so this search would delete other messages too: \
                        name a recipient, a sender or a text";
@@ -64,11 +63,11 @@ pub(super) async fn delete_found(
     admitted: Admitted,
     query: Query,
 ) -> Result<Response, Refused> {
-    let text = given(&query).ok_or_else(|| Refused::Invalid(NO_QUERY.to_owned()))?;
-    if !parse(&text).map_err(Refused::Invalid)?.is_exact() {
+    let parsed = parsed(&query)?;
+    if !parsed.is_exact() {
         return Err(Refused::Invalid(INEXACT.to_owned()));
     }
-    if let Some(search) = required(&app, &admitted.caller, &query).await? {
+    if let Some(search) = parsed.among_inboxes_of(&app.service, &admitted.caller).await? {
         app.service.delete_found_mail(&admitted.caller, &search).await?;
     }
     Ok("ok".into_response())
@@ -132,8 +131,12 @@ fn given(query: &Query) -> Option<String> {
 
 /// The search of the query; `None` if it can find nothing.
 async fn required(app: &App, caller: &Caller, query: &Query) -> Result<Option<MailSearch>, Refused> {
-    let text = given(query).ok_or_else(|| Refused::Invalid(NO_QUERY.to_owned()))?;
-    Ok(parse(&text).map_err(Refused::Invalid)?.among_inboxes_of(&app.service, caller).await?)
+    Ok(parsed(query)?.among_inboxes_of(&app.service, caller).await?)
+}
+
+fn parsed(query: &Query) -> Result<Parsed, Refused> {
+    let text = given(query).ok_or_else(|| Refused::Invalid("Error: no search query".to_owned()))?;
+    parse(&text).map_err(Refused::Invalid)
 }
 
 /// The messages in the body, which may be missing: JSON, or a form. Mailpit deletes all messages if it cannot read a

@@ -18,10 +18,10 @@ from .model import InboxEvent
 
 SECONDS = 3.0
 """How long the report waits for a server that does not answer."""
-MOST_MESSAGES = 10
-"""The most messages of an inbox that are shown, newest first."""
-MOST_EVENTS = 20
-"""The most events of an inbox that the terminal shows."""
+MAX_MESSAGES = 10
+"""Maximum number of messages of an inbox that are shown, newest first."""
+MAX_EVENTS = 20
+"""Maximum number of events of an inbox that the terminal shows."""
 NOTHING_REMOTE = (
     '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
@@ -64,12 +64,12 @@ class MailReport:
     def _lines(self) -> Iterator[str]:
         for inbox, messages in self._mail:
             yield f"{inbox.address}: {_texts.numbered(len(messages), 'message')}, {inbox.dashboard_url}"
-            for message in messages[:MOST_MESSAGES]:
+            for message in messages[:MAX_MESSAGES]:
                 yield f'  "{message.subject}" from {message.from_} at {message.received_at:%H:%M:%S.%f}'[:-3]
                 yield from (f"    code {code}" for code in message.labelled_codes())
                 yield from (f"    link {link}" for link in message.links)
-            if len(messages) > MOST_MESSAGES:
-                yield f"  and {len(messages) - MOST_MESSAGES} older ones"
+            if len(messages) > MAX_MESSAGES:
+                yield f"  and {len(messages) - MAX_MESSAGES} older ones"
             if not messages and not self._timed_out():
                 yield from (f"  {line}" for line in self._why(inbox))
                 if hint := django_hint(inbox.address):
@@ -85,8 +85,8 @@ class MailReport:
     def _timeline(self, inbox: Inbox) -> Iterator[str]:
         """The events in short; the attachment has the commands of SMTP, too."""
         if events := self._events.get(inbox.address):
-            yield "timeline:" if len(events) <= MOST_EVENTS else f"timeline, the last {MOST_EVENTS} events:"
-            yield from (f"  {event.at:%H:%M:%S.%f}"[:-3] + f" {event.text}" for event in events[-MOST_EVENTS:])
+            yield "timeline:" if len(events) <= MAX_EVENTS else f"timeline, the last {MAX_EVENTS} events:"
+            yield from (f"  {event.at:%H:%M:%S.%f}"[:-3] + f" {event.text}" for event in events[-MAX_EVENTS:])
 
     def _why(self, inbox: Inbox) -> list[str]:
         try:
@@ -107,7 +107,7 @@ class MailReport:
             yield Attachment(f"timeline of {address}", "txt", "\n".join(line for one in events for line in _event(one)))
         try:
             for _, messages in self._mail:
-                for message in messages[:MOST_MESSAGES]:
+                for message in messages[:MAX_MESSAGES]:
                     name = message.subject or "message without a subject"
                     facts = {"subject": message.subject, "from": message.from_, "to": message.to}
                     found = {**facts, "codes": message.labelled_codes(), "links": list(message.links)}

@@ -9,7 +9,7 @@ use crate::journal::{DOMAIN, Inbox};
 use crate::mail::Outcome;
 use crate::world::Moment;
 
-/// How soon an open page is told of mail while nothing fails.
+/// How soon an open page is notified of mail while nothing fails.
 const SOON: Duration = Duration::from_secs(3);
 
 fn pages(client: &mut Client<'_>) -> Option<Pages> {
@@ -95,7 +95,7 @@ pub(super) fn an_open_page(client: &mut Client<'_>) {
     }
     let told = events.recv_timeout(SOON);
     if told.is_err() && client.world.peaceful_since(before) {
-        client.world.find("an open page is told of new mail", format!("message {token} of {id}: {told:?}"));
+        client.world.find("an open page is notified of new mail", format!("message {token} of {id}: {told:?}"));
     }
     client.world.count("open pages");
 }
