@@ -223,7 +223,7 @@ final class Connection {
     open.add(sent);
     try {
       throwIfClosed();
-      // The time limit of the request itself ends with the headers of the response.
+      // HttpRequest's own timeout would end with the headers of the response.
       long limit = request.held().plus(grace).toMillis();
       HttpResponse<byte[]> response = sent.get(limit, TimeUnit.MILLISECONDS);
       Map<String, String> headers =
@@ -261,7 +261,6 @@ final class Connection {
             .collect(Collectors.joining("&"));
     String path = settings.url() + "/v1" + request.path() + (query.isEmpty() ? "" : "?" + query);
     HttpRequest.Builder made = HttpRequest.newBuilder(URI.create(path));
-    made.timeout(request.held().plus(grace));
     if (!settings.apiKey().isEmpty()) {
       made.header("Authorization", "Bearer " + settings.apiKey());
     }
