@@ -184,10 +184,7 @@ func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error 
 	}
 	report := report{
 		address: w.inbox.Address, search: w.search, limit: w.limit, asked: w.asked, found: found, count: count,
-		isFixed: w.walk.isFixed, story: w.inbox.connection.dashboardLine(w.inbox.ID),
-	}
-	if w.link != "" {
-		report.story = "What happened during this wait: " + w.link
+		isFixed: w.walk.isFixed, story: w.inbox.story(w.link),
 	}
 	if explanation != nil {
 		report.explanation = completed(*explanation, w.rejected, found)

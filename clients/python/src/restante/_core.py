@@ -6,7 +6,6 @@ The methods are generators (see `_protocol`). `Restante` and `AsyncRestante` run
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import random
 import re
 import time
@@ -234,7 +233,7 @@ class Core:
     def attachment(self, message: str, name: str | re.Pattern[str] | None, named: str, story: str) -> Steps[Attachment]:
         """The only attachment whose name matches, with its bytes. `named`: the message in an error, `story` its end."""
         details = yield from self.details(message)
-        pattern = re.compile(fnmatch.translate(name), re.IGNORECASE) if isinstance(name, str) else name
+        pattern = _named_like(name) if isinstance(name, str) else name
         found = [one for one in details.attachments if pattern is None or pattern.search(one.filename or "")]
         if len(found) == 1:
             content = yield from self.content(message, f"attachments/{found[0].index}")
@@ -283,6 +282,12 @@ def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> fl
 def growing_pause(waited: float) -> float:
     """A tenth of the time waited so far, within bounds. Jitter spreads the retries of many clients."""
     return min(max(waited / 10, SHORTEST_PAUSE), LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def _named_like(name: str) -> re.Pattern[str]:
+    """The pattern of a whole file name, in which `*` stands for any characters."""
+    parts = ".*".join(re.escape(part) for part in name.split("*"))
+    return re.compile(rf"\A{parts}\Z", re.IGNORECASE | re.DOTALL)
 
 
 def inbox_path(identifier: str) -> str:

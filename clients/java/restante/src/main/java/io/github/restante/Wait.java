@@ -72,7 +72,7 @@ final class Wait {
       String text =
           "a message%s arrived at %s within %s, but none was expected: %s"
               .formatted(search, inbox.address(), Report.seconds(timeout), message);
-      throw new UnexpectedMessageException(text + connection.dashboardLine(inbox.id()), message);
+      throw new UnexpectedMessageException(text + inbox.story(null), message);
     }
   }
 
@@ -163,15 +163,16 @@ final class Wait {
     }
     Report report =
         new Report(
-            inbox.address(), search, timeout, found, count, walk.isFixed(), explanation, story());
+            inbox.address(),
+            search,
+            timeout,
+            found,
+            count,
+            walk.isFixed(),
+            explanation,
+            inbox.story(link));
     return new WaitTimeoutException(
         report.text(), search.named(walk.start()), waited, explanation, link);
-  }
-
-  private String story() {
-    return link == null
-        ? connection.dashboardLine(inbox.id())
-        : "\nWhat happened during this wait: " + link;
   }
 
   private Explanation explanation(Search filters, String after) {
