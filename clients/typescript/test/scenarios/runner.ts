@@ -200,7 +200,12 @@ const ACTIONS: Record<string, (run: StepRun) => unknown> = {
   totp: (run) => run.client.totp(run.step.secret as string),
   send: (run) => {
     const { to, subject, in_reply_to: inReplyTo } = run.step as unknown as Record<string, string>;
-    return run.inbox.send({ to: to ?? "", subject: subject ?? "", ...bodies(run.step), ...(inReplyTo && { inReplyTo }) });
+    return run.inbox.send({
+      to: to ?? "",
+      subject: subject ?? "",
+      ...bodies(run.step),
+      ...(inReplyTo && { inReplyTo }),
+    });
   },
   reply: (run) => run.message.reply(bodies(run.step)),
   explain: (run) => run.inbox.explain(run.options),
