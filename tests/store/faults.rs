@@ -104,5 +104,5 @@ async fn faults_end_with_their_inbox_and_are_swept(bed: Bed) {
     assert_eq!(outcomes(&bed.deliver(&[delivery(&["a"], "x")], later).await), ["rejected by a"]);
     bed.sweep(later.after(2 * HOUR)).await;
     assert_eq!(bed.count("SELECT (SELECT COUNT(*) FROM faults) + (SELECT COUNT(*) FROM fault_uses)").await, 0);
-    assert!(!bed.store.set_faults(&again, &[], later.after(2 * HOUR)).await.unwrap().is_some());
+    assert!(bed.store.set_faults(&again, &[], later.after(2 * HOUR)).await.unwrap().is_none());
 }
