@@ -17,9 +17,9 @@ use crate::store::{Change, Store, StoreError};
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
 /// How long it then waits for the other nodes. One of them may have ended.
 const KNOWN_WITHIN: Duration = Duration::from_millis(200);
-/// Announcements that are kept for a slow listener, and that wait to be sent. Of more, some are lost, and the requests
+/// Maximum number of announcements that are queued, for a slow listener and to be sent. Others are lost, and the requests
 /// that wait for them take [`KNOWN_WITHIN`].
-const KEPT: usize = 1_024;
+const MAX_QUEUED: usize = 1_024;
 
 /// Announces what this node has received, and passes on what the others have.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ pub(super) struct FaultNews {
 impl FaultNews {
     /// Returns it with the inboxes for [`announce`].
     pub(super) fn new() -> (Self, mpsc::Receiver<InboxId>) {
-        let (received, inboxes) = mpsc::channel(KEPT);
-        (Self { received, known: broadcast::Sender::new(KEPT) }, inboxes)
+        let (received, inboxes) = mpsc::channel(MAX_QUEUED);
+        (Self { received, known: broadcast::Sender::new(MAX_QUEUED) }, inboxes)
     }
 
     /// Reads changes after commits.
@@ -52,7 +52,7 @@ impl FaultNews {
 /// Announces to the other nodes that this one knows the faults of these inboxes.
 pub(super) async fn announce(store: Store, node: Uuid, mut inboxes: mpsc::Receiver<InboxId>) {
     let mut batch = Vec::new();
-    while inboxes.recv_many(&mut batch, KEPT).await > 0 {
+    while inboxes.recv_many(&mut batch, MAX_QUEUED).await > 0 {
         let known = batch.drain(..).map(|inbox| Change::FaultsKnown(inbox, node)).collect();
         if let Err(error) = store.announce(known).await {
             tracing::debug!(%error, "cannot announce that this node knows of faults");
