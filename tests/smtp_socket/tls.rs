@@ -25,7 +25,7 @@ async fn tls_1_2_and_1_3_are_spoken() {
 }
 
 #[tokio::test]
-async fn what_comes_after_starttls_in_clear_is_never_run() {
+async fn commands_in_clear_after_starttls_are_never_run() {
     let server = Server::start().await;
     for injected in ["MAIL FROM:<evil@sender.example>\r\n", "NOOP", "\r\n"] {
         let mut client = server.greeted().await;
@@ -36,7 +36,7 @@ async fn what_comes_after_starttls_in_clear_is_never_run() {
 }
 
 #[tokio::test]
-async fn what_is_no_handshake_ends_its_own_connection_only() {
+async fn an_invalid_handshake_closes_only_its_own_connection() {
     let server = Server::start().await;
     let mut good = server.greeted().await;
     let mut client = server.greeted().await;
