@@ -82,6 +82,10 @@ fn no_file_is_long() {
         let lines = source.text.lines().count();
         assert!(lines <= MAX_LINES, "{} has {lines} lines, more than {MAX_LINES}", source.path.display());
     }
+    for file in fs::read_dir(root().join("static")).unwrap().map(|entry| entry.unwrap().path()) {
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines <= MAX_LINES, "{} has {lines} lines, more than {MAX_LINES}", file.display());
+    }
 }
 
 #[test]
