@@ -20,7 +20,7 @@ use tokio_postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::changes::announced;
 use super::failure::failed;
-use super::hosts::{Hosts, check_writable};
+use super::hosts::{Hosts, Place, check_writable};
 use super::pool::{CONNECTIONS, Pool};
 use super::schema::Schema;
 use crate::db::DatabaseError;
@@ -120,7 +120,7 @@ struct Keeper {
 impl Keeper {
     async fn keep(mut self, mut link: Link) {
         loop {
-            let place = link.place;
+            let place = link.place.clone();
             if self.serve(link).await.is_break() {
                 return;
             }
@@ -130,7 +130,7 @@ impl Keeper {
                 ControlFlow::Break(()) => return,
             };
             if link.place != place {
-                self.hosts.move_to(link.place);
+                self.hosts.move_to(link.place.clone());
             }
             tracing::info!("the control connection to the database is restored");
             self.announcer.announce(&[Change::Unknown]);
@@ -142,8 +142,9 @@ impl Keeper {
     async fn serve(&mut self, mut link: Link) -> ControlFlow<()> {
         let requests = &link.requests;
         let mut running = FuturesUnordered::new();
-        let silent = requests.until_silent(!self.hosts.are_several());
-        tokio::pin!(silent);
+        let hosts = self.hosts.clone();
+        let useless = requests.until_useless(&hosts);
+        tokio::pin!(useless);
         // Commands do not restart this pause, so even a busy node takes its locks again.
         let (mut pause, mut retake_at) = (RETAKE_PAUSE, Instant::now());
         let mut retaking = FuturesUnordered::new();
@@ -173,7 +174,7 @@ impl Keeper {
                     retake_at = Instant::now() + pause.mul_f64(rand::random_range(0.5..1.0));
                     pause = (pause * 2).min(MAX_PAUSE);
                 }
-                () = &mut silent => return ControlFlow::Continue(()),
+                () = &mut useless => return ControlFlow::Continue(()),
                 _ = &mut link.ended => return ControlFlow::Continue(()),
             }
         }
@@ -238,8 +239,7 @@ struct Link {
     requests: Requests,
     /// The task that reads from the connection; it ends when the connection ends.
     ended: JoinHandle<()>,
-    /// The place of its host in the list.
-    place: usize,
+    place: Place,
     /// The last greeting that has arrived.
     greeting: watch::Receiver<String>,
 }
@@ -321,13 +321,14 @@ impl Requests {
         Ok(usize::try_from(locks).unwrap_or_default() * CONNECTIONS)
     }
 
-    /// Returns when the server no longer answers, or rejects writes while another host may accept them.
-    async fn until_silent(&self, may_be_read_only: bool) {
+    /// Returns when the server no longer answers, or rejects writes while a new connection would accept them. While
+    /// no host accepts writes, the locks of a read-only session are better than none.
+    async fn until_useless(&self, hosts: &Hosts) {
         loop {
             sleep(PROBE_PAUSE).await;
             match timeout(PROBE_TIMEOUT, check_writable(&self.client)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(DatabaseError::ReadOnly)) if may_be_read_only => {}
+                Ok(Err(DatabaseError::ReadOnly)) if !hosts.accept_writes().await => {}
                 _ => return,
             }
         }
