@@ -53,10 +53,7 @@ const WORDS: [(&str, &str); 33] = [
     (r"\bTLS from the first byte\b", "implicit TLS"),
     (r"\b(earlier|same) life\b", "earlier inbox, same inbox"),
     (r"\bshown only (now|this once)\b", "shown only once"),
-    (
-        r"\b(the|of) (most|fewest) (bytes|characters|entries|lines|messages|numbers|waits|concurrent)\b",
-        "maximum number of",
-    ),
+    (r"\bthe (most|fewest) (bytes|characters|entries|lines|messages|numbers|waits|concurrent)\b", "maximum number of"),
     (r"\b((most|least|longest|shortest)_[a-z_]+: |PATIENCE\b|rubbish)", "MAX_ and MIN_; a name that says what it is"),
 ];
 /// The same, only for documents.
