@@ -92,16 +92,6 @@ pub(super) fn limit(text: String) -> Result<Option<u64>, Error> {
     integer(&text).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter("limit"))
 }
 
-/// A cursor of a timeline: milliseconds since the Unix epoch.
-///
-/// # Errors
-/// [`Error::InvalidParameter`] for any other text.
-pub(super) fn cursor(text: &str) -> Result<Option<Timestamp>, Error> {
-    let is_absent = text.is_empty();
-    let at = integer(text).and_then(|at| i64::try_from(at).ok()).map(Timestamp::from_millis);
-    if at.is_none() && !is_absent { Err(Error::InvalidParameter("after")) } else { Ok(at) }
-}
-
 /// A parameter, unless it is empty.
 pub(super) fn given(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
