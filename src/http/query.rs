@@ -17,7 +17,7 @@ use serde::de::value::MapDeserializer;
 
 use super::describe::add_parameters;
 use super::error::Error;
-use crate::model::{Features, FieldError, HeaderFilter, MessageFilter, Timestamp};
+use crate::model::{Features, FieldError, HeaderFilter, MessageFilter};
 use crate::service::MAX_WAIT;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
