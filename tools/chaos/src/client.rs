@@ -13,7 +13,7 @@ use crate::contract;
 use crate::dashboard::Pages;
 use crate::http::{Answer, Request};
 use crate::journal::{DOMAIN, Inbox, Told};
-use crate::mail::{Mail, Outcome};
+use crate::mail::{self, Mail, Outcome};
 use crate::scenarios;
 use crate::world::World;
 
@@ -150,18 +150,34 @@ impl<'a> Client<'a> {
         let mail = Mail { recipients: &recipients, subject: &self.subject(token), text, key };
         let before = self.world.moment();
         let outcome = self.world.nodes.with(node, |server| server.smtp.clone());
-        let outcome = outcome.map_or(Outcome::NotSent, |address| crate::mail::send(&address, &mail));
-        let told = match &outcome {
-            Outcome::Accepted => Told::Stored(1),
-            Outcome::NotSent => Told::Refused,
-            // The commit may have been made although its answer was lost.
-            Outcome::NoReply => Told::Unknown(1),
-            Outcome::Reply(reply) if reply.starts_with('4') => Told::Unknown(1),
-            Outcome::Reply(_) => Told::Refused,
-        };
+        let outcome = outcome.map_or(Outcome::NotSent, |address| mail::send(&address, &mail));
+        let told = Told::by(&outcome);
         inboxes.iter().for_each(|index| self.tell(*index, token, told));
         self.world.count(if told == Told::Stored(1) { "messages acknowledged" } else { "messages not acknowledged" });
         (outcome, self.world.peaceful_since(before))
+    }
+
+    /// Sends messages to an inbox at the same time, and writes down what was answered.
+    pub(crate) fn mail_together(&mut self, inbox: usize, count: usize) -> Vec<Outcome> {
+        let tokens: Vec<u64> = (0..count).map(|_| self.token()).collect();
+        let subjects: Vec<String> = tokens.iter().map(|token| self.subject(*token)).collect();
+        let address = self.inboxes[inbox].address.clone();
+        let (recipients, key) = ([address.clone()], (!address.ends_with(DOMAIN)).then_some(self.key));
+        let mails: Vec<_> = subjects
+            .iter()
+            .map(|subject| {
+                let node = self.node();
+                // A node that does not run has no address to connect to.
+                let smtp = self.world.nodes.with(node, |server| server.smtp.clone()).unwrap_or_default();
+                (smtp, Mail { recipients: &recipients, subject, text: CODE, key })
+            })
+            .collect();
+        let outcomes = mail::send_together(&mails);
+        for (token, outcome) in tokens.into_iter().zip(&outcomes) {
+            let told = if *outcome == Outcome::Accepted { Told::StoredBeside } else { Told::by(outcome) };
+            self.tell(inbox, token, told);
+        }
+        outcomes
     }
 
     pub(crate) fn tell(&mut self, inbox: usize, token: u64, told: Told) {
@@ -253,5 +269,5 @@ impl<'a> Client<'a> {
 
 /// How many messages were acknowledged.
 fn acknowledged(inbox: &Inbox) -> usize {
-    inbox.mail.values().filter(|told| matches!(told, Told::Stored(_))).count()
+    inbox.mail.values().filter(|told| matches!(told, Told::Stored(_) | Told::StoredBeside)).count()
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::mail::Outcome;
+
 /// The domain of generated addresses.
 pub(crate) const DOMAIN: &str = "@restante.example.com";
 
@@ -18,10 +20,26 @@ const LATE: Duration = Duration::from_secs(2);
 pub(crate) enum Told {
     /// 250 or 202: it must be stored, this many times.
     Stored(usize),
+    /// The same for mail that was sent at the same time as other mail, so that any order is right.
+    StoredBeside,
     /// There was no answer, or one that says to try again: it may be stored at most this many times.
     Unknown(usize),
     /// It was not accepted, or its final dot was never sent: it must not be stored.
     Refused,
+}
+
+impl Told {
+    /// What the outcome of one message says.
+    pub(crate) fn by(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Accepted => Self::Stored(1),
+            Outcome::NotSent => Self::Refused,
+            // The commit may have been made although its answer was lost.
+            Outcome::NoReply => Self::Unknown(1),
+            Outcome::Reply(reply) if reply.starts_with('4') => Self::Unknown(1),
+            Outcome::Reply(_) => Self::Refused,
+        }
+    }
 }
 
 /// One inbox of a client.
@@ -69,6 +87,8 @@ impl Inbox {
         for (token, told) in &self.mail {
             let stored = stored(*token);
             match *told {
+                Told::StoredBeside if stored == 0 => broken.push(("acknowledged mail is stored", token)),
+                Told::StoredBeside if stored > 1 => broken.push(("mail is stored once", token)),
                 Told::Stored(expected) if stored < expected => broken.push(("acknowledged mail is stored", token)),
                 Told::Stored(most) | Told::Unknown(most) if stored > most => {
                     broken.push(("mail is stored once", token));

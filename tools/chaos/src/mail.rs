@@ -1,6 +1,6 @@
 //! Sends mail over SMTP, with what the replies mean for the checker.
 
-use std::io;
+use std::thread;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,11 +30,24 @@ pub(crate) struct Mail<'a> {
 
 /// Sends a message on a new connection.
 pub(crate) fn send(address: &str, mail: &Mail<'_>) -> Outcome {
-    let mut connection = match until_data(address, mail) {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(reply)) => return Outcome::Reply(reply),
-        Err(_) => return Outcome::NotSent,
-    };
+    until_data(address, mail).map_or_else(|outcome| outcome, |connection| finish(connection, mail))
+}
+
+/// Sends each message on a connection of its own, all final dots at the same time.
+pub(crate) fn send_together(mails: &[(String, Mail<'_>)]) -> Vec<Outcome> {
+    let open: Vec<_> = mails.iter().map(|(address, mail)| (until_data(address, mail), mail)).collect();
+    thread::scope(|scope| {
+        let sending: Vec<_> = open
+            .into_iter()
+            .map(|(connection, mail)| {
+                scope.spawn(move || connection.map_or_else(|outcome| outcome, |connection| finish(connection, mail)))
+            })
+            .collect();
+        sending.into_iter().map(|sent| sent.join().expect("it does not panic")).collect()
+    })
+}
+
+fn finish(mut connection: Smtp, mail: &Mail<'_>) -> Outcome {
     let Mail { subject, text, .. } = mail;
     match connection.say(&format!(
         "From: Shop <app@shop.example>\r\nTo: {subject}<to@shop.example>\r\n\
@@ -49,25 +62,25 @@ pub(crate) fn send(address: &str, mail: &Mail<'_>) -> Outcome {
 
 /// Sends a message without its end, and closes the connection.
 pub(crate) fn hang_up(address: &str, mail: &Mail<'_>) {
-    if let Ok(Ok(mut connection)) = until_data(address, mail) {
+    if let Ok(mut connection) = until_data(address, mail) {
         // The server may be gone; then nothing was sent either.
         let _ = connection.write(&format!("Subject: {}\r\n\r\n{}\r\n", mail.subject, mail.text));
     }
 }
 
-/// The connection after the reply 354, or the reply that was another one.
-fn until_data(address: &str, mail: &Mail<'_>) -> io::Result<Result<Smtp, String>> {
-    let mut connection = Smtp::connect(address)?;
+/// The connection after the reply 354, or what came instead.
+fn until_data(address: &str, mail: &Mail<'_>) -> Result<Smtp, Outcome> {
+    let mut connection = Smtp::connect(address).map_err(|_| Outcome::NotSent)?;
     let login = mail.key.map(|key| format!("AUTH PLAIN {}", STANDARD.encode(format!("\0test\0{key}"))));
     let login = login.map(|login| (login, "235"));
     let recipients = mail.recipients.iter().map(|recipient| (format!("RCPT TO:<{recipient}>"), "250"));
     let from = ("MAIL FROM:<app@shop.example>".to_owned(), "250");
     let commands = login.into_iter().chain([from]).chain(recipients).chain([("DATA".to_owned(), "354")]);
     for (command, expected) in commands {
-        let reply = connection.say(&command)?;
+        let reply = connection.say(&command).map_err(|_| Outcome::NotSent)?;
         if !reply.starts_with(expected) {
-            return Ok(Err(reply));
+            return Err(Outcome::Reply(reply));
         }
     }
-    Ok(Ok(connection))
+    Ok(connection)
 }

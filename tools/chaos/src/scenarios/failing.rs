@@ -1,4 +1,4 @@
-//! Fault injection: the next mail meets the fault, and the one after it does not.
+//! Fault injection: the requested number of messages meets the fault, and those after them do not.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,9 @@ use crate::journal::Told;
 use crate::mail::Outcome;
 
 const TEMPLATE: &str = "/v1/inboxes/{id}/faults";
+/// The messages that are sent at the same time, and how many of them are rejected.
+const TOGETHER: usize = 6;
+const USES: usize = 2;
 const DELAY: Duration = Duration::from_secs(1);
 /// Where the fault applies, what it does and whether it stores the mail first, the reply that the client must see, and
 /// how often the mail is stored.
@@ -59,6 +62,24 @@ pub(super) fn on_request(client: &mut Client<'_>) {
         // It may not have been used; later mail must not meet it.
         client.until_answered(&Request::delete(TEMPLATE, path));
     }
+}
+
+/// Of mail that arrives at the same moment, a fault meets as many messages as requested.
+pub(super) fn several_at_once(client: &mut Client<'_>) {
+    let Some(inbox) = client.create() else { return };
+    let path = format!("/v1/inboxes/{}/faults", client.inboxes[inbox].id);
+    let list = json!({"faults": [{"at": "data", "do": "reject", "times": USES}]});
+    let before = client.world.moment();
+    if client.until_answered(&Request::put(TEMPLATE, &path, list)).is_none_or(|answer| answer.status != 200) {
+        return;
+    }
+    let outcomes = client.mail_together(inbox, TOGETHER);
+    let met = outcomes.iter().filter(|outcome| meets(outcome, Some("550"))).count();
+    let passed = outcomes.iter().filter(|outcome| **outcome == Outcome::Accepted).count();
+    if client.world.peaceful_since(before) && (met, passed) != (USES, TOGETHER - USES) {
+        client.world.find("a fault meets as many messages as requested", format!("{outcomes:?}"));
+    }
+    client.until_answered(&Request::delete(TEMPLATE, path));
 }
 
 fn fault(at: &str, action: &str) -> Value {

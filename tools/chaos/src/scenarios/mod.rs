@@ -17,7 +17,7 @@ pub(crate) use waiting::slots;
 
 /// Plays one scenario.
 pub(crate) fn one(client: &mut Client<'_>) {
-    match client.random.random_range(0..128) {
+    match client.random.random_range(0..132) {
         0..30 => waiting::for_mail(client),
         30..36 => waiting::in_vain(client),
         36..50 => sending::to_several(client),
@@ -38,6 +38,7 @@ pub(crate) fn one(client: &mut Client<'_>) {
         119..121 => browsing::an_open_page(client),
         121..124 => trespassing::in_another_project(client),
         124..127 => trespassing::with_a_tag(client),
+        127..131 => failing::several_at_once(client),
         _ => deleting::by_an_empty_search(client),
     }
 }
