@@ -16,7 +16,9 @@ use crate::os;
 /// The database to copy, and the file to write.
 #[derive(Args, Debug)]
 pub(super) struct BackupCommand {
-    /// The file to write, which must not exist. Use it with `restante serve --database sqlite:FILE`
+    /// The file to write, which must not exist
+    ///
+    /// To look into it, start a server on a copy with `--database sqlite:FILE`: a server deletes expired messages.
     #[arg(value_name = "FILE")]
     target: PathBuf,
     #[command(flatten)]

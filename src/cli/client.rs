@@ -24,10 +24,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// The largest response in bytes. A message has at most 25 MiB by default; JSON escapes can make it six times as long.
 const MAX_RESPONSE_BYTES: u64 = 160 * 1024 * 1024;
 
-/// The address of the service.
+/// The address of the server.
 #[derive(Args, Debug)]
 pub(super) struct ServerFlag {
-    /// The address of the service
+    /// The address of the server
     #[arg(
         long, env = "RESTANTE_URL", value_name = "URL", default_value = "http://127.0.0.1:8025",
         value_parser = http_url
@@ -42,7 +42,7 @@ impl ServerFlag {
     }
 }
 
-/// The address of the service, and the project's key.
+/// The address of the server, and the project's key.
 #[derive(Args, Debug)]
 pub(super) struct ClientFlags {
     #[command(flatten)]
@@ -85,7 +85,9 @@ pub(super) struct FilterFlags {
     /// Only messages with a header field that contains this, as in X-Campaign:welcome (case-insensitive)
     #[arg(long, value_name = "NAME:TEXT", value_parser = header_filter)]
     pub(super) header: Option<String>,
-    /// Only messages with a labelled code (code), a link (link), a one-time code (otp), or several, as in code,link
+    /// Only messages with these parts, separated by commas: code, otp, link
+    ///
+    /// code is a labelled code of any form; otp is one of 4 to 8 digits, or any number of 6 digits; link is a link.
     #[arg(long, value_name = "WHAT", value_parser = features)]
     pub(super) has: Option<String>,
     /// Only messages later than the one with this id

@@ -58,7 +58,8 @@ impl fmt::Display for Greeting<'_> {
                 write!(formatter, "  {}", create_inbox(self.base_url, key.as_str()))
             }
             None => {
-                writeln!(formatter, "\nSet RESTANTE_API_KEY, then create an inbox:")?;
+                writeln!(formatter, "\nSet RESTANTE_API_KEY to the key that the first start printed")?;
+                writeln!(formatter, "(`restante project rotate-key default` makes a new one), then create an inbox:")?;
                 write!(formatter, "  {}", create_inbox(self.base_url, "$RESTANTE_API_KEY"))
             }
         }

@@ -15,7 +15,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// The service to check.
 #[derive(Args, Debug)]
 pub(super) struct HealthFlags {
-    /// The address of the service [default: the server on this machine, at --http-listen]
+    /// The address of the server [default: the server on this machine, at --http-listen]
     #[arg(long, env = "RESTANTE_URL", value_name = "URL", value_parser = http_url)]
     url: Option<String>,
     /// The listening address of the server on this machine, which has the same flag

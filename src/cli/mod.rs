@@ -55,12 +55,13 @@ struct Cli {
 
 const EXIT_CODES: &str = "\
 Every flag that is a setting has an environment variable; see `restante COMMAND --help`.
-Exit codes: 0 success; 1 a wait found no message, or the command failed; 2 wrong usage, or a failed request.
+Exit codes: 0 success; 1 no message matched, `check` found errors, or a command on the server's machine failed;
+2 wrong usage, or a request to the server failed.
 `restante sendmail` uses sendmail's exit codes.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the service
+    /// Run the server
     Serve(Box<Settings>),
     /// Manage projects and their API keys in the database
     Project(project::ProjectCommand),
@@ -102,7 +103,7 @@ enum Command {
     Mcp(mcp::McpFlags),
     /// Open the dashboard in the browser, or print its address
     Open(open::OpenFlags),
-    /// Check that the service is healthy
+    /// Check that the server is healthy
     Health(health::HealthFlags),
     /// Print a completion script for a shell
     Completions(manual::CompletionsFlags),

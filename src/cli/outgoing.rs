@@ -37,7 +37,7 @@ enum Action {
     },
     /// Show all details of an item
     Show {
-        /// The id that the send request returned
+        /// The id of the item, as `restante send` prints it
         #[arg(value_parser = OutgoingId::parse)]
         id: OutgoingId,
     },

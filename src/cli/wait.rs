@@ -26,7 +26,10 @@ pub(super) struct WaitFlags {
     /// Maximum time to wait; a number without unit means seconds
     #[arg(long, env = "RESTANTE_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = seconds)]
     timeout: humantime::Duration,
-    /// Wait for a message with a one-time code, and print only the code
+    /// Wait for a message with a labelled code, in any form, and print only the code
+    #[arg(long, value_parser = boolean, conflicts_with_all = ["otp", "link", "json"])]
+    code: bool,
+    /// The same with the field `otp`: a labelled code of 4 to 8 digits, or else the first number of 6 digits
     #[arg(long, value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a matching link, and print only the first matching link
@@ -50,6 +53,20 @@ pub(super) struct NoMatch {
     flag_of_has: &'static str,
     /// The page of the dashboard that explains it.
     help: Option<String>,
+}
+
+/// The message has more than one code, so none of them is the code.
+#[derive(Debug, thiserror::Error)]
+#[error("message {id} has several codes: {}; print the message with --json to choose one", .codes.join(", "))]
+struct SeveralCodes {
+    id: String,
+    codes: Vec<String>,
+}
+
+impl From<SeveralCodes> for CliError {
+    fn from(error: SeveralCodes) -> Self {
+        Self::failed(error)
+    }
 }
 
 /// What the command prints.
@@ -119,14 +136,14 @@ fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> 
 }
 
 /// Waits again after each message that matches the filter but does not have the code or link, until the time is up.
-fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, ClientError> {
+fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, CliError> {
     let started = Instant::now();
     let mut filter = filter(flags);
     loop {
         let waited = started.elapsed();
         let left = flags.timeout.saturating_sub(waited);
         match client.wait(inbox, &filter, left.min(MAX_WAIT)) {
-            Ok(Waited::Message(message)) => match answer(&message, flags) {
+            Ok(Waited::Message(message)) => match answer(client, &message, flags)? {
                 Some(answer) => return Ok(Answer::Found(answer)),
                 None => filter.after = Some(message.id),
             },
@@ -135,14 +152,16 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, Cl
             Err(error) if error.is_temporary() && !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// The filter; includes the features that `--otp` or `--link` needs.
+/// The filter; includes the feature that `--code`, `--otp` or `--link` needs.
 fn filter(flags: &WaitFlags) -> FilterFlags {
-    let needed = if flags.otp { Some("otp") } else { flags.link.as_ref().map(|_| "link") };
+    let link = flags.link.is_some();
+    let needed = [(flags.code, "code"), (flags.otp, "otp"), (link, "link")];
+    let needed = needed.into_iter().find_map(|(is_needed, feature)| is_needed.then_some(feature));
     let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
     let has = [given, needed].into_iter().flatten().collect::<Vec<_>>().join(",");
     FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
@@ -150,25 +169,38 @@ fn filter(flags: &WaitFlags) -> FilterFlags {
 
 /// The flag by which the user asked for a feature of the message.
 fn flag_of_has(flags: &WaitFlags) -> &'static str {
-    match (flags.otp, &flags.link) {
-        (true, _) => "--otp",
-        (false, Some(_)) => "--link",
-        (false, None) => "--has",
+    match (flags.code, flags.otp, &flags.link) {
+        (true, ..) => "--code",
+        (_, true, _) => "--otp",
+        (.., Some(_)) => "--link",
+        (.., None) => "--has",
     }
 }
 
 /// The output for the message, or `None` if it does not have the code or link.
-fn answer(message: &Message, flags: &WaitFlags) -> Option<String> {
+fn answer(client: &ApiClient, message: &Message, flags: &WaitFlags) -> Result<Option<String>, CliError> {
+    if flags.code {
+        return code(client, &message.id);
+    }
     if flags.otp {
-        return Some(message.otp.clone()).filter(|otp| !otp.is_empty());
+        return Ok(Some(message.otp.clone()).filter(|otp| !otp.is_empty()));
     }
     if let Some(pattern) = &flags.link {
-        return message.links.iter().find(|link| pattern.is_match(link)).cloned();
+        return Ok(message.links.iter().find(|link| pattern.is_match(link)).cloned());
     }
     if flags.json {
-        return serde_json::to_string(message).ok();
+        return Ok(serde_json::to_string(message).ok());
     }
-    Some(describe(message))
+    Ok(Some(describe(message)))
+}
+
+/// The labelled code of a message.
+fn code(client: &ApiClient, id: &str) -> Result<Option<String>, CliError> {
+    let mut codes: Vec<String> = client.details(id)?.codes.into_iter().map(|code| code.code).collect();
+    if codes.len() > 1 {
+        return Err(SeveralCodes { id: id.to_owned(), codes }.into());
+    }
+    Ok(codes.pop())
 }
 
 /// A message for a person.
@@ -190,7 +222,7 @@ pub(super) fn describe(message: &Message) -> String {
 }
 
 fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
-    let code = flags.filter(|flags| flags.otp).map(|_| "a one-time code".to_owned());
+    let code = flags.filter(|flags| flags.code || flags.otp).map(|_| "a one-time code".to_owned());
     let link = flags.and_then(|flags| flags.link.as_ref()).map(|pattern| format!("a link that matches {pattern}"));
     let subject = filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
     let from = filter.from.as_ref().map(|from| format!("{from:?} in its sender"));

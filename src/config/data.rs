@@ -10,7 +10,7 @@ use super::{DatabaseUrl, defaults};
 /// Where the data is.
 #[derive(Args, Clone, Debug)]
 pub struct Data {
-    /// The directory of the database, the TLS certificate and the lock file
+    /// The data directory of the server: its database, TLS certificate and lock file
     #[arg(long, env = "RESTANTE_DATA_DIR", value_name = "DIR", default_value = "./restante-data", global = true)]
     pub data_dir: PathBuf,
     /// The database, `sqlite:PATH` or `postgres://USER@HOST/DATABASE` [default: `restante.db` in the data directory]

@@ -79,7 +79,7 @@ pub struct Limits {
     // At least as much as every request needs, except those for large messages.
     /// Memory for all HTTP requests and their responses, at least 16MiB.
     ///
-    /// One key can use half of it. See "Memory of requests" in the reference.
+    /// One key can use half of it. See "Memory of requests" in docs/reference.md.
     #[arg(
         long = "max-body-memory", env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value = "256MiB",
         value_parser = size::<u64>(16 * MIB)

@@ -76,6 +76,21 @@ fn a_message_without_the_wanted_part_is_skipped() {
 }
 
 #[test]
+fn a_code_is_one_that_is_labelled_in_any_form() {
+    let (_data_dir, server, key) = first_start();
+    let inbox = "codes@restante.example.com";
+    for text in ["We ship order 123456 today.", "Your code is R7KX2MQ9."] {
+        deliver(&server.smtp, inbox, "Shop", text);
+    }
+    assert_eq!(server.run_cli(&key, ["wait", inbox, "--otp"]), "123456");
+    assert_eq!(server.run_cli(&key, ["wait", inbox, "--code"]), "R7KX2MQ9");
+    deliver(&server.smtp, inbox, "Both", "Your sign-in code is 482913.\r\n\r\nYour backup code is 771204.");
+    let (code, said) = failed(&mut server.client(&key, ["wait", inbox, "--code", "--subject", "both"]));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("several codes: 482913, 771204"), "{said}");
+}
+
+#[test]
 fn after_and_subject_narrow_the_wait() {
     let (_data_dir, server, key) = first_start();
     for (subject, text) in [("Sign in", "Code: 111111"), ("Invoice", "Code: 222222"), ("Sign in again", "Code: 333333")]

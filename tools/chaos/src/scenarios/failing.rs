@@ -11,6 +11,8 @@ use crate::journal::Told;
 use crate::mail::Outcome;
 
 const TEMPLATE: &str = "/v1/inboxes/{id}/faults";
+/// Leaves the reply as it is, and so the copies of other recipients.
+const CONCERNS_ONE: [&str; 3] = ["bounce", "drop", "duplicate"];
 /// The messages that are sent at the same time, and how many of them are rejected.
 const TOGETHER: usize = 6;
 const USES: usize = 2;
@@ -45,15 +47,21 @@ pub(super) fn on_request(client: &mut Client<'_>) {
         return;
     }
     let token = client.token();
+    let other = another(client, inbox);
+    let recipients: Vec<usize> = [inbox].into_iter().chain(other).collect();
     let sending = Instant::now();
-    let (outcome, peaceful) = client.try_mail(token, &[inbox]);
+    let (outcome, peaceful) = client.try_mail(token, &recipients);
     let early = action == "delay" && sending.elapsed() < DELAY;
     let calm = peaceful && client.world.peaceful_since(before);
     if calm && (early || !meets(&outcome, reply)) {
         client.world.find("a fault applies to the next mail", format!("{at} {action}: {outcome:?}"));
     }
     // In a failure, the use may have been counted although its answer was lost, or not.
-    client.tell(inbox, token, if calm { exactly(stored) } else { weakest(&outcome) });
+    let told = |stored| if calm { exactly(stored) } else { weakest(&outcome) };
+    client.tell(inbox, token, told(stored));
+    if let Some(other) = other {
+        client.tell(other, token, told(if CONCERNS_ONE.contains(&action) { 1 } else { stored }));
+    }
     if calm {
         let token = client.token();
         client.mail(token, &[inbox]);
@@ -62,6 +70,12 @@ pub(super) fn on_request(client: &mut Client<'_>) {
         // It may not have been used; later mail must not meet it.
         client.until_answered(&Request::delete(TEMPLATE, path));
     }
+}
+
+/// Now and then another inbox that gets the same message.
+fn another(client: &mut Client<'_>, inbox: usize) -> Option<usize> {
+    let other = if client.chance(40) { client.inbox() } else { None };
+    other.filter(|other| *other != inbox)
 }
 
 /// Of mail that arrives at the same moment, a fault meets as many messages as requested.
