@@ -350,8 +350,8 @@ impl Transaction {
         }
     }
 
-    /// Inserts rows into `table`, and returns their numbers. `sql` inserts one row and returns its number, which is its
-    /// first parameter; null stands for the next number. PostgreSQL inserts them as [`Transaction::queue_many`] does.
+    /// Inserts rows into `table`, and returns their numbers. `sql` inserts one row; its number is the first parameter,
+    /// and null stands for the next number. PostgreSQL inserts them as [`Transaction::queue_many`] does.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
@@ -362,10 +362,7 @@ impl Transaction {
         mut rows: Vec<Vec<Value>>,
     ) -> Result<Vec<i64>, DatabaseError> {
         match &mut self.engine {
-            OpenTransaction::Sqlite(engine) => {
-                let inserted = engine.query(sql, &rows)?.into_iter();
-                inserted.map(|rows| rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()).collect()
-            }
+            OpenTransaction::Sqlite(engine) => engine.insert(sql, &rows),
             OpenTransaction::Postgres(engine) => {
                 let numbers = Box::pin(engine.numbers(table, rows.len())).await?;
                 for (row, number) in rows.iter_mut().zip(&numbers) {

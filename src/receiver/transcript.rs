@@ -114,7 +114,10 @@ impl Transcript {
         let is_end = verb == Some(Verb::Data) && reply.code() != 354 || verb == Some(Verb::Rset);
         // That of a stored message needs no allocation, because it is on the way of a delivery.
         line.reply = match reply.first_line() {
-            Cow::Owned(line) => Cow::Owned(short(&line)),
+            Cow::Owned(mut line) => {
+                line.truncate(short(&line).len());
+                Cow::Owned(line)
+            }
             stored => stored,
         };
         if verb == Some(Verb::Mail) && self.state == State::None {
@@ -209,6 +212,6 @@ fn name_of(verb: Option<Verb>) -> &'static str {
     }
 }
 
-fn short(text: &str) -> String {
-    text.chars().take(MAX_CHARACTERS).collect()
+fn short(text: &str) -> &str {
+    text.char_indices().nth(MAX_CHARACTERS).map_or(text, |(end, _)| &text[..end])
 }

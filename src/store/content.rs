@@ -181,7 +181,7 @@ pub(super) async fn insert_contents<'a>(
 ) -> Result<Vec<i64>, DatabaseError> {
     const INSERT: &str = "
         INSERT INTO contents (number, trace, reverse_path, client, helo, tls, authenticated, via, data)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING number";
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
     let rows = contents.clone().map(content_row).collect();
     let numbers = transaction.insert_numbered("contents", INSERT, rows).await?;

@@ -210,7 +210,7 @@ impl Store {
     pub async fn owners_of(&self, names: &[String]) -> Result<Vec<(String, ProjectId)>, StoreError> {
         const OWNERS: &str = "
             SELECT id, project_id FROM inboxes WHERE address IS NULL AND id IN ($1, $2, $3, $4, $5, $6, $7, $8)
-            UNION SELECT address, project_id FROM inboxes WHERE address IN ($1, $2, $3, $4, $5, $6, $7, $8)";
+            UNION ALL SELECT address, project_id FROM inboxes WHERE address IN ($1, $2, $3, $4, $5, $6, $7, $8)";
         let mut owners = Vec::new();
         for names in names.chunks(NAMES_A_QUERY) {
             let names = names.iter().map(String::as_str).chain(std::iter::repeat("")).take(NAMES_A_QUERY);

@@ -262,7 +262,9 @@ impl Reply {
         if self.code == 250 && self.text.starts_with(STORED) {
             return Cow::Borrowed("250 2.0.0 Stored");
         }
-        Cow::Owned(self.to_string().lines().next().unwrap_or_default().to_owned())
+        let mut line = self.to_string();
+        line.truncate(line.find("\r\n").unwrap_or(line.len()));
+        Cow::Owned(line)
     }
 
     /// The reason, if this reply is a rejection.

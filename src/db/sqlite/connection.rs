@@ -90,6 +90,12 @@ impl SqliteConnection {
         Ok(changed)
     }
 
+    /// Inserts rows, and returns their numbers. `RETURNING` would make SQLite build a table for each of them.
+    pub(super) fn insert(&mut self, sql: &'static str, rows: &[Vec<Value>]) -> Result<Vec<i64>, DatabaseError> {
+        let mut statement = self.prepare(sql)?;
+        rows.iter().map(|row| Ok(statement.insert(rusqlite::params_from_iter(row))?)).collect()
+    }
+
     pub(super) fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
         Ok(self.connection.execute_batch(&spell(sql))?)
     }

@@ -29,6 +29,10 @@ impl SqliteTransaction {
         self.connection()?.execute(sql, parameters)
     }
 
+    pub(in crate::db) fn insert(&mut self, sql: &'static str, rows: &[Vec<Value>]) -> Result<Vec<i64>, DatabaseError> {
+        self.connection()?.insert(sql, rows)
+    }
+
     pub(in crate::db) fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
         self.connection()?.execute_script(sql)
     }
