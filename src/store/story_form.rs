@@ -37,6 +37,7 @@ struct StoredMessage {
     subject: String,
     received_at: i64,
     missed_by: Vec<MissedBy>,
+    found: Vec<(MissedBy, String)>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -114,6 +115,7 @@ fn stored(evidence: &Evidence, timeline: &[Event]) -> Stored {
         subject: short(&message.subject),
         received_at: message.received_at.as_millis(),
         missed_by: message.missed_by.iter().filter_map(|word| MissedBy::of_word(word)).collect(),
+        found: message.found.iter().filter_map(|(word, text)| Some((MissedBy::of_word(word)?, short(text)))).collect(),
     });
     let refused = evidence.refused.iter().map(|refused| StoredRefusal {
         peer: refused.peer.clone(),
@@ -154,6 +156,7 @@ fn restored(stored: Stored) -> (Evidence, Vec<Event>) {
             subject: message.subject,
             received_at: Timestamp::from_millis(message.received_at),
             missed_by: message.missed_by.into_iter().map(MissedBy::as_str).collect(),
+            found: message.found.into_iter().map(|(word, text)| (word.as_str(), text)).collect(),
         })
     });
     let refused = stored.refused.into_iter().map(|refused| RefusedMail {
