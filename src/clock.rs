@@ -72,7 +72,17 @@ impl Clock {
     /// The system's clocks, with a wall clock that is ahead. For tests.
     #[must_use]
     pub fn ahead_by(error: Duration) -> Self {
-        let error = AtomicI64::new(millis(error));
+        Self::wrong_by(millis(error))
+    }
+
+    /// The system's clocks, with a wall clock that is behind. For tests.
+    #[must_use]
+    pub fn behind_by(error: Duration) -> Self {
+        Self::wrong_by(-millis(error))
+    }
+
+    fn wrong_by(error: i64) -> Self {
+        let error = AtomicI64::new(error);
         Self(TimeSource::System(Arc::new(Following { error, ..Following::default() })))
     }
 

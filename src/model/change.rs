@@ -13,10 +13,15 @@ pub enum Change {
     Restored(InboxId),
     /// An inbox is full.
     InboxFull(InboxId),
-    /// The list of an inbox's faults was replaced.
-    Faults(InboxId),
-    /// A node, which the id names, has received `Faults` of an inbox.
-    FaultsKnown(InboxId, Uuid),
+    /// The list of an inbox's faults was replaced. The id is that of the change.
+    Faults(InboxId, Uuid),
+    /// A node has received a change of faults.
+    FaultsKnown {
+        /// The id of the change.
+        change: Uuid,
+        /// The id of the node.
+        node: Uuid,
+    },
     /// The queue of the mail worker.
     Queue,
     /// The stored refusals.

@@ -143,17 +143,21 @@ impl Activity {
         store.other_nodes(self.0.node, self.0.clock.now().before(ALIVE)).await
     }
 
-    /// Reports to the other nodes while it is polled: at the start, after each change, and as a heartbeat.
-    pub(super) async fn report(self, store: Store) {
+    /// Reports to the other nodes, so that they know that this one is running.
+    pub(super) async fn report(&self, store: &Store) -> Result<(), StoreError> {
+        let (used, now) = (self.used(), self.0.clock.now());
+        store.report_node(self.0.node, self.0.started_at, used, now.before(REMEMBERED), now).await
+    }
+
+    /// Reports while it is polled: after each change, and as a heartbeat.
+    pub(super) async fn keep_reporting(self, store: Store) {
         loop {
-            let (used, now) = (self.used(), self.0.clock.now());
-            let reported = store.report_node(self.0.node, self.0.started_at, used, now.before(REMEMBERED), now).await;
-            if let Err(error) = reported {
+            tokio::time::sleep(PAUSE).await;
+            drop(tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await);
+            if let Err(error) = self.report(&store).await {
                 tracing::debug!(%error, "cannot report the use of SMTP");
                 self.notify();
             }
-            tokio::time::sleep(PAUSE).await;
-            drop(tokio::time::timeout(HEARTBEAT, self.0.changed.notified()).await);
         }
     }
 }

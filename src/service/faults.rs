@@ -10,29 +10,32 @@ use tokio::sync::{broadcast, mpsc};
 use uuid::Uuid;
 
 use super::{Service, ServiceError};
-use crate::model::{Fault, FaultState, Inbox, InboxId};
+use crate::model::{Fault, FaultState, Inbox};
 use crate::store::{Change, Store, StoreError};
 
 /// How long a change of faults waits for its own announcement.
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
 /// How long it then waits for the other nodes. One of them may have ended.
 const KNOWN_WITHIN: Duration = Duration::from_millis(200);
-/// Announcements that are kept for a slow listener, and that wait to be sent. Of more, some are lost, and the requests
-/// that wait for them take [`KNOWN_WITHIN`].
-const KEPT: usize = 1_024;
+/// Maximum number of announcements that are queued, for a slow listener and to be sent. Others are lost, and the
+/// requests that wait for them take [`KNOWN_WITHIN`].
+const MAX_QUEUED: usize = 1_024;
+
+/// A change of faults, and a node that has received it.
+type Known = (Uuid, Uuid);
 
 /// Announces what this node has received, and passes on what the others have.
 #[derive(Debug)]
 pub(super) struct FaultNews {
-    received: mpsc::Sender<InboxId>,
-    known: broadcast::Sender<(InboxId, Uuid)>,
+    received: mpsc::Sender<Uuid>,
+    known: broadcast::Sender<Known>,
 }
 
 impl FaultNews {
-    /// Returns it with the inboxes for [`announce`].
-    pub(super) fn new() -> (Self, mpsc::Receiver<InboxId>) {
-        let (received, inboxes) = mpsc::channel(KEPT);
-        (Self { received, known: broadcast::Sender::new(KEPT) }, inboxes)
+    /// Returns it with the changes for [`announce`].
+    pub(super) fn new() -> (Self, mpsc::Receiver<Uuid>) {
+        let (received, changes) = mpsc::channel(MAX_QUEUED);
+        (Self { received, known: broadcast::Sender::new(MAX_QUEUED) }, changes)
     }
 
     /// Reads changes after commits.
@@ -40,20 +43,20 @@ impl FaultNews {
         for change in changes {
             match change {
                 // If the queue is full, the request stops waiting in a moment.
-                Change::Faults(inbox) => drop(self.received.try_send(inbox.clone())),
+                Change::Faults(_, change) => drop(self.received.try_send(*change)),
                 // An error means that no request waits.
-                Change::FaultsKnown(inbox, node) => drop(self.known.send((inbox.clone(), *node))),
+                Change::FaultsKnown { change, node } => drop(self.known.send((*change, *node))),
                 _ => {}
             }
         }
     }
 }
 
-/// Announces to the other nodes that this one knows the faults of these inboxes.
-pub(super) async fn announce(store: Store, node: Uuid, mut inboxes: mpsc::Receiver<InboxId>) {
+/// Announces to the other nodes that this one has received these changes of faults.
+pub(super) async fn announce(store: Store, node: Uuid, mut changes: mpsc::Receiver<Uuid>) {
     let mut batch = Vec::new();
-    while inboxes.recv_many(&mut batch, KEPT).await > 0 {
-        let known = batch.drain(..).map(|inbox| Change::FaultsKnown(inbox, node)).collect();
+    while changes.recv_many(&mut batch, MAX_QUEUED).await > 0 {
+        let known = batch.drain(..).map(|change| Change::FaultsKnown { change, node }).collect();
         if let Err(error) = store.announce(known).await {
             tracing::debug!(%error, "cannot announce that this node knows of faults");
         }
@@ -70,12 +73,11 @@ impl Service {
         let others = self.0.activity.other_nodes(&self.0.store).await?;
         let mut known = self.0.fault_news.known.subscribe();
         let mut announced = self.0.hub.register(&inbox.id);
-        if !self.0.store.set_faults(inbox, faults, self.0.clock.now()).await? {
-            return Err(ServiceError::InboxNotFound);
-        }
+        let change = self.0.store.set_faults(inbox, faults, self.0.clock.now()).await?;
+        let change = change.ok_or(ServiceError::InboxNotFound)?;
         self.0.exceptions.inbox_has_faults(&inbox.id);
         let _ = tokio::time::timeout(ANNOUNCED_WITHIN, announced.changed()).await;
-        let _ = tokio::time::timeout(KNOWN_WITHIN, until_known(&mut known, &inbox.id, others)).await;
+        let _ = tokio::time::timeout(KNOWN_WITHIN, until_known(&mut known, change, others)).await;
         Ok(faults.iter().map(|fault| FaultState { fault: fault.clone(), uses: Vec::new() }).collect())
     }
 
@@ -88,13 +90,34 @@ impl Service {
     }
 }
 
-/// Returns when all these nodes know the faults of the inbox.
-async fn until_known(known: &mut broadcast::Receiver<(InboxId, Uuid)>, inbox: &InboxId, mut nodes: HashSet<Uuid>) {
+/// Returns when all these nodes have received the change.
+async fn until_known(known: &mut broadcast::Receiver<Known>, change: Uuid, mut nodes: HashSet<Uuid>) {
     while !nodes.is_empty() {
         match known.recv().await {
-            Ok((id, node)) if id == *inbox => _ = nodes.remove(&node),
+            Ok((received, node)) if received == change => _ = nodes.remove(&node),
             Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_earlier_change_of_the_same_inbox_does_not_count() {
+        let known = broadcast::Sender::new(MAX_QUEUED);
+        let (earlier, change, nodes) = (Uuid::now_v7(), Uuid::now_v7(), [Uuid::now_v7(), Uuid::now_v7()]);
+        let mut receiver = known.subscribe();
+        let mut waiting = Box::pin(until_known(&mut receiver, change, nodes.into()));
+        for received in [(earlier, nodes[0]), (earlier, nodes[1]), (change, nodes[0])] {
+            known.send(received).unwrap();
+            assert!(waiting.as_mut().now_or_never().is_none());
+        }
+        known.send((change, nodes[1])).unwrap();
+        assert!(waiting.now_or_never().is_some());
     }
 }

@@ -64,7 +64,7 @@ impl Hub {
 
     /// Wakes the waits on the changed inboxes, and notifies the listeners to all changes.
     pub(super) fn announce(&self, changes: &[Change]) {
-        if changes.iter().all(|change| matches!(change, Change::FaultsKnown(..))) {
+        if changes.iter().all(|change| matches!(change, Change::FaultsKnown { .. })) {
             return;
         }
         // An error means that there are no listeners to all changes.

@@ -57,12 +57,13 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::db::Database;
 use crate::memory::{Budget, Room};
-use crate::model::{AcceptedDomains, Domain, InboxId, ProjectId, Timestamp};
+use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
@@ -148,15 +149,14 @@ impl Service {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
-        health::compare_clocks(&store, &clock).await?;
         let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
-        let exceptions = recipients::Exceptions::new(store.has_deleted_projects().await?);
-        store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
-        let exceptions = Arc::new(exceptions);
+        let exceptions = Arc::new(recipients::Exceptions::new(store.has_deleted_projects().await?));
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let (fault_news, received) = faults::FaultNews::new();
         let fault_news = Arc::new(fault_news);
         listen(&store, &hub, &exceptions, &fault_news);
+        // After that, so that no fault is missed in between.
+        store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
         let sweeper = expire::Sweeper {
             store: store.clone(),
             clock: clock.clone(),
@@ -177,6 +177,7 @@ impl Service {
         let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
         let event_log = event_log::EventLog::start(&store, hub.clone(), clock.clone(), default_project, background);
         if store.is_shared() {
+            activity.report(&store).await?;
             share(&store, &clock, &activity, received, background);
         }
         let lockout = lockout::Lockout::new(clock.clone());
@@ -309,10 +310,10 @@ fn share(
     store: &Store,
     clock: &Clock,
     activity: &activity::Activity,
-    faults: mpsc::Receiver<InboxId>,
+    faults: mpsc::Receiver<Uuid>,
     background: impl Fn(BoxFuture<'static, ()>),
 ) {
-    background(Box::pin(activity.clone().report(store.clone())));
+    background(Box::pin(activity.clone().keep_reporting(store.clone())));
     background(Box::pin(faults::announce(store.clone(), activity.node(), faults)));
     background(Box::pin(expire::remove_orphans(store.clone(), clock.clone())));
     background(Box::pin(health::watch_clock(store.clone(), clock.clone())));

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::ProjectError;
+use super::health::follow_database;
 use crate::clock::{Clock, Instant};
 use crate::db::Database;
 use crate::model::{ApiKey, Holdings, InboxFilter, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
@@ -60,6 +61,7 @@ impl Projects {
     /// If the database fails or its schema is newer than this program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         let store = Store::open(database).await?;
+        follow_database(&store, &clock).await?;
         let projects = Self { store, clock, remembered: Arc::default() };
         projects.default_project().await?;
         Ok(projects)

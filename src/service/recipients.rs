@@ -59,7 +59,7 @@ impl Exceptions {
         for change in changes {
             match change {
                 Change::InboxFull(id) => self.inbox_is_full(id),
-                Change::Faults(id) => self.inbox_has_faults(id),
+                Change::Faults(id, _) => self.inbox_has_faults(id),
                 Change::Projects => self.set_deleted_projects(true),
                 Change::Unknown => {
                     self.set_deleted_projects(true);
@@ -186,11 +186,11 @@ mod tests {
     fn faults_are_known_until_they_are_used_up() {
         let exceptions = Exceptions::new(false);
         assert!(exceptions.faults_of(&id("a")).is_none());
-        exceptions.follow(&[Change::Faults(id("a"))]);
+        exceptions.follow(&[Change::Faults(id("a"), uuid::Uuid::nil())]);
         assert!(exceptions.faults_of(&id("b")).is_none());
         let known = exceptions.faults_of(&id("a+tag")).unwrap();
         // New faults that arrive during the query are not forgotten.
-        exceptions.follow(&[Change::Faults(id("a"))]);
+        exceptions.follow(&[Change::Faults(id("a"), uuid::Uuid::nil())]);
         exceptions.forget_faults(&id("a"), known);
         let known = exceptions.faults_of(&id("a")).unwrap();
         // An inbox whose name has the tag is another one.
@@ -204,10 +204,10 @@ mod tests {
     fn lost_announcements_concern_every_recipient_until_the_faults_are_read() {
         let exceptions = Exceptions::new(false);
         assert!(exceptions.outdated_faults().is_none());
-        exceptions.follow(&[Change::Faults(id("a")), Change::Unknown]);
+        exceptions.follow(&[Change::Faults(id("a"), uuid::Uuid::nil()), Change::Unknown]);
         assert!(exceptions.faults_of(&id("b")).is_some());
         let known = exceptions.outdated_faults().unwrap();
-        exceptions.follow(&[Change::Faults(id("c"))]);
+        exceptions.follow(&[Change::Faults(id("c"), uuid::Uuid::nil())]);
         exceptions.set_faults(vec![id("b")], known);
         let have_faults = ["a", "b", "c"].map(|inbox| exceptions.faults_of(&id(inbox)).is_some());
         assert_eq!(have_faults, [false, true, true]);

@@ -12,8 +12,14 @@ use crate::model::{
 
 /// Maximum number of messages that the sentence lists.
 const NAMED: usize = 3;
-/// Top-level domains that no address outside tests has.
-const RESERVED: [&str; 5] = ["test", "example", "invalid", "localhost", "local"];
+/// Top-level domains that no address outside tests has, and which validators reject them.
+const REJECTED: [(&str, &str); 5] = [
+    ("example", "Joi does"),
+    ("invalid", "pydantic's EmailStr and Joi do"),
+    ("local", "pydantic's EmailStr and Joi do"),
+    ("localhost", "pydantic's EmailStr and Joi do"),
+    ("test", "pydantic's EmailStr and Joi do"),
+];
 /// Maximum number of characters of a subject in the sentence.
 const SUBJECT_CHARACTERS: usize = 80;
 
@@ -250,8 +256,8 @@ impl Facts<'_> {
     /// top-level domains that are reserved for tests (RFC 2606), or a domain without an MX record.
     fn refused_by_validators(&self) -> Option<String> {
         let domain = self.address.rsplit('@').next().filter(|domain| *domain != DEFAULT_MAIL_DOMAIN)?;
-        let top = domain.rsplit('.').next().filter(|top| RESERVED.contains(top));
-        let example = top.map_or_else(String::new, |top| format!(", as pydantic's EmailStr and Joi do for .{top}"));
+        let rejected = REJECTED.iter().find(|(top, _)| domain.rsplit('.').next() == Some(*top));
+        let example = rejected.map_or_else(String::new, |(top, who)| format!(", as {who} for .{top}"));
         Some(format!(" Or does the application's validation reject addresses on {domain}{example}?"))
     }
 }

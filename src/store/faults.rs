@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use restante_delivery::{FaultUse, PendingFault};
+use uuid::Uuid;
 
 use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
@@ -34,11 +35,16 @@ const PENDING: &str =
     concat!("SELECT ", fault_columns!(), " FROM faults WHERE inbox_number = $1 AND used < times ORDER BY position");
 
 impl Store {
-    /// Replaces the faults of a live inbox; `false` if it has ended.
+    /// Replaces the faults of a live inbox. Returns the id of this change; `None` if the inbox has ended.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn set_faults(&self, inbox: &Inbox, faults: &[Fault], now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn set_faults(
+        &self,
+        inbox: &Inbox,
+        faults: &[Fault],
+        now: Timestamp,
+    ) -> Result<Option<Uuid>, StoreError> {
         until_undisturbed(|| {
             let (id, project, faults) = (inbox.id.clone(), inbox.project, faults.to_vec());
             self.database.transact(async move |transaction| replace(transaction, id, project, &faults, now).await)
@@ -145,7 +151,7 @@ async fn replace(
     project: ProjectId,
     faults: &[Fault],
     now: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Uuid>, StoreError> {
     const HOLD: &str = concat!(
         "
         SELECT number, faults_left FROM inboxes WHERE id = $1 AND project_id = $2 AND ",
@@ -157,7 +163,7 @@ async fn replace(
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     const COUNT: &str = "UPDATE inboxes SET faults_left = $2, changes = changes + 1 WHERE number = $1";
     let held = transaction.query(HOLD, values![&inbox, project, now]).await?;
-    let Some(mut row) = held.into_iter().next() else { return Ok(false) };
+    let Some(mut row) = held.into_iter().next() else { return Ok(None) };
     let (number, had_faults) = (row.integer()?, row.optional_integer()?.is_some());
     if had_faults {
         remove(&mut transaction, number).await?;
@@ -170,10 +176,11 @@ async fn replace(
         let uses: i64 = faults.iter().map(|fault| i64::from(fault.times)).sum();
         transaction.execute(COUNT, values![number, Some(uses).filter(|uses| *uses > 0)]).await?;
     }
-    transaction.notify(Change::Faults(inbox.clone()));
+    let change = Uuid::now_v7();
+    transaction.notify(Change::Faults(inbox.clone(), change));
     transaction.notify(Change::Inbox(inbox));
     transaction.commit().await?;
-    Ok(true)
+    Ok(Some(change))
 }
 
 fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {

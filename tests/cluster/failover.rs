@@ -8,7 +8,7 @@ use restante::db::{Database, DatabaseError};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::bed::{mail, service};
+use super::bed::{client, mail, service};
 use super::proxy::{Manner, Proxy};
 use testkit::postgres::{Cluster, TestDatabase};
 
@@ -118,4 +118,41 @@ async fn a_standby_is_refused_and_skipped_until_it_is_promoted() {
 
     standby.run("SELECT pg_promote()::text");
     service(&standby.text(), Clock::system()).await.deliver(mail("a", "promoted")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_no_host_accepts_writes_the_locks_are_kept() {
+    let database = TestDatabase::create();
+    let (first, second) = (Proxy::start(&database).await, Proxy::start(&database).await);
+    let node = Database::open(&after_host(place(&first.url), &second.url).parse().unwrap()).await.unwrap();
+    let _lock = node.locks().try_lock(7).await.unwrap().unwrap();
+    let name = &database.run("SELECT current_database()")[0];
+    database.run(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
+    let holder = || {
+        database.run(
+            "SELECT pid::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
+             WHERE locktype = 'advisory' AND granted AND datname = current_database()",
+        )
+    };
+    let ended = holder();
+    database.end_connections();
+    while [vec![], ended.clone()].contains(&holder()) {
+        tokio::task::yield_now().await;
+    }
+    let (before, searched) = (holder(), second.connections() + 2);
+    // Twice, the node has searched all hosts for one that accepts writes.
+    while second.connections() < searched {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(holder(), before, "the session with the lock is the same");
+    let administrator = client(&database).await;
+    administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
+    let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
+    administrator.batch_execute(&reset).await.unwrap();
+    let is_replaced = async {
+        while [vec![], before.clone()].contains(&holder()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(MOVED, is_replaced).await.expect("now there is a host that accepts writes");
 }

@@ -30,6 +30,7 @@ pub(crate) struct Proxy {
     pub(crate) url: String,
     manner: watch::Sender<Manner>,
     flights: Arc<AtomicUsize>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -43,19 +44,26 @@ impl Proxy {
         let url = place.replacen(":///", &format!("://postgres@127.0.0.1:{port}/"), 1) + "?sslmode=disable";
         let (manner, current) = watch::channel(Manner::Plain);
         let flights = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&flights);
+        let (counted, connections) = (Arc::clone(&flights), Arc::new(AtomicUsize::new(0)));
+        let accepted = Arc::clone(&connections);
         tokio::spawn(async move {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
+                accepted.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(carry(client, server.clone(), current.clone(), Arc::clone(&counted)));
             }
         });
-        Self { url, manner, flights }
+        Self { url, manner, flights, connections }
     }
 
     /// How often a client has sent something after an answer: the number of round trips of all connections.
     pub(crate) fn flights(&self) -> usize {
         self.flights.load(Ordering::SeqCst)
+    }
+
+    /// How many connections it has accepted.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     pub(crate) fn behave(&self, manner: Manner) {

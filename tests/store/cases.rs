@@ -60,7 +60,9 @@ impl<'a> Database<'a> {
         if !messages.is_empty() {
             write(&self.bed.store, &Arc::new(messages), || self.policy.clone(), Retry::ALONE).await.unwrap();
         }
-        assert!(given.faults.is_empty() || self.bed.store.set_faults(&inbox, &given.faults, START).await.unwrap());
+        assert!(
+            given.faults.is_empty() || self.bed.store.set_faults(&inbox, &given.faults, START).await.unwrap().is_some()
+        );
         if given.state == GivenState::Ended {
             self.end_inbox(&inbox).await;
         }

@@ -33,8 +33,8 @@ fn text(change: &Change) -> Option<String> {
         Change::Inbox(id) => format!("inbox {id}"),
         Change::Restored(id) => format!("restored {id}"),
         Change::InboxFull(id) => format!("full {id}"),
-        Change::Faults(id) => format!("faults {id}"),
-        Change::FaultsKnown(id, node) => format!("known {node}/{id}"),
+        Change::Faults(id, change) => format!("faults {change}/{id}"),
+        Change::FaultsKnown { change, node } => format!("known {change}/{node}"),
         Change::Queue => "queue".to_owned(),
         Change::Refusals => "refusals".to_owned(),
         Change::Sessions => "sessions".to_owned(),
@@ -51,9 +51,12 @@ fn of_text(text: &str) -> Change {
         ("inbox", inbox) => Change::Inbox(id(inbox)),
         ("restored", inbox) => Change::Restored(id(inbox)),
         ("full", inbox) => Change::InboxFull(id(inbox)),
-        ("faults", inbox) => Change::Faults(id(inbox)),
-        ("known", known) => match known.split_once('/').map(|(node, inbox)| (node.parse(), inbox)) {
-            Some((Ok(node), inbox)) => Change::FaultsKnown(id(inbox), node),
+        ("faults", faults) => match faults.split_once('/').map(|(change, inbox)| (change.parse(), inbox)) {
+            Some((Ok(change), inbox)) => Change::Faults(id(inbox), change),
+            _ => Change::Unknown,
+        },
+        ("known", known) => match known.split_once('/').map(|(change, node)| (change.parse(), node.parse())) {
+            Some((Ok(change), Ok(node))) => Change::FaultsKnown { change, node },
             _ => Change::Unknown,
         },
         ("queue", _) => Change::Queue,
@@ -78,8 +81,8 @@ mod tests {
             Change::Inbox(id.clone()),
             Change::Restored(id.clone()),
             Change::InboxFull(id.clone()),
-            Change::Faults(id.clone()),
-            Change::FaultsKnown(id, uuid::Uuid::now_v7()),
+            Change::Faults(id, uuid::Uuid::now_v7()),
+            Change::FaultsKnown { change: uuid::Uuid::now_v7(), node: uuid::Uuid::now_v7() },
             Change::Queue,
             Change::Refusals,
             Change::Sessions,
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_named_may_be_anything() {
+    fn changes_that_cannot_be_listed_are_announced_as_unknown() {
         let inboxes =
             |count: usize, length: usize| vec![Change::Inbox(InboxId::from_stored("k".repeat(length))); count];
         assert_eq!(payload(&[Change::Queue, Change::Unknown]), "");

@@ -1,14 +1,15 @@
-//! Opens connections: to the first host of the URL's list that accepts writes, with a time limit for each host.
+//! Opens connections: to the first place in the URL's list that accepts writes, with a time limit for each place. If a
+//! name has several addresses, each of them is a place.
 //!
-//! Every connection of a node uses the same list. The host that worked last is tried first; after a failure, the next
+//! Every connection of a node uses the same list. The place that worked last is tried first; after a failure, the next
 //! one is. So one connection finds out that a host is down, and the others follow.
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -20,10 +21,12 @@ use super::failure::failed;
 use crate::db::DatabaseError;
 use crate::os;
 
-/// How long one of several hosts may take, from the first packet to the check that it accepts writes.
-const HOST_TIMEOUT: Duration = Duration::from_millis(1_500);
-/// The same for the only host.
-const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one of several places may take, from the first packet to the check that it accepts writes.
+const PLACE_TIMEOUT: Duration = Duration::from_millis(1_500);
+/// The same for the only place.
+const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it may take to find the addresses of a name.
+const LOOKUP_TIMEOUT: Duration = Duration::from_millis(1_500);
 const DEFAULT_PORT: u16 = 5432;
 
 /// The settings of each connection:
@@ -58,15 +61,17 @@ pub(super) struct Hosts(Arc<Inner>);
 
 struct Inner {
     target: Target,
-    places: Vec<Place>,
+    /// The hosts of the URL.
+    hosts: Vec<Place>,
     /// The place that is tried first.
-    next: AtomicUsize,
+    next: Mutex<Option<Place>>,
     /// The place to which the control connection has moved.
-    moves: watch::Sender<usize>,
+    moves: watch::Sender<Option<Place>>,
 }
 
-/// A host of the list.
-struct Place {
+/// A host of the URL, or one of its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
     host: Option<Host>,
     address: Option<IpAddr>,
     port: u16,
@@ -77,8 +82,7 @@ pub(super) struct Connected {
     pub(super) client: Client,
     /// The task that reads from the connection; it ends when the connection ends.
     pub(super) ended: JoinHandle<()>,
-    /// The place of its host in the list.
-    pub(super) place: usize,
+    pub(super) place: Place,
     /// The schema in which its tables are.
     pub(super) schema: String,
     is_read_only: bool,
@@ -86,100 +90,103 @@ pub(super) struct Connected {
 
 impl Hosts {
     pub(super) fn new(target: Target) -> Self {
-        let places = places(&target.options);
-        Self(Arc::new(Inner { target, places, next: AtomicUsize::new(0), moves: watch::Sender::new(0) }))
+        let hosts = hosts(&target.options);
+        Self(Arc::new(Inner { target, hosts, next: Mutex::default(), moves: watch::Sender::default() }))
     }
 
-    /// Connects to a host that accepts writes. If no host does, a read-only one is better than none: messages can
-    /// still be read. `notified` is called with the payload of each notification.
+    /// Connects to a place that accepts writes. If none does, a read-only one is better than none: messages can still
+    /// be read. `notified` is called with the payload of each notification.
     ///
     /// # Errors
-    /// The error of the last host that failed.
+    /// The error of the last place that failed.
     pub(super) async fn connect(
         &self,
         notified: impl Fn(&str) + Clone + Send + 'static,
     ) -> Result<Connected, DatabaseError> {
-        let count = self.0.places.len();
-        let first = self.0.next.load(Ordering::Relaxed);
+        let places = self.places().await?;
+        self.connect_to_one(&places, notified).await
+    }
+
+    /// Tries the places in this order.
+    async fn connect_to_one(
+        &self,
+        places: &[Place],
+        notified: impl Fn(&str) + Clone + Send + 'static,
+    ) -> Result<Connected, DatabaseError> {
+        let given = self.0.target.options.get_connect_timeout().filter(|time| !time.is_zero());
+        let default = if places.len() > 1 { PLACE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
+        let time = given.copied().unwrap_or(default);
         let (mut failure, mut read_only) = (DatabaseError::Silent, None);
-        for place in (first..first + count).map(|turn| turn % count) {
-            match self.connect_to(place, &notified).await {
+        for (place, after) in places.iter().zip(places.iter().cycle().skip(1)) {
+            let opened = timeout(time, self.open(place, notified.clone())).await;
+            match opened.unwrap_or(Err(DatabaseError::Silent)) {
                 Ok(connected) if !connected.is_read_only => {
-                    self.0.next.store(place, Ordering::Relaxed);
+                    *self.next() = Some(place.clone());
                     return Ok(connected);
                 }
                 Ok(connected) => read_only = Some(connected),
                 Err(error) => {
-                    if count > 1 {
-                        tracing::warn!(host = self.name(place), %error, "cannot use this host of the database");
+                    if places.len() > 1 {
+                        tracing::warn!(host = place.name(), %error, "cannot use this host of the database");
                     }
                     failure = error;
                 }
             }
             // A caller that gives up before the end of the list has moved the others on.
-            let after = (place + 1) % count;
-            let _ = self.0.next.compare_exchange(place, after, Ordering::Relaxed, Ordering::Relaxed);
+            let mut next = self.next();
+            if next.as_ref().is_none_or(|next| next == place) {
+                *next = Some(after.clone());
+            }
         }
         read_only.ok_or(failure)
     }
 
+    /// Whether a new connection to one of the places accepts writes.
+    pub(super) async fn accept_writes(&self) -> bool {
+        matches!(self.connect(|_| {}).await, Ok(connected) if !connected.is_read_only)
+    }
+
     /// Ends all requests of connections to other hosts that were opened before: this one is the primary now.
-    pub(super) fn move_to(&self, place: usize) {
-        self.0.moves.send_replace(place);
+    pub(super) fn move_to(&self, place: Place) {
+        self.0.moves.send_replace(Some(place));
     }
 
     /// Receives the place of each move to another host.
-    pub(super) fn moves(&self) -> watch::Receiver<usize> {
+    pub(super) fn moves(&self) -> watch::Receiver<Option<Place>> {
         self.0.moves.subscribe()
-    }
-
-    /// Whether there is another host to move to.
-    pub(super) fn are_several(&self) -> bool {
-        self.0.places.len() > 1
     }
 
     pub(super) fn tls(&self) -> tokio_postgres_rustls::MakeRustlsConnect {
         self.0.target.tls.clone()
     }
 
-    fn name(&self, place: usize) -> String {
-        let Place { host, address, port } = &self.0.places[place];
-        match (host, address) {
-            (Some(host), _) => format!("{}:{port}", os::database_host(host)),
-            (None, Some(address)) => format!("{address}:{port}"),
-            (None, None) => port.to_string(),
-        }
-    }
-
-    /// Connects to one host. Of several addresses, each has the same time.
-    async fn connect_to(
-        &self,
-        place: usize,
-        notified: &(impl Fn(&str) + Clone + Send + 'static),
-    ) -> Result<Connected, DatabaseError> {
-        let given = self.0.target.options.get_connect_timeout().filter(|time| !time.is_zero());
-        let default = if self.are_several() { HOST_TIMEOUT } else { ONLY_HOST_TIMEOUT };
-        let time = given.copied().unwrap_or(default);
-        let silent = |_| DatabaseError::Silent;
-        let addresses = timeout(time, addresses(&self.0.places[place])).await.map_err(silent)??;
-        let mut failure = DatabaseError::Silent;
-        for address in addresses {
-            let options = self.options(place, address);
-            match timeout(time, self.open(place, options, notified.clone())).await.map_err(silent) {
-                Ok(Ok(connected)) => return Ok(connected),
-                Ok(Err(error)) | Err(error) => failure = error,
+    /// The places, beginning with the one that is tried first. Names are looked up each time, because an administrator
+    /// may give a name to another host.
+    async fn places(&self) -> Result<Vec<Place>, DatabaseError> {
+        let (mut places, mut failure) = (Vec::new(), DatabaseError::Silent);
+        let found = join_all(self.0.hosts.iter().map(Place::look_up)).await;
+        for (host, found) in self.0.hosts.iter().zip(found) {
+            match found {
+                Ok(found) => places.extend(found),
+                Err(error) => {
+                    tracing::warn!(host = host.name(), %error, "cannot find this host of the database");
+                    failure = error;
+                }
             }
         }
-        Err(failure)
+        if let Some(first) = places.iter().position(|place| Some(place) == self.next().as_ref()) {
+            places.rotate_left(first);
+        }
+        if places.is_empty() { Err(failure) } else { Ok(places) }
     }
 
-    async fn open(
-        &self,
-        place: usize,
-        options: Config,
-        notified: impl Fn(&str) + Send + 'static,
-    ) -> Result<Connected, DatabaseError> {
-        let connected = options.connect(self.tls()).await;
+    fn next(&self) -> MutexGuard<'_, Option<Place>> {
+        // The mutex is not poisoned: no code panics while it is locked.
+        self.0.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn open(&self, place: &Place, notified: impl Fn(&str) + Send + 'static) -> Result<Connected, DatabaseError> {
+        let connected = self.options(place).connect(self.tls()).await;
         let (client, mut connection) = connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
         let ended = tokio::spawn(async move {
             let mut messages = Box::pin(futures_util::stream::poll_fn(move |context| connection.poll_message(context)));
@@ -199,12 +206,12 @@ impl Hosts {
             return Err(DatabaseError::Standby);
         }
         let schema = row.get(2).unwrap_or_default().to_owned();
-        Ok(Connected { is_read_only: row.get(1) == Some("on"), client, ended, place, schema })
+        Ok(Connected { is_read_only: row.get(1) == Some("on"), client, ended, place: place.clone(), schema })
     }
 
-    /// The options of the URL, for one host.
-    fn options(&self, place: usize, address: Option<IpAddr>) -> Config {
-        let (all, place) = (&self.0.target.options, &self.0.places[place]);
+    /// The options of the URL, for one place.
+    fn options(&self, place: &Place) -> Config {
+        let all = &self.0.target.options;
         let mut one = Config::new();
         match &place.host {
             Some(Host::Tcp(name)) => _ = one.host(name),
@@ -212,7 +219,7 @@ impl Hosts {
             Some(Host::Unix(directory)) => _ = one.host_path(directory),
             None => {}
         }
-        address.into_iter().for_each(|address| _ = one.hostaddr(address));
+        place.address.into_iter().for_each(|address| _ = one.hostaddr(address));
         one.port(place.port).ssl_mode(all.get_ssl_mode()).ssl_negotiation(all.get_ssl_negotiation());
         one.channel_binding(all.get_channel_binding()).keepalives(all.get_keepalives());
         one.keepalives_idle(all.get_keepalives_idle());
@@ -251,20 +258,28 @@ pub(super) async fn check_writable(client: &Client) -> Result<(), DatabaseError>
     if is_read_only { Err(DatabaseError::ReadOnly) } else { Ok(()) }
 }
 
-/// The addresses of a host; `None` for a socket, and for an address that the URL gives itself.
-async fn addresses(place: &Place) -> Result<Vec<Option<IpAddr>>, DatabaseError> {
-    match (&place.host, place.address) {
-        (_, Some(address)) => Ok(vec![Some(address)]),
-        (Some(Host::Tcp(name)), None) => {
-            let found = tokio::net::lookup_host((name.as_str(), place.port)).await;
-            let found = found.map_err(|error| DatabaseError::Unreachable(error.into()))?;
-            Ok(found.map(|address| Some(address.ip())).collect())
+impl Place {
+    /// This host with each of its addresses; only the host if it is a socket, or if the URL says its address.
+    async fn look_up(&self) -> Result<Vec<Self>, DatabaseError> {
+        let (Some(Host::Tcp(name)), None) = (&self.host, self.address) else { return Ok(vec![self.clone()]) };
+        let found = timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name.as_str(), self.port))).await;
+        let found = found.map_err(|_| DatabaseError::Silent)?;
+        let addresses = found.map_err(|error| DatabaseError::Unreachable(error.into()))?;
+        Ok(addresses.map(|address| Self { address: Some(address.ip()), ..self.clone() }).collect())
+    }
+
+    fn name(&self) -> String {
+        let Self { host, address, port } = self;
+        match (host, address) {
+            (Some(host), Some(address)) => format!("{} ({address}), port {port}", os::database_host(host)),
+            (Some(host), None) => format!("{}:{port}", os::database_host(host)),
+            (None, Some(address)) => format!("{address}:{port}"),
+            (None, None) => port.to_string(),
         }
-        _ => Ok(vec![None]),
     }
 }
 
-fn places(options: &Config) -> Vec<Place> {
+fn hosts(options: &Config) -> Vec<Place> {
     let (hosts, addresses, ports) = (options.get_hosts(), options.get_hostaddrs(), options.get_ports());
     let count = hosts.len().max(addresses.len());
     let place = |index: usize| Place {
@@ -273,4 +288,39 @@ fn places(options: &Config) -> Vec<Place> {
         port: ports.get(index).or(ports.first()).copied().unwrap_or(DEFAULT_PORT),
     };
     (0..count).map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A name with three addresses: one accepts connections and is silent, one rejects them, one is not reached.
+    #[tokio::test]
+    async fn each_address_of_a_name_has_its_own_time() {
+        let silent = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let url = format!("postgres://postgres@db.example:{port}/postgres?sslmode=disable");
+        let hosts = Hosts::new(Target::new(&url.parse().unwrap(), |_| None).unwrap());
+        let at = |last| Place { address: Some(Ipv4Addr::new(127, 0, 0, last).into()), ..hosts.0.hosts[0].clone() };
+        let places = [at(1), at(2), at(3)];
+
+        let start = Instant::now();
+        let connected = hosts.connect_to_one(&places, |_| {}).await;
+        assert!(matches!(connected.err(), Some(DatabaseError::Unreachable(_))), "the others were tried");
+        assert!(start.elapsed() >= PLACE_TIMEOUT && start.elapsed() < ONLY_PLACE_TIMEOUT, "{:?}", start.elapsed());
+    }
+
+    #[tokio::test]
+    async fn the_place_that_worked_last_is_tried_first() {
+        let url = "postgres://postgres@127.0.0.1:1,127.0.0.2:2,127.0.0.3:3/postgres".parse().unwrap();
+        let hosts = Hosts::new(Target::new(&url, |_| None).unwrap());
+        let ports = async || hosts.places().await.unwrap().iter().map(|place| place.port).collect::<Vec<_>>();
+        assert_eq!(ports().await, [1, 2, 3]);
+        let second = hosts.places().await.unwrap()[1].clone();
+        *hosts.next() = Some(second);
+        assert_eq!(ports().await, [2, 3, 1]);
+    }
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::{Client, Statement};
 
 use super::failure::failed;
-use super::hosts::{Connected, Hosts};
+use super::hosts::{Connected, Hosts, Place};
 use super::requests::spell;
 use crate::db::DatabaseError;
 
@@ -43,9 +43,8 @@ struct Inner {
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
-    /// The place of its host in the list.
-    place: usize,
-    moves: watch::Receiver<usize>,
+    place: Place,
+    moves: watch::Receiver<Option<Place>>,
 }
 
 impl Connection {
@@ -61,16 +60,16 @@ impl Connection {
 
     /// Whether it is open, and the node has not moved to another host since.
     fn is_current(&self) -> bool {
-        let has_moved = self.moves.has_changed().unwrap_or(true) && *self.moves.borrow() != self.place;
+        let has_moved = self.moves.has_changed().unwrap_or(true) && self.moves.borrow().as_ref() != Some(&self.place);
         !self.client.is_closed() && !has_moved
     }
 
     /// Returns when the node has moved to another host.
     fn until_moved(&self) -> impl Future<Output = ()> + use<> {
-        let (mut moves, place) = (self.moves.clone(), self.place);
+        let (mut moves, place) = (self.moves.clone(), self.place.clone());
         async move {
             while moves.changed().await.is_ok() {
-                if *moves.borrow_and_update() != place {
+                if moves.borrow_and_update().as_ref() != Some(&place) {
                     return;
                 }
             }
