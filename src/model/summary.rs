@@ -1,9 +1,8 @@
 //! A sentence of the service that quotes parts of mails, and names times. A reader that must not follow instructions in
 //! a mail, such as a coding agent, gets the quotes apart from the sentence.
 //!
-//! A sentence can be stored as marked text and read later. Its times are relative to the reader then, or to the end of
-//! the wait that it explains, and the SMTP
-//! server in it is the one that this reader uses.
+//! A sentence can be stored as marked text and read later. Its times are then relative to the end of the wait that it
+//! explains, or else to the reader, and the SMTP server in it is the one that this reader uses.
 
 use std::fmt;
 use std::time::Duration;

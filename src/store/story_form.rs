@@ -37,6 +37,8 @@ struct StoredMessage {
     subject: String,
     received_at: i64,
     missed_by: Vec<MissedBy>,
+    /// Stories of older versions do not have it.
+    #[serde(default)]
     found: Vec<(MissedBy, String)>,
 }
 
@@ -196,4 +198,20 @@ fn restored(stored: Stored) -> (Evidence, Vec<Event>) {
 
 fn short(text: &str) -> String {
     text.chars().take(MAX_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_of_an_older_version_is_read() {
+        let older =
+            br#"{"messages": 1, "latest": [{"id": "0192f0c1-2b1a-7000-8000-000000000001", "from": "a@b.example",
+            "subject": "Hi", "received_at": 1, "missed_by": ["text"]}], "refused": [], "similar": [],
+            "connections_open": 0, "last_connection_at": null, "last_message_at": null, "send_apis": [],
+            "timeline": []}"#;
+        let (evidence, _) = decode(&lz4_flex::compress_prepend_size(older)).unwrap();
+        assert_eq!((evidence.latest[0].missed_by.as_slice(), evidence.latest[0].found.len()), (&["text"][..], 0));
+    }
 }

@@ -73,11 +73,12 @@ async fn inboxes_show_what_failed_there_and_are_filtered_by_it(bed: Bed) {
     // Of an earlier inbox with this address.
     stories[3].failure.wait.inbox_created_at = before;
     bed.store.add_stories(&stories).await.unwrap();
-    let failed = InboxFilter { with_failures: true, ..InboxFilter::default() };
+    let failed = InboxFilter { with_failures: true, counts_failures: true, ..InboxFilter::default() };
     let found = bed.store.list_inboxes(own, &failed, 10, START).await.unwrap();
     let found: Vec<_> = found.iter().map(|one| (one.inbox.id.as_str(), one.timeouts, one.rejections)).collect();
     assert_eq!(found, [("waited", 2, 0), ("refused", 0, 1)]);
-    let all = bed.store.list_inboxes(own, &InboxFilter::default(), 10, START).await.unwrap();
+    let counted = InboxFilter { counts_failures: true, ..InboxFilter::default() };
+    let all = bed.store.list_inboxes(own, &counted, 10, START).await.unwrap();
     let quiet = all.iter().find(|one| one.inbox.id == id("quiet")).unwrap();
     assert_eq!((all.len(), quiet.timeouts, quiet.rejections), (3, 0, 0));
 }

@@ -115,7 +115,7 @@ impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
         let (address, part) = (self.text(mail_domain), self.part.clone());
         let Self { kind, with_mail, with_failures, .. } = *self;
-        InboxFilter { address, kind, with_mail, with_failures, part }
+        InboxFilter { address, kind, with_mail, with_failures, counts_failures: true, part }
     }
 
     fn text(&self, mail_domain: &Domain) -> SearchText {
