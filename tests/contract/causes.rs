@@ -171,8 +171,9 @@ async fn a_flood_to_many_addresses_displaces_no_rejection_of_another_client_or_o
         reply: "452 4.2.2 Inbox full".to_owned(),
         refused_at: api.service.clock().now(),
     };
-    let project = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
-    let (of_client, of_key) = (api.create_inbox().await, api.create_inbox().await);
+    let project = api.service.authenticate(api.other_key.as_str()).await.unwrap().unwrap().project;
+    let of_client = api.create_inbox_with(&api.other_key).await;
+    let of_key = api.create_inbox_with(&api.other_key).await;
     // One client, and then so many that they would fill the queue together.
     for number in 0..5_000 {
         api.service.record_refusal(refused("192.0.2.1:4000", format!("{number}@shop.example")), None);
@@ -186,7 +187,8 @@ async fn a_flood_to_many_addresses_displaces_no_rejection_of_another_client_or_o
     for inbox in [of_client, of_key] {
         let explained = async {
             // One request waits only a second for what is in the queue.
-            while api.get(&format!("/v1/inboxes/{inbox}/explain")).await.json()["cause"] != "inbox_full" {}
+            let path = format!("/v1/inboxes/{inbox}/explain");
+            while api.call_with(&api.other_key, "GET", &path, "").await.json()["cause"] != "inbox_full" {}
         };
         within(explained).await;
     }

@@ -47,9 +47,9 @@ fn inboxes_are_selected_one_by_one_in_a_range_or_all_and_no_row_moves() {
     assert_eq!((range.chosen, range.count), (json!([false, true, true, true, false]), json!("3 selected")));
     browser.click("[data-choose-all]");
     let all = selection(&browser);
-    assert_eq!((all.chosen, all.count, all.tops), (json!([true; 5]), json!("5 selected"), before.tops));
+    assert_eq!((all.chosen, all.count, all.tops), (json!(vec![true; 5]), json!("5 selected"), before.tops));
     browser.click("[data-choose-all]");
-    assert_eq!(selection(&browser).chosen, json!([false; 5]));
+    assert_eq!(selection(&browser).chosen, json!(vec![false; 5]));
 
     browser.click(&choice(1));
     browser.click_with_shift(&choice(3));
