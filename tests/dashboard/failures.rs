@@ -62,12 +62,12 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
 async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let inbox = harness.create_inbox().await;
+    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
     let lines = "Hello Ada,\r\nhere is your receipt.\r\nConfirm your account today.\r\nBye";
     let raw = format!("To: Ada <ada@shop.example>\r\nX-Campaign: welcome\r\nSubject: Hi\r\n\r\n{lines}");
     harness.deliver_raw(&inbox, &raw).await;
     fails(&harness, &inbox, "text=your+acount&to=ada@shop.exmple&header=X-Campaign:welcom2&from=shopp").await;
-    let page = seen(&own, &format!("{}/failures", own.project_path().await), "1 timed out").await.body;
+    let page = seen(&own, &failures, "1 timed out").await.body;
     let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
     let page = own.get(&format!("/failures/{story}")).await.body;
     for shown in [
@@ -83,7 +83,7 @@ async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     }
     // A header that the message does not have.
     fails(&harness, &inbox, "header=X-Missing:x").await;
-    let page = seen(&own, &format!("{}/failures", own.project_path().await), "X-Missing").await.body;
+    let page = seen(&own, &failures, "X-Missing").await.body;
     let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
     let page = own.get(&format!("/failures/{story}")).await.body;
     assert!(page.contains("<span class=\"dim\">nothing</span>"), "{page}");
