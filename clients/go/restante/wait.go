@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRequest is the longest wait that the server allows in one request.
+	// maxRequest is the maximum length of a wait that the server allows in one request.
 	maxRequest = 120 * time.Second
 	// reserve is what a wait leaves of its caller's time for the explanation; at most half of it.
 	reserve = time.Second

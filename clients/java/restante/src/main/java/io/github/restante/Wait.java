@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 
 /** One wait until a deadline, despite the server's limits, a restart, and filters applied here. */
 final class Wait {
-  /** The longest wait that the server allows in one request. */
+  /** Maximum length of a wait that the server allows in one request. */
   private static final long MAX_REQUEST = Duration.ofSeconds(120).toNanos();
 
   /** The header with the page about a wait that timed out. */
