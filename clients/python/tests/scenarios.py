@@ -115,7 +115,7 @@ class Scenario:
 
     def _note_text(self, step: Any, error: RestanteError) -> None:
         """Notes an error text for a reader; clients/error-texts collects them."""
-        file = os.environ.get("RESTANTE_ERROR_TEXTS")
+        file = os.environ.get("ERROR_TEXTS")
         if file and self._portal is None:
             noted = {"scenario": self._scenario["name"], "step": step, "text": f"{type(error).__name__}: {error}"}
             with Path(file).open("a") as texts:

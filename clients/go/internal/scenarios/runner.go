@@ -142,7 +142,7 @@ func (r *run) step(step map[string]any, names *names) error {
 
 // noteText notes an error text for a reader; clients/error-texts collects them.
 func (r *run) noteText(step map[string]any, failure error) error {
-	path := os.Getenv("RESTANTE_ERROR_TEXTS")
+	path := os.Getenv("ERROR_TEXTS")
 	if path == "" {
 		return nil
 	}

@@ -48,7 +48,7 @@ async function runStep(server: TestServer, raw: Step, names: Names): Promise<voi
 
 /** Notes an error text for a reader; clients/error-texts collects them. */
 function noteText(scenario: unknown, step: Step, error: unknown): void {
-  const file = process.env.RESTANTE_ERROR_TEXTS ?? "";
+  const file = process.env.ERROR_TEXTS ?? "";
   if (file === "" || !(error instanceof Error)) return;
   appendFileSync(file, `${JSON.stringify({ scenario, step, text: `${error.name}: ${error.message}` })}\n`);
 }

@@ -111,7 +111,7 @@ final class Scenario {
 
   /** Notes an error text for a reader; clients/error-texts collects them. */
   private void noteText(JsonNode step, RestanteException error) throws IOException {
-    String file = System.getenv("RESTANTE_ERROR_TEXTS");
+    String file = System.getenv("ERROR_TEXTS");
     if (file == null) {
       return;
     }
