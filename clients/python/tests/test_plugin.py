@@ -138,7 +138,7 @@ def test_the_environment_comes_before_the_ini_file(
 def test_it(restante_inbox):
     restante_inbox.wait_for_message()
 """)
-    result.stdout.fnmatch_lines(["*UnreachableError: Cannot connect to a Restante server at http://127.0.0.1:9 *"])
+    result.stdout.fnmatch_lines(["*UnreachableError: Cannot connect to Restante at http://127.0.0.1:9 *"])
     monkeypatch.delenv("RESTANTE_TIMEOUT")
     pytester.makeini("[pytest]\nrestante_timeout = 0.2")
     run("""
