@@ -231,17 +231,18 @@ fn a_thousand_delayed_connections_change_nothing_for_others() {
 
 #[test]
 fn a_killed_server_counts_every_use_once() {
-    count_over_kills(&[]);
+    println!("{}", count_over_kills(&[]));
 }
 
 #[test]
 fn a_killed_server_on_postgres_counts_every_use_once() {
     let database = TestDatabase::create();
-    count_over_kills(&["--database", &database.text()]);
+    println!("{}", count_over_kills(&["--database", &database.text()]));
 }
 
-/// Kills a server with these flags in the middle of refusals, and compares its counts with them.
-fn count_over_kills(flags: &[&str]) {
+/// Kills a server with these flags in the middle of refusals, and compares its counts with them. Returns
+/// a summary.
+fn count_over_kills(flags: &[&str]) -> String {
     let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let data_dir = tempfile::tempdir().unwrap();
     let mut server = Server::start(data_dir.path(), flags);
@@ -262,7 +263,7 @@ fn count_over_kills(flags: &[&str]) {
         answered += refused;
         uncertain += used - refused;
     }
-    println!("{rounds} kills, {answered} uses answered, none lost; {uncertain} more counted before their reply");
+    format!("{rounds} kills, {answered} uses answered, none lost; {uncertain} more counted before their reply")
 }
 
 /// Has mail deferred until the server is killed, after `before_the_kill` replies. Returns the replies that refused, and

@@ -106,7 +106,7 @@ fn too_large() -> Failure {
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
-    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -132,11 +132,16 @@ mod tests {
         assert_eq!(&file.content[..], b"\0\r\n--\n");
     }
 
+    /// A name as applications write it: they percent-encode the other characters.
+    const NAME: &str = "[^\\p{Cc}\"\\\\]{0,8}";
+
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn fields_are_read_as_they_were_written(
-            fields in vec(("[^\"\r\n\\\\]{0,8}", ".{0,30}"), 0..8),
-            files in vec(("[a-z]{1,8}", "[^\"\r\n\\\\]{0,8}", any::<Vec<u8>>()), 0..3),
+            fields in vec((NAME, ".{0,30}"), 0..8),
+            files in vec(("[a-z]{1,8}", NAME, any::<Vec<u8>>()), 0..3),
         ) {
             let encoded = form_urlencoded::Serializer::new(String::new()).extend_pairs(&fields).finish();
             prop_assert_eq!(&form("application/x-www-form-urlencoded", encoded.as_bytes()).unwrap().fields, &fields);

@@ -109,7 +109,7 @@ fn hostile_forms(body: &Value) -> Vec<Value> {
     match body {
         Value::String(text) if [TEXT, HTML, "t"].contains(&text.as_str()) => {}
         Value::String(text) => {
-            forms.extend([json!(EVIL), json!(EVIL.replace('\r', "")), json!(format!("{text}{EVIL}"))])
+            forms.extend([json!(EVIL), json!(EVIL.replace('\r', "")), json!(format!("{text}{EVIL}"))]);
         }
         Value::Array(items) => {
             for (place, item) in items.iter().enumerate().take(3) {
