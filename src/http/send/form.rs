@@ -133,7 +133,7 @@ mod tests {
     }
 
     /// A name as applications write it: they percent-encode the other characters.
-    const NAME: &str = "[^\\p{Cc}\"\\\\]{0,8}";
+    const NAME: &str = r#"[^\x00-\x1f\x7f"\\]{0,8}"#;
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -146,7 +146,7 @@ mod tests {
             let encoded = form_urlencoded::Serializer::new(String::new()).extend_pairs(&fields).finish();
             prop_assert_eq!(&form("application/x-www-form-urlencoded", encoded.as_bytes()).unwrap().fields, &fields);
             // No content can have this line.
-            let line = "--the boundary of this form";
+            let line = "--THE-BOUNDARY-OF-THIS-FORM";
             let mut body = Vec::new();
             for (name, value) in &fields {
                 let head = format!("{line}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
@@ -158,7 +158,7 @@ mod tests {
                 body.extend([head.as_bytes(), content, b"\r\n"].concat());
             }
             body.extend(format!("{line}--\r\n").as_bytes());
-            let read = form("multipart/form-data; boundary=\"the boundary of this form\"", &body).unwrap();
+            let read = form("multipart/form-data; boundary=THE-BOUNDARY-OF-THIS-FORM", &body).unwrap();
             prop_assert_eq!(&read.fields, &fields);
             let read = read.files.into_iter().map(|file| (file.field, file.name, file.content.to_vec()));
             prop_assert_eq!(read.collect::<Vec<_>>(), files);
