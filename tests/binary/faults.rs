@@ -21,11 +21,11 @@ use testkit::smtp::{Smtp, deliver};
 /// The directory in which `./test` has installed nodemailer.
 const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript/node_modules");
 const ROUNDS: usize = 4;
-/// Where a fault is, and by which way the mail comes that uses it.
+/// Where a fault is, and the protocol of the mail that uses it.
 const WAYS: [(&str, Way); ROUNDS] =
     [("rcpt", Way::Smtp), ("data", Way::Smtp), ("rcpt", Way::Http), ("data", Way::Http)];
 
-/// How mail comes.
+/// The protocol of mail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Smtp,
@@ -240,8 +240,7 @@ fn a_killed_server_on_postgres_counts_every_use_once() {
     println!("{}", count_over_kills(&["--database", &database.text()]));
 }
 
-/// Kills a server with these flags in the middle of refusals, and compares its counts with them. Returns
-/// a summary.
+/// Kills a server with these flags in the middle of refusals, and compares its counts with them. Returns a summary.
 fn count_over_kills(flags: &[&str]) -> String {
     let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let data_dir = tempfile::tempdir().unwrap();

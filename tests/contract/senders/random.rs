@@ -1,4 +1,4 @@
-//! Random requests: whatever a body contains, the answer is one of the provider.
+//! Random requests: the answer to any body is one of the provider.
 
 use std::fmt::Debug;
 

@@ -57,7 +57,7 @@ struct Load {
 /// A message, and how long after it was due its answer came.
 type Answered = (u64, io::Result<Duration>);
 
-/// What became of the messages that were sent in one way.
+/// The answers to the messages that were sent in one way.
 struct Outcome {
     name: &'static str,
     recipients: Recipients,
