@@ -59,8 +59,7 @@ impl Recipients {
         Self::New(domain.into())
     }
 
-    /// The address of message `number`.
-    pub(crate) fn address(&self, number: u64) -> String {
+    fn address(&self, number: u64) -> String {
         match self {
             Self::Each(addresses) => addresses[number as usize % addresses.len()].clone(),
             // Random like real ids. Inboxes with consecutive ids would share pages of the index.
