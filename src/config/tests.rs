@@ -145,6 +145,14 @@ fn an_error_names_its_flag() {
 }
 
 #[test]
+fn an_error_shows_how_to_write_a_duration() {
+    for line in ["--inbox-lifetime soon", "--inbox-lifetime 90"] {
+        let error = resolve_line(line).unwrap_err();
+        assert!(error.contains("write a number with a unit, like 30s, 15m or 1h30m"), "{line}: {error}");
+    }
+}
+
+#[test]
 fn mailpits_api_is_open_only_on_loopback() {
     assert!(
         resolve_line("--mailpit-api open").is_ok() && resolve_line("--mailpit-api open --http-listen [::1]:1").is_ok()

@@ -45,7 +45,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(duration) if duration.is_zero() => Err("it must not be zero".to_owned()),
         Ok(duration) => Ok(duration),
-        Err(error) => Err(error.to_string()),
+        Err(_) => Err("write a number with a unit, like 30s, 15m or 1h30m".to_owned()),
     }
 }
 

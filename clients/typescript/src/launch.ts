@@ -87,7 +87,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     child.kill("SIGKILL");
     const tail = readFileSync(join(dataDir, LOG), "utf8").slice(-2_000);
     await stop();
-    throw new RestanteError(`The server did not start: ${String(error)}\n${tail}`.trim(), { cause: error });
+    const why = error instanceof Error ? error.message : String(error);
+    throw new RestanteError(`The server did not start: ${why}\n${tail}`.trim(), { cause: error });
   }
 }
 
@@ -156,15 +157,27 @@ async function firstLine(child: ChildProcess): Promise<string> {
   }
 }
 
+/** What the server prints as JSON when it has started. */
+interface Printed {
+  url: string;
+  smtp: SmtpAddress;
+  mail_domain: string;
+  api_key: string | null;
+}
+
 function address(line: string, options: ServerOptions): ServerAddress {
-  const printed = JSON.parse(line) as {
-    url: string;
-    smtp: SmtpAddress;
-    mail_domain: string;
-    api_key: string | null;
-  };
-  if (typeof printed.url !== "string") throw new Error(`it printed ${line}`);
+  const printed = parsed(line);
+  if (typeof printed?.url !== "string") throw new Error(`it is no restante: it printed ${line}`);
   const apiKey = printed.api_key ?? options.apiKey ?? variable("RESTANTE_API_KEY");
   if (apiKey === undefined) throw new Error("its data directory has an unknown key; set RESTANTE_API_KEY to it");
   return { url: printed.url, apiKey, smtp: printed.smtp, mailDomain: printed.mail_domain };
+}
+
+/** The JSON of a line; undefined if it is none. */
+function parsed(line: string): Printed | undefined {
+  try {
+    return JSON.parse(line) as Printed;
+  } catch {
+    return undefined;
+  }
 }

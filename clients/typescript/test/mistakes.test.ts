@@ -58,18 +58,18 @@ test.for([Number.NaN, -1, "5"])("a time of %s in code", async (timeout) => {
 });
 
 test.for([
-  ["prints no JSON", "echo Hello"],
-  ["prints other JSON", "echo '{}'; sleep 9"],
-  ["prints a number", "echo 5; sleep 9"],
-  ["ends", "exit 3"],
-] as const)("a program in RESTANTE_BIN that %s", async ([, script]) => {
+  ["prints no JSON", "echo Hello", "it is no restante: it printed Hello"],
+  ["prints other JSON", "echo '{}'; sleep 9", "it is no restante: it printed {}"],
+  ["prints a number", "echo 5; sleep 9", "it is no restante: it printed 5"],
+  ["ends", "exit 3", "it ended with 3"],
+] as const)("a program in RESTANTE_BIN that %s", async ([, script, reason]) => {
   const program = join(mkdtempSync(join(tmpdir(), "restante-test-")), "restante");
   writeFileSync(program, `#!/bin/sh\n${script}\n`);
   chmodSync(program, 0o755);
   vi.stubEnv("RESTANTE_BIN", program);
   const error = await failure(() => startServer());
   expect(error).toBeInstanceOf(RestanteError);
-  expect(error.message).toContain("did not start");
+  expect(error.message).toContain(`The server did not start: ${reason}`);
 });
 
 test.for([
