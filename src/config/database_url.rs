@@ -71,12 +71,19 @@ impl FromStr for PostgresUrl {
             match name.as_ref() {
                 "sslmode" => ssl_mode = Some(value.parse()?),
                 "sslrootcert" => ssl_root = Some(PathBuf::from(value.as_ref())),
-                _ => others.push(pair),
+                // The driver reads a list of hosts only before the path.
+                "host" => others.extend(value.split(',').map(|host| format!("host={}", encode(host)))),
+                _ => others.push(pair.to_owned()),
             }
         }
         let options = format!("{place}?{}", others.join("&")).parse().map_err(|_| InvalidDatabaseUrl)?;
         Ok(Self { options, ssl_mode, ssl_root })
     }
+}
+
+/// Percent-encodes every byte: `form_urlencoded` would write a space as a plus sign, which the driver keeps.
+fn encode(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
 impl FromStr for SslMode {
@@ -141,6 +148,8 @@ mod tests {
         assert_eq!((url.ssl_mode, url.ssl_root), (Some(SslMode::VerifyFull), None));
         let url = postgres("postgres:///?host=/run/postgresql&sslrootcert=/etc/ca%20s.pem");
         assert_eq!((url.ssl_mode, url.ssl_root), (None, Some(PathBuf::from("/etc/ca s.pem"))));
+        let url = postgres("postgres:///mail?host=/run/one%20%2b,two.example&port=5433,5434");
+        assert_eq!(url.to_string(), "postgres:///run/one +:5433,two.example:5434/mail");
     }
 
     #[test]
