@@ -5,6 +5,7 @@ import java.net.URLDecoder;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Locale;
@@ -41,18 +42,22 @@ public final class Totp {
    */
   public static String code(String secret) {
     Totp authenticator = of(secret);
-    long now = System.currentTimeMillis();
-    long left = authenticator.period * 1000L - now % (authenticator.period * 1000L);
-    if (left <= MIN_VALID) {
-      try {
-        TimeUnit.MILLISECONDS.sleep(left);
-      } catch (InterruptedException error) {
-        Thread.currentThread().interrupt();
-        throw new RestanteException("the thread was interrupted", 0, error);
-      }
-      now += left;
+    Instant now = Instant.now();
+    Instant usable = usable(now, authenticator.period);
+    try {
+      TimeUnit.MILLISECONDS.sleep(Duration.between(now, usable).toMillis());
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new RestanteException("the thread was interrupted", 0, error);
     }
-    return authenticator.at(Instant.ofEpochMilli(now));
+    return authenticator.at(usable);
+  }
+
+  /** The first moment from now whose code is valid for three more seconds. */
+  static Instant usable(Instant now, int period) {
+    long length = period * 1000L;
+    long left = length - now.toEpochMilli() % length;
+    return left <= MIN_VALID ? now.plusMillis(left) : now;
   }
 
   /**

@@ -3,8 +3,10 @@ package io.github.restante;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Instant;
+import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -67,9 +69,23 @@ class TotpTest {
     assertFalse(error.getMessage().contains("GEZD"), error.getMessage());
   }
 
+  @ParameterizedTest
+  @CsvSource({"0, 0", "26999, 26999", "27000, 30000", "29999, 30000", "30000, 30000"})
+  void aCodeIsValidForThreeSeconds(long now, long usable) {
+    long start = 1_700_000_010_000L;
+    Instant found = Totp.usable(Instant.ofEpochMilli(start + now), 30);
+    assertEquals(Instant.ofEpochMilli(start + usable), found);
+  }
+
   @org.junit.jupiter.api.Test
-  void aCodeIsValidForThreeSeconds() {
+  void theCurrentCodeIsOneOfTheCurrentTimes() {
+    Instant before = Instant.now();
     String code = Totp.code(BASE);
-    assertEquals(code, Totp.code(BASE, Instant.now().plusMillis(2_900)));
+    Instant after = Instant.now().plusSeconds(1);
+    long periods = after.getEpochSecond() / 30 - before.getEpochSecond() / 30;
+    assertTrue(
+        LongStream.rangeClosed(0, periods)
+            .mapToObj(period -> Totp.code(BASE, before.plusSeconds(30 * period)))
+            .anyMatch(code::equals));
   }
 }
