@@ -11,7 +11,7 @@ use crate::tcp::client_of;
 /// The counts and their limits.
 pub(crate) struct Admission {
     most: usize,
-    most_of_one_client: usize,
+    max_of_one_client: usize,
     /// Proxies, which have the connections of many clients: only the total limits them.
     proxies: Vec<IpNet>,
     open: Mutex<Open>,
@@ -33,8 +33,8 @@ struct Open {
 }
 
 impl Admission {
-    pub(crate) fn new(most: usize, most_of_one_client: usize, proxies: Vec<IpNet>) -> Arc<Self> {
-        Arc::new(Self { most, most_of_one_client, proxies, open: Mutex::default() })
+    pub(crate) fn new(most: usize, max_of_one_client: usize, proxies: Vec<IpNet>) -> Arc<Self> {
+        Arc::new(Self { most, max_of_one_client, proxies, open: Mutex::default() })
     }
 
     /// Counts one more connection.
@@ -46,7 +46,7 @@ impl Admission {
         let is_proxy = self.proxies.iter().any(|network| network.contains(&address.to_canonical()));
         let mut open = self.open();
         let of_this_client = open.by_client.get(&client).copied().unwrap_or(0);
-        if of_this_client >= self.most_of_one_client && !is_proxy {
+        if of_this_client >= self.max_of_one_client && !is_proxy {
             return Err(Full::Client);
         }
         if open.all >= self.most {

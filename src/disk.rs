@@ -14,7 +14,7 @@ const MEASURED_FOR: Duration = Duration::from_secs(1);
 /// Measures the free space of the disk with the data directory.
 pub(crate) struct Disk {
     path: PathBuf,
-    least_free: u64,
+    min_free: u64,
     clock: Clock,
     measured: Mutex<Option<Measured>>,
 }
@@ -26,9 +26,9 @@ struct Measured {
 }
 
 impl Disk {
-    /// Measures the disk with `path`, which counts as full if fewer than `least_free` bytes are free.
-    pub(crate) fn new(path: PathBuf, least_free: u64, clock: Clock) -> Self {
-        Self { path, least_free, clock, measured: Mutex::new(None) }
+    /// Measures the disk with `path`, which counts as full if fewer than `min_free` bytes are free.
+    pub(crate) fn new(path: PathBuf, min_free: u64, clock: Clock) -> Self {
+        Self { path, min_free, clock, measured: Mutex::new(None) }
     }
 
     /// Whether the disk is full. Simultaneous callers share one measurement.
@@ -49,7 +49,7 @@ impl Disk {
     async fn measure(&self) -> bool {
         let path = self.path.clone();
         match tokio::task::spawn_blocking(move || os::free_bytes(&path)).await {
-            Ok(Ok(free)) => free < self.least_free,
+            Ok(Ok(free)) => free < self.min_free,
             Ok(Err(error)) => {
                 tracing::warn!(%error, path = %self.path.display(), "cannot measure the free disk space");
                 false
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
     use crate::model::Timestamp;
 
-    fn disk(path: &Path, least_free: u64) -> Disk {
-        Disk::new(path.to_owned(), least_free, Clock::system())
+    fn disk(path: &Path, min_free: u64) -> Disk {
+        Disk::new(path.to_owned(), min_free, Clock::system())
     }
 
     #[tokio::test]
@@ -86,7 +86,7 @@ mod tests {
         let clock = Clock::manual(Timestamp::from_millis(0));
         let mut disk = Disk::new(dir.path().to_owned(), 1, clock.clone());
         assert!(!disk.is_full().await);
-        disk.least_free = u64::MAX;
+        disk.min_free = u64::MAX;
         assert!(!disk.is_full().await);
         clock.advance(MEASURED_FOR);
         assert!(disk.is_full().await);

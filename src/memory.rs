@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_keeps_its_room_when_its_caller_is_gone() {
+    async fn work_keeps_its_reservation_after_its_caller_has_left() {
         let budget = budget();
         let room = budget.reserve(A, MIB).await.unwrap();
         let (sender, receiver) = std::sync::mpsc::channel::<()>();

@@ -19,7 +19,7 @@ pub(super) struct CheckFlags {
     name: String,
     #[command(flatten)]
     filter: FilterFlags,
-    /// Checks that do not matter, for example image,accessibility
+    /// Checks to leave out, for example image,accessibility
     #[arg(long, value_name = "CHECKS", value_delimiter = ',', value_parser = check_name)]
     ignore: Vec<CheckName>,
     /// The least severe problems that make the command fail

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_has_the_lock() {
+    fn only_one_process_can_hold_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let first = lock(directory.path()).unwrap();
         assert!(matches!(lock(directory.path()), Err(DataDirError::InUse(_))));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_file_name_lies_here() {
+    fn a_bare_file_name_is_in_the_current_directory() {
         assert_eq!(directory_of(Path::new("restante.db")), Path::new("."));
         assert_eq!(directory_of(Path::new("/srv/restante.db")), Path::new("/srv"));
     }

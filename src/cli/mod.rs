@@ -84,7 +84,7 @@ enum Command {
     Watch(watch::WatchFlags),
     /// Wait for a message and print it, its code, or one of its links
     Wait(wait::WaitFlags),
-    /// Check whether a message is good: its links, its parts, its HTML
+    /// Check the links, the parts and the HTML of a message for problems
     Check(check::CheckFlags),
     /// Print the current code of a second factor (RFC 6238)
     Totp(totp::TotpFlags),

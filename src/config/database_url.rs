@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_has_no_password() {
+    fn the_displayed_url_has_no_password() {
         for (text, shown) in [
             ("postgres://user:secret@db.example:5433/mail?sslmode=require", "postgres://user@db.example:5433/mail"),
             ("postgres://user@a,b/mail?password=secret", "postgres://user@a:5432,b:5432/mail"),

@@ -39,7 +39,7 @@ fn without_a_flag_everything_has_its_default() {
 }
 
 #[test]
-fn flags_are_taken_over() {
+fn flags_replace_the_defaults() {
     let settings = resolve_line(
         "--mail-domain Bücher.example --base-url https://mail.example/inboxes/ --data-dir /srv/restante \
          --tls-cert c.pem --tls-key k.pem --inbox-lifetime 90s --max-message-size 1MiB --idle-timeout 1m",

@@ -37,7 +37,7 @@ impl Locks {
     }
 
     pub(super) fn among_nodes(session: NodeSession) -> Self {
-        Self { held: Arc::default(), most: session.most_locks(), session: Some(session) }
+        Self { held: Arc::default(), most: session.max_locks(), session: Some(session) }
     }
 
     /// Takes the lock; `None` if it is already taken.

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_none_is_not_repeated() {
+    fn an_invalid_type_is_not_repeated() {
         let types = ["image/svg+xml", "text/html; charset=x", "text", "a/b\r\nc: d", "/", ""].map(media_type);
         let other = "application/octet-stream";
         assert_eq!(types, ["image/svg+xml", other, other, other, other, other]);

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_origin_may_change_something() {
+    fn only_our_own_origin_may_make_changes() {
         let own = |origin| is_own_origin(&headers("origin", origin), "mail.example:8025");
         assert!(own("http://mail.example:8025") && own("https://MAIL.example:8025"));
         for origin in ["null", "", "http://mail.example", "http://evil.example", "mail.example:8025"] {

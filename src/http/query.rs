@@ -17,7 +17,7 @@ use serde::de::value::MapDeserializer;
 
 use super::describe::add_parameters;
 use super::error::Error;
-use crate::model::{Features, FieldError, HeaderFilter, MessageFilter, Timestamp};
+use crate::model::{Features, FieldError, HeaderFilter, MessageFilter};
 use crate::service::MAX_WAIT;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -90,16 +90,6 @@ pub(super) fn timeout(text: &str) -> Duration {
 pub(super) fn limit(text: String) -> Result<Option<u64>, Error> {
     let Some(text) = given(text) else { return Ok(None) };
     integer(&text).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter("limit"))
-}
-
-/// A cursor of a timeline: milliseconds since the Unix epoch.
-///
-/// # Errors
-/// [`Error::InvalidParameter`] for any other text.
-pub(super) fn cursor(text: &str) -> Result<Option<Timestamp>, Error> {
-    let is_absent = text.is_empty();
-    let at = integer(text).and_then(|at| i64::try_from(at).ok()).map(Timestamp::from_millis);
-    if at.is_none() && !is_absent { Err(Error::InvalidParameter("after")) } else { Ok(at) }
 }
 
 /// A parameter, unless it is empty.

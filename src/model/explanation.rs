@@ -1,6 +1,65 @@
 //! The facts of an explanation: how an inbox ended, the latest messages, similar inboxes, and the use of SMTP.
 
-use super::{Domain, InboxId, MessageId, SharedAddress, Timestamp, Via, address_of};
+use std::time::Duration;
+
+use super::{Domain, Inbox, InboxId, MessageId, SharedAddress, Timestamp, Via, WaitRecord, address_of};
+
+/// A wait is explained by what happened since this long before it started.
+const BEFORE_WAIT: Duration = Duration::from_secs(5 * 60);
+
+/// A test often starts its wait a moment after its request to the application.
+const JUST_BEFORE_WAIT: Duration = Duration::from_secs(30);
+
+/// The period that the evidence of an explanation is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// What happened before has nothing to do with the missing message.
+    pub since: Timestamp,
+    /// When the wait started.
+    pub started_at: Timestamp,
+    /// When the wait ended.
+    pub until: Timestamp,
+}
+
+impl Period {
+    /// The life of an inbox until then, if there was no wait.
+    #[must_use]
+    pub fn of_inbox(inbox: &Inbox, until: Timestamp) -> Self {
+        Self { since: inbox.created_at, started_at: inbox.created_at, until }
+    }
+
+    /// The period of a wait, with a few minutes before it.
+    #[must_use]
+    pub fn of_wait(wait: &WaitRecord) -> Self {
+        let since = wait.started_at.before(BEFORE_WAIT).max(wait.inbox_created_at);
+        let until = wait.end.map_or_else(|| wait.deadline(), |(at, _)| at);
+        Self { since, started_at: wait.started_at, until }
+    }
+
+    /// The part that a time belongs to.
+    #[must_use]
+    pub fn part_of(self, at: Timestamp) -> Part {
+        match at {
+            at if at >= self.started_at => Part::Wait,
+            at if at >= self.started_at.before(JUST_BEFORE_WAIT) => Part::JustBefore,
+            at if at >= self.since => Part::Earlier,
+            _ => Part::Before,
+        }
+    }
+}
+
+/// The parts of a period, in reverse order: the later something happened, the more likely it is the cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// During the wait.
+    Wait,
+    /// A moment before the wait.
+    JustBefore,
+    /// Minutes before the wait.
+    Earlier,
+    /// Before the period.
+    Before,
+}
 
 /// A message in a list of the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]

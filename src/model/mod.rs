@@ -23,7 +23,7 @@ mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
-pub use explanation::{InboxEnd, Latest, SendApisUse, Similar, SmtpUse};
+pub use explanation::{InboxEnd, Latest, Part, Period, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
 pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched};

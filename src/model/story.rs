@@ -14,9 +14,9 @@ pub struct Evidence {
     pub messages: i64,
     /// The newest of them.
     pub latest: Vec<Latest>,
-    /// The rejections since the inbox was created: those of mail to it first, newest first.
+    /// The rejections in the period: those that are most likely the cause first.
     pub refused: Vec<RefusedMail>,
-    /// Other inboxes of the project that received mail since then, the most similar first.
+    /// Other inboxes of the project that received mail in the period, the most similar first.
     pub similar: Vec<Similar>,
     /// The use of SMTP.
     pub smtp: SmtpUse,

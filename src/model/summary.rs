@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_spoken() {
+    fn durations_are_written_in_words() {
         let spoken = |seconds| spoken(Duration::from_secs(seconds));
         assert_eq!([32, 119, 120, 7_200, 172_800].map(spoken), ["32 s", "119 s", "2 min", "2 h", "2 days"]);
     }

@@ -137,7 +137,7 @@ impl EventHandler {
 
     /// Finds the project of a key. Returns the refusal `unavailable` if the store fails.
     async fn project_of(&mut self, key: &str, unavailable: Refusal) -> Result<Option<ProjectId>, Refusal> {
-        let found = within_patience(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
+        let found = within_time_limit(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
         match found.ok_or(unavailable)? {
             Ok(caller) => Ok(caller.map(|caller| caller.project)),
             Err(error) => {
@@ -152,7 +152,7 @@ impl EventHandler {
             Some(caller) if authenticated => self.check_again(caller).await?,
             _ => {}
         }
-        match within_patience(&mut self.alarm, &self.context, self.context.disk.is_full()).await {
+        match within_time_limit(&mut self.alarm, &self.context, self.context.disk.is_full()).await {
             Some(false) => Ok(()),
             Some(true) => Err(Refusal::DiskShort),
             None => Err(Refusal::StoreFailure),
@@ -174,7 +174,7 @@ impl EventHandler {
     async fn check_recipient(&mut self, address: &EmailAddress) -> Result<Option<FaultAction>, Refusal> {
         let project = self.caller.as_ref().map(|caller| caller.project);
         let checked = self.context.service.accept_recipient(address, project);
-        match within_patience(&mut self.alarm, &self.context, checked).await {
+        match within_time_limit(&mut self.alarm, &self.context, checked).await {
             Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         }
@@ -191,7 +191,7 @@ impl EventHandler {
         let size = raw.len() as u64;
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
         let started = Instant::now();
-        let outcome = match within_patience(&mut self.alarm, &self.context, delivery).await {
+        let outcome = match within_time_limit(&mut self.alarm, &self.context, delivery).await {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
@@ -425,7 +425,7 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
 }
 
 /// The result of `work`, or `None` if it takes too long.
-async fn within_patience<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
+async fn within_time_limit<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
     let deadline = context.clock().instant().after(DELIVERY_TIMEOUT);
     tokio::select! {
         biased;

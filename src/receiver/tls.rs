@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_taken_up_and_a_broken_one_is_not() {
+    async fn a_changed_certificate_is_loaded_and_a_broken_one_is_not() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let clock = Clock::manual(Timestamp::from_millis(0));
         let files = self_signed(dir.path(), &domain()).unwrap();

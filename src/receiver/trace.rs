@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_not_repeated() {
+    fn an_invalid_name_is_not_repeated() {
         let long = "a".repeat(256);
         for name in ["", "x\r\nBcc: y", "a b", "a(b)", "a;b", "büro", "a\tb", &long] {
             let traced = trace(name, "::ffff:192.0.2.1", &[]);

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_take_turns() {
+    fn addresses_are_used_in_rotation() {
         let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
         let both = interleave(&parse(&["::1", "::2", "::3"]), &parse(&["1.1.1.1"]));
         assert_eq!(both, parse(&["::1", "1.1.1.1", "::2", "::3"]));

@@ -194,7 +194,7 @@ mod tests {
     use crate::store::{Content, NewOutgoing, OutgoingChange};
 
     #[test]
-    fn what_was_queued_is_written_before_the_end_in_any_order() {
+    fn queued_deliveries_are_written_before_the_shutdown_in_any_interleaving() {
         let prepared = delivery("a");
         for seed in orders() {
             let (queue, jobs) = mpsc::channel(2);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_taken_is_written_before_the_end() {
+    async fn dequeued_deliveries_are_written_before_the_shutdown() {
         let (_directory, store, _, tasks, committer) = started().await;
         let taken = committer.deliver(delivery("a"), None);
         tokio::pin!(taken);

@@ -216,6 +216,7 @@ async fn note_sessions(
                 Some(project) => vec![project],
                 None => owners.iter().filter_map(owns).collect(),
             };
+            projects.sort_unstable_by_key(|project| project.0);
             projects.dedup();
             if projects.is_empty() {
                 projects.push(default_project);

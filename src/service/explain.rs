@@ -4,8 +4,8 @@ use super::activity::TotalUse;
 use super::summary::Facts;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, ProjectId, Reading, RefusedMail, SharedAddress,
-    Similar, Summary, Timestamp,
+    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, Part, Period, ProjectId, Reading, RefusedMail,
+    SharedAddress, Similar, Summary,
 };
 use crate::store::{Selection, StoreError};
 
@@ -38,8 +38,8 @@ pub(super) struct Question<'a> {
     pub(super) inbox: &'a Inbox,
     pub(super) ended: Option<InboxEnd>,
     pub(super) filter: &'a MessageFilter,
-    /// What happened later does not count.
-    pub(super) until: Timestamp,
+    /// What happened before or later does not count.
+    pub(super) period: Period,
     /// The use of SMTP at that time; `None`: now.
     pub(super) watched: Option<TotalUse>,
 }
@@ -69,7 +69,8 @@ impl Service {
                 (story.failure.finding, story.evidence, Some(ended_at))
             }
             None => {
-                let question = Question { inbox: &inbox, ended, filter, until: now, watched: None };
+                let period = Period::of_inbox(&inbox, now);
+                let question = Question { inbox: &inbox, ended, filter, period, watched: None };
                 let (finding, evidence) = self.answer(&question).await?;
                 (finding, evidence, None)
             }
@@ -80,26 +81,22 @@ impl Service {
 
     /// The cause, and the evidence for it.
     pub(super) async fn answer(&self, question: &Question<'_>) -> Result<(Finding, Evidence), ServiceError> {
-        let Question { inbox, ended, filter, until, watched } = question;
-        let (store, now, project) = (&self.0.store, self.0.clock.now(), inbox.project);
-        let (since, default) = (inbox.created_at, self.0.default_project);
+        let Question { inbox, ended, filter, period, watched } = question;
+        let (store, project, default) = (&self.0.store, inbox.project, self.0.default_project);
         let selection = match ended {
             None => self.selection(inbox, filter).await?,
             Some(_) => Selection::default(),
         };
         self.0.refusals.written().await;
-        let mut latest = store.latest_messages(inbox, &selection, MAX_LISTED, now).await?;
-        latest.retain(|message| message.received_at <= *until);
-        let messages = if ended.is_none() { store.message_count(inbox).await? } else { 0 };
-        let mut refused = store.refusals_of(project, &inbox.id, default, since, MAX_LISTED).await?;
-        refused.retain(|refused| refused.refused_at <= *until);
-        let last_refusals = store.last_refusals(project, since, *until, MAX_COMPARED).await?;
-        let own_clients = self.own_clients(project, refused.iter().chain(&last_refusals)).await?;
+        let latest = store.latest_messages(inbox, &selection, MAX_LISTED, period.until).await?;
+        let messages = if ended.is_none() { store.message_count_at(inbox, period.until).await? } else { 0 };
+        let mut refused = store.refusals_of(project, &inbox.id, default, *period, MAX_COMPARED).await?;
+        let last_refusals = store.last_refusals(project, *period, MAX_COMPARED).await?;
+        let own_clients = self.own_clients(project, *period, refused.iter().chain(&last_refusals)).await?;
         let is_own_client = |refused: &RefusedMail| refused.authenticated || own_clients.contains(&refused.client());
-        // Of mail to the inbox first, then of clients of the project. A stable sort: the newest stay first.
-        refused.sort_by_key(|refused| (refused.inbox.is_none(), refused.inbox.is_none() && !is_own_client(refused)));
-        let similar = most_similar(inbox, store.inboxes_with_mail(project, since, now).await?);
-        let similar: Vec<_> = similar.into_iter().filter(|(_, other)| other.last_received_at <= *until).collect();
+        // A stable sort: of the same rank, the newest stay first.
+        refused.sort_by_key(|refused| rank(refused, *period, is_own_client(refused)));
+        let similar = most_similar(inbox, store.inboxes_with_mail(project, *period).await?);
         let watched = match watched {
             Some(watched) => *watched,
             None => self.0.activity.at_all_nodes(store).await?,
@@ -111,6 +108,7 @@ impl Service {
             address: inbox.address(self.mail_domain()),
             mail_domain: self.mail_domain(),
             inbox,
+            period: *period,
             ended: *ended,
             latest: &latest,
             refused: &refused,
@@ -121,18 +119,33 @@ impl Service {
             is_own_client: &is_own_client,
         };
         let finding = facts.finding();
+        refused.truncate(MAX_LISTED);
         let similar = similar.into_iter().map(|(_, similar)| similar).collect();
         let (smtp, send_apis) = (watched.used, watched.send_apis);
         Ok((finding, Evidence { messages, latest, refused, similar, smtp, send_apis }))
     }
 
-    /// The addresses of the clients that have sent mail to inboxes of the project, if a rejection raises the question.
+    /// The addresses of the clients that had sent mail to inboxes of the project, if a rejection raises the question.
     async fn own_clients<'a>(
         &self,
         project: ProjectId,
+        period: Period,
         mut refused: impl Iterator<Item = &'a RefusedMail>,
     ) -> Result<Vec<String>, StoreError> {
-        if refused.next().is_some() { self.0.store.clients_of(project).await } else { Ok(Vec::new()) }
+        if refused.next().is_some() { self.0.store.clients_of(project, period.until).await } else { Ok(Vec::new()) }
+    }
+}
+
+/// The place of a rejection in the evidence: of mail to the inbox during the wait or just before it, of the project's
+/// clients during the wait, older ones of both, and all others.
+fn rank(refused: &RefusedMail, period: Period, is_own_client: bool) -> usize {
+    let names_inbox = refused.inbox.is_some();
+    match period.part_of(refused.refused_at) {
+        Part::Wait if names_inbox => 0,
+        Part::JustBefore if names_inbox => 1,
+        Part::Wait if is_own_client => 2,
+        _ if names_inbox || is_own_client => 3,
+        _ => 4,
     }
 }
 

@@ -17,9 +17,9 @@ use crate::store::{Change, Store, StoreError};
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
 /// How long it then waits for the other nodes. One of them may have ended.
 const KNOWN_WITHIN: Duration = Duration::from_millis(200);
-/// Announcements that are kept for a slow listener, and that wait to be sent. Of more, some are lost, and the requests
-/// that wait for them take [`KNOWN_WITHIN`].
-const KEPT: usize = 1_024;
+/// Maximum number of announcements that are queued, for a slow listener and to be sent. Others are lost, and the
+/// requests that wait for them take [`KNOWN_WITHIN`].
+const MAX_QUEUED: usize = 1_024;
 
 /// A change of faults, and a node that has received it.
 type Known = (Uuid, Uuid);
@@ -34,8 +34,8 @@ pub(super) struct FaultNews {
 impl FaultNews {
     /// Returns it with the changes for [`announce`].
     pub(super) fn new() -> (Self, mpsc::Receiver<Uuid>) {
-        let (received, changes) = mpsc::channel(KEPT);
-        (Self { received, known: broadcast::Sender::new(KEPT) }, changes)
+        let (received, changes) = mpsc::channel(MAX_QUEUED);
+        (Self { received, known: broadcast::Sender::new(MAX_QUEUED) }, changes)
     }
 
     /// Reads changes after commits.
@@ -55,7 +55,7 @@ impl FaultNews {
 /// Announces to the other nodes that this one has received these changes of faults.
 pub(super) async fn announce(store: Store, node: Uuid, mut changes: mpsc::Receiver<Uuid>) {
     let mut batch = Vec::new();
-    while changes.recv_many(&mut batch, KEPT).await > 0 {
+    while changes.recv_many(&mut batch, MAX_QUEUED).await > 0 {
         let known = batch.drain(..).map(|change| Change::FaultsKnown { change, node }).collect();
         if let Err(error) = store.announce(known).await {
             tracing::debug!(%error, "cannot announce that this node knows of faults");
@@ -109,7 +109,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_earlier_change_of_the_same_inbox_does_not_count() {
-        let known = broadcast::Sender::new(KEPT);
+        let known = broadcast::Sender::new(MAX_QUEUED);
         let (earlier, change, nodes) = (Uuid::now_v7(), Uuid::now_v7(), [Uuid::now_v7(), Uuid::now_v7()]);
         let mut receiver = known.subscribe();
         let mut waiting = Box::pin(until_known(&mut receiver, change, nodes.into()));

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_ask_together_share_one_look_up() {
+    async fn concurrent_readers_share_one_lookup() {
         let (latest, look_ups) = (LatestResult::default(), AtomicU32::new(0));
         let look_up = async || {
             tokio::task::yield_now().await;

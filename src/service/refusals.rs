@@ -1,20 +1,23 @@
 //! Stores rejections over SMTP, so that users can find out why a message did not arrive.
 //!
 //! SMTP sessions never wait for the database: refusals are written in the background, in batches with a pause between
-//! them. If the queue is full, they are dropped. A reader can wait until those in the queue are written.
+//! them. If the queue is full, or an owner has its share of it, they are dropped. A reader can wait until those in the
+//! queue are written.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::shares::Shares;
 use super::written::{Writing, Written, written};
 use super::{Options, Service};
 use crate::clock::Clock;
-use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
+use crate::model::{EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
 use crate::store::{Store, StoreError};
 
-/// Maximum number of refusals in the queue.
-const QUEUE: usize = 1_024;
+/// Maximum number of refusals in the queue, and of those of one owner.
+const QUEUE: usize = 4_096;
+const QUEUED_OF_OWNER: usize = 256;
 /// Maximum number of refusals in one batch.
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
@@ -31,10 +34,29 @@ struct Report {
     project: Option<ProjectId>,
 }
 
+/// Who has a share of the queue. The project of a client without a key is not known yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Owner {
+    Project(ProjectId),
+    Recipient(String),
+    Client(String),
+}
+
+impl Report {
+    fn owner(&self) -> Owner {
+        match self.project {
+            Some(project) => Owner::Project(project),
+            None if self.refused.recipient.is_empty() => Owner::Client(self.refused.client()),
+            None => Owner::Recipient(self.refused.recipient_address().to_ascii_lowercase()),
+        }
+    }
+}
+
 /// The queue of refusals.
 #[derive(Debug)]
 pub(super) struct Recorder {
     queue: mpsc::Sender<Report>,
+    shares: Shares<Owner>,
     written: Written,
 }
 
@@ -43,14 +65,20 @@ impl Recorder {
         let (queue, reports) = mpsc::channel(QUEUE);
         let (written, writing) = written();
         let owners = Owners { store, clock, default_project, options };
-        tokio::spawn(run(owners, reports, writing));
-        Self { queue, written }
+        let shares = Shares::of(QUEUED_OF_OWNER);
+        tokio::spawn(run(owners, reports, shares.clone(), writing));
+        Self { queue, shares, written }
     }
 
     fn add(&self, report: Report) {
-        // If the queue is full, there are already enough refusals to see the cause.
-        if self.queue.try_send(report).is_ok() {
-            self.written.add();
+        let owner = report.owner();
+        // Without room, there are already enough refusals to see the cause.
+        if !self.shares.take(&owner) {
+            return;
+        }
+        match self.queue.try_send(report) {
+            Ok(()) => self.written.add(),
+            Err(_) => self.shares.give_back(&owner),
         }
     }
 
@@ -89,17 +117,18 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn refusals_of_inbox(&self, inbox: &Inbox) -> Result<Vec<RefusedMail>, StoreError> {
-        let (default, since) = (self.0.default_project, inbox.created_at);
-        let refused = self.0.store.refusals_of(inbox.project, &inbox.id, default, since, REFUSALS_OF_INBOX).await?;
+        let (default, period) = (self.0.default_project, Period::of_inbox(inbox, self.0.clock.now()));
+        let refused = self.0.store.refusals_of(inbox.project, &inbox.id, default, period, REFUSALS_OF_INBOX).await?;
         Ok(refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id)).collect())
     }
 }
 
 /// Writes until the service is dropped or stops.
-async fn run(owners: Owners, mut reports: mpsc::Receiver<Report>, mut writing: Writing) {
+async fn run(owners: Owners, mut reports: mpsc::Receiver<Report>, shares: Shares<Owner>, mut writing: Writing) {
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
         let count = batch.len();
+        batch.iter().for_each(|report| shares.give_back(&report.owner()));
         if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }

@@ -6,8 +6,7 @@
 //!
 //! A story changes once, if a matching message arrives just after its wait has ended: then this is the cause.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -16,12 +15,13 @@ use uuid::Uuid;
 
 use super::activity::TotalUse;
 use super::explain::Question;
+use super::shares::Shares;
 use super::summary::named;
 use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
 use crate::model::{
-    Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, ProjectId, Story, Timestamp, WaitRecord,
-    seconds, spoken,
+    Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, Period, ProjectId, Story, Timestamp,
+    WaitRecord, seconds, spoken,
 };
 use crate::store::StoreError;
 
@@ -55,15 +55,14 @@ struct Draft {
 #[derive(Debug)]
 pub(super) struct Recorder {
     queue: mpsc::Sender<Draft>,
-    /// The drafts of each project in the queue.
-    queued_of: Arc<Mutex<HashMap<ProjectId, usize>>>,
+    shares: Shares<ProjectId>,
     written: Written,
 }
 
 /// The other end of the queue.
 pub(super) struct Composer {
     drafts: mpsc::Receiver<Draft>,
-    queued_of: Arc<Mutex<HashMap<ProjectId, usize>>>,
+    shares: Shares<ProjectId>,
     writing: Writing,
 }
 
@@ -71,21 +70,22 @@ pub(super) struct Composer {
 pub(super) fn queue() -> (Recorder, Composer) {
     let (queue, drafts) = mpsc::channel(MAX_QUEUED);
     let (written, writing) = written();
-    let queued_of = Arc::<Mutex<HashMap<_, _>>>::default();
-    let recorder = Recorder { queue, queued_of: Arc::clone(&queued_of), written };
-    (recorder, Composer { drafts, queued_of, writing })
+    let shares = Shares::of(MAX_QUEUED_OF_PROJECT);
+    (Recorder { queue, shares: shares.clone(), written }, Composer { drafts, shares, writing })
 }
 
 impl Recorder {
     /// Queues a draft. Returns whether there was room.
     fn add(&self, draft: Draft) -> bool {
         let project = draft.wait.project;
-        let mut queued_of = lock(&self.queued_of);
-        let own = queued_of.get(&project).copied().unwrap_or(0);
-        let is_added = own < MAX_QUEUED_OF_PROJECT && self.queue.try_send(draft).is_ok();
+        if !self.shares.take(&project) {
+            return false;
+        }
+        let is_added = self.queue.try_send(draft).is_ok();
         if is_added {
-            queued_of.insert(project, own + 1);
             self.written.add();
+        } else {
+            self.shares.give_back(&project);
         }
         is_added
     }
@@ -126,22 +126,13 @@ impl Composer {
     async fn store(&self, service: &Service, batch: Vec<Draft>) {
         let count = batch.len();
         for draft in &batch {
-            let mut queued_of = lock(&self.queued_of);
-            let left = queued_of.remove(&draft.wait.project).unwrap_or(0).saturating_sub(1);
-            if left > 0 {
-                queued_of.insert(draft.wait.project, left);
-            }
+            self.shares.give_back(&draft.wait.project);
         }
         if let Err(error) = service.store_stories(batch).await {
             tracing::warn!(%error, "cannot store why waits timed out");
         }
         self.writing.done(count);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The mutex is not poisoned: no code panics while it is locked.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Service {
@@ -167,13 +158,13 @@ impl Service {
 
     async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
         let Draft { wait, inbox, watched } = draft;
-        let until = wait.end.map_or_else(|| wait.deadline(), |(at, _)| at);
+        let period = Period::of_wait(&wait);
         let filter = wait.filter.clone();
         let watched = self.0.activity.and_other_nodes(&self.0.store, watched).await?;
-        let question = Question { inbox: &inbox, ended: None, filter: &filter, until, watched: Some(watched) };
+        let question = Question { inbox: &inbox, ended: None, filter: &filter, period, watched: Some(watched) };
         let (finding, evidence) = self.answer(&question).await?;
         let label = self.0.store.label(&inbox).await?;
-        let timeline = self.events_of(&inbox, until).await?.into_iter().map(|(_, event)| event).collect();
+        let timeline = self.events_of(&inbox, period.until).await?.into_iter().map(|(_, event)| event).collect();
         let failure = Failure { wait, label, finding, ended: None };
         Ok(Story { failure, evidence, timeline })
     }
@@ -258,12 +249,9 @@ impl Service {
             // The message of the cursor no longer exists.
             Err(_) => return Ok(None),
         };
-        let latest = self.0.store.latest_messages(&inbox, &selection, MAX_COMPARED, now).await?;
-        let is_late = |message: &Latest| {
-            message.missed_by.is_empty()
-                && message.received_at > ended_at
-                && message.received_at <= ended_at.after(LATE_WITHIN)
-        };
+        let until = ended_at.after(LATE_WITHIN).min(now);
+        let latest = self.0.store.latest_messages(&inbox, &selection, MAX_COMPARED, until).await?;
+        let is_late = |message: &Latest| message.missed_by.is_empty() && message.received_at > ended_at;
         Ok(latest.into_iter().filter(is_late).min_by_key(|message| message.received_at))
     }
 }

@@ -1,17 +1,25 @@
 //! Why a message did not arrive: the first cause that applies, and the sentence about it.
 
+use std::collections::BTreeSet;
+
 use super::activity::TotalUse;
 use super::remedy;
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{
-    Cause, Domain, Finding, Inbox, InboxEnd, Latest, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar,
-    Timestamp, ago, quoted, smtp_server,
+    Cause, Domain, Finding, Inbox, InboxEnd, Latest, Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure,
+    Similar, Timestamp, ago, quoted, smtp_server, spoken,
 };
 
 /// Maximum number of messages that the sentence lists.
 const NAMED: usize = 3;
-/// Top-level domains that no address outside tests has.
-const RESERVED: [&str; 5] = ["test", "example", "invalid", "localhost", "local"];
+/// Top-level domains that no address outside tests has, and which validators reject them.
+const REJECTED: [(&str, &str); 5] = [
+    ("example", "Joi does"),
+    ("invalid", "pydantic's EmailStr and Joi do"),
+    ("local", "pydantic's EmailStr and Joi do"),
+    ("localhost", "pydantic's EmailStr and Joi do"),
+    ("test", "pydantic's EmailStr and Joi do"),
+];
 /// Maximum number of characters of a subject in the sentence.
 const SUBJECT_CHARACTERS: usize = 80;
 
@@ -23,6 +31,7 @@ pub(super) struct Facts<'a> {
     pub(super) address: String,
     pub(super) mail_domain: &'a Domain,
     pub(super) inbox: &'a Inbox,
+    pub(super) period: Period,
     pub(super) ended: Option<InboxEnd>,
     pub(super) latest: &'a [Latest],
     pub(super) refused: &'a [RefusedMail],
@@ -41,11 +50,15 @@ impl Facts<'_> {
     pub(super) fn finding(&self) -> Finding {
         let (cause, origin, marked) = self
             .end()
+            .or_else(|| self.match_in_inbox())
             .or_else(|| self.later_refusal())
-            .or_else(|| self.messages())
-            .or_else(|| self.refusal())
-            .or_else(|| self.neighbour())
-            .or_else(|| self.failed_session())
+            .or_else(|| self.named(Part::Wait))
+            .or_else(|| self.named(Part::JustBefore))
+            .or_else(|| self.neighbour(true))
+            .or_else(|| self.failed_session(Part::Wait))
+            .or_else(|| self.named(Part::Earlier))
+            .or_else(|| self.neighbour(false))
+            .or_else(|| self.failed_session(Part::Earlier))
             .or_else(|| self.session_without_mail())
             .or_else(|| self.other_mail())
             .unwrap_or_else(|| self.silence());
@@ -64,24 +77,26 @@ impl Facts<'_> {
         })
     }
 
-    fn messages(&self) -> Option<Found> {
-        if let Some(message) = self.latest.iter().find(|message| message.missed_by.is_empty()) {
-            let ago = ago(message.received_at);
-            let text = format!("A matching message is in the inbox: {}, received {ago}.", named(message));
-            return Some((Cause::Arrived, String::new(), text));
-        }
-        let first = self.latest.first()?;
-        let mut filters = first.missed_by.clone();
-        for message in self.latest {
-            filters.extend(message.missed_by.iter().filter(|filter| !first.missed_by.contains(filter)));
-        }
-        filters.sort_unstable();
-        filters.dedup();
-        let cause = if filters == ["after"] { Cause::NothingNew } else { Cause::FilterMissed };
-        let filters = filters.join(", ");
-        let messages = self.latest.iter().take(NAMED).map(named).collect::<Vec<_>>().join(", ");
-        let more = if self.latest.len() > NAMED { " and others" } else { "" };
-        let arrived = match self.latest.len() {
+    fn match_in_inbox(&self) -> Option<Found> {
+        let message = self.latest.iter().find(|message| message.missed_by.is_empty())?;
+        let ago = ago(message.received_at);
+        let text = format!("A matching message is in the inbox: {}, received {ago}.", named(message));
+        Some((Cause::Arrived, String::new(), text))
+    }
+
+    /// What names the inbox in this part of the period or a later one: messages in it, and rejections.
+    fn named(&self, part: Part) -> Option<Found> {
+        self.full(part).or_else(|| self.messages(part)).or_else(|| self.refusal(part))
+    }
+
+    fn messages(&self, part: Part) -> Option<Found> {
+        let is_in = |message: &&Latest| self.period.part_of(message.received_at) <= part;
+        let latest: Vec<&Latest> = self.latest.iter().filter(is_in).collect();
+        let filters = missed_filters(&latest)?;
+        let cause = if filters == "after" { Cause::NothingNew } else { Cause::FilterMissed };
+        let messages = latest.iter().take(NAMED).map(|message| named(message)).collect::<Vec<_>>().join(", ");
+        let more = if latest.len() > NAMED { " and others" } else { "" };
+        let arrived = match latest.len() {
             1 => "A message arrived, but it does not match",
             _ => "Messages arrived, but none matches",
         };
@@ -95,21 +110,33 @@ impl Facts<'_> {
         self.refusal_since(newest.received_at)
     }
 
-    fn refusal(&self) -> Option<Found> {
-        self.refusal_since(self.inbox.created_at)
+    fn refusal(&self, part: Part) -> Option<Found> {
+        let refused = self.refusals().find(|refused| self.period.part_of(refused.refused_at) <= part)?;
+        Some(rejected(refused))
     }
 
+    /// The newest rejection since then.
     fn refusal_since(&self, since: Timestamp) -> Option<Found> {
-        let mut refused = self.refused.iter().filter(|refused| refused.refused_at >= since);
-        let refused = refused.find(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))?;
-        let recipient = quoted(refused.recipient_address());
-        let (ago, reply, flag) = (ago(refused.refused_at), &refused.reply, missing_flag(refused));
-        let text = format!("Mail to {recipient} was rejected {ago}: {reply}{flag}");
-        Some((cause_of(&refused.reason), origin_of(refused), text))
+        self.refusals().find(|refused| refused.refused_at >= since).map(rejected)
     }
 
-    fn neighbour(&self) -> Option<Found> {
-        let (is_close, similar) = self.similar?;
+    /// The inbox was full, and the messages in it do not match.
+    fn full(&self, part: Part) -> Option<Found> {
+        let is_full = |refused: &&RefusedMail| {
+            refused.reason == RefusalReason::Smtp(Refusal::InboxFull) && self.period.part_of(refused.refused_at) <= part
+        };
+        let filters = missed_filters(&self.latest.iter().collect::<Vec<_>>())?;
+        let (cause, origin, text) = rejected(self.refusals().find(is_full)?);
+        Some((cause, origin, format!("{text}. None of its messages matches the filters ({filters}).")))
+    }
+
+    /// The rejections of mail to this inbox, newest first.
+    fn refusals(&self) -> impl Iterator<Item = &RefusedMail> {
+        self.refused.iter().filter(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))
+    }
+
+    fn neighbour(&self, is_close: bool) -> Option<Found> {
+        let (_, similar) = self.similar.filter(|(close, _)| *close == is_close)?;
         let other = similar.address(self.mail_domain);
         let quote = quoted(&other);
         let (address, ago) = (&self.address, ago(similar.last_received_at));
@@ -129,8 +156,9 @@ impl Facts<'_> {
 
     /// A session that failed before its client could name a recipient, unless mail was rejected after it. Without mail
     /// from other clients, it is probably the application; otherwise only that of a known client counts.
-    fn failed_session(&self) -> Option<Found> {
-        let mut failed = self.refused.iter().filter(|refused| is_failed_session(refused));
+    fn failed_session(&self, part: Part) -> Option<Found> {
+        let is_in = |refused: &&RefusedMail| self.period.part_of(refused.refused_at) <= part;
+        let mut failed = self.refused.iter().filter(|refused| is_failed_session(refused)).filter(is_in);
         let failed = failed.find(|refused| !self.was_mail() || (self.is_own_client)(refused))?;
         let is_last =
             self.last_refusal.is_none_or(|last| last.recipient.is_empty() || last.refused_at < failed.refused_at);
@@ -146,7 +174,7 @@ impl Facts<'_> {
     }
 
     fn was_mail(&self) -> bool {
-        self.watched.used.last_message_at.is_some_and(|at| at >= self.inbox.created_at)
+        self.watched.used.last_message_at.is_some_and(|at| at >= self.period.since)
     }
 
     fn session(&self, refused: &RefusedMail) -> Found {
@@ -171,9 +199,8 @@ impl Facts<'_> {
             let flag = if (self.is_own_client)(refused) { missing_flag(refused) } else { String::new() };
             format!(" The last rejection{of}: {}{flag}", refused.reply)
         });
-        let (address, ago) = (&self.address, ago(self.inbox.created_at));
-        let text =
-            format!("Clients use {used}, but sent nothing to {address} since this inbox was created {ago}.{refusal}");
+        let (address, since, older) = (&self.address, self.since(), self.older().unwrap_or_default());
+        let text = format!("Clients use {used}, but sent nothing to {address} since {since}.{older}{refusal}");
         let own = self.last_refusal.filter(|refused| (self.is_own_client)(refused));
         let other_domain = own.filter(|refused| refused.accepting_flag().is_some());
         Some(match other_domain {
@@ -182,10 +209,24 @@ impl Facts<'_> {
         })
     }
 
-    /// The ways by which clients sent something, or may have, since the inbox was created.
+    /// The start of the period.
+    fn since(&self) -> String {
+        match self.period.since {
+            since if since == self.inbox.created_at => format!("this inbox was created {}", ago(since)),
+            since => format!("{} before the wait started", spoken(self.period.started_at.since(since))),
+        }
+    }
+
+    /// The newest message in the inbox, if it arrived before the period.
+    fn older(&self) -> Option<String> {
+        let message = self.latest.first()?;
+        Some(format!(" The newest message in it is older: {}, received {}.", named(message), ago(message.received_at)))
+    }
+
+    /// The ways by which clients sent something, or may have, in the period.
     fn used_ways(&self) -> Vec<String> {
         let smtp = self.watched.used;
-        let is_used = |last: Option<Timestamp>| last.is_some_and(|at| at >= self.inbox.created_at);
+        let is_used = |last: Option<Timestamp>| last.is_some_and(|at| at >= self.period.since);
         let is_smtp_used = smtp.connections_open > 0 || is_used(smtp.last_connection_at.max(smtp.last_message_at));
         let apis = self
             .watched
@@ -197,15 +238,16 @@ impl Facts<'_> {
     }
 
     fn silence(&self) -> Found {
-        let (created_at, watched_since) = (self.inbox.created_at, self.watched.since);
-        let since = if created_at >= watched_since {
-            format!("this inbox was created {}", ago(created_at))
+        let watched_since = self.watched.since;
+        let since = if self.period.since >= watched_since {
+            self.since()
         } else {
             format!("the service started {}", ago(watched_since))
         };
         let (address, refused) = (smtp_server(), self.refused_by_validators().unwrap_or_default());
+        let older = self.older().unwrap_or_default();
         let text = format!(
-            "Nothing has connected over SMTP since {since}. Is {address} the application's SMTP server?{refused}"
+            "Nothing has connected over SMTP since {since}.{older} Is {address} the application's SMTP server?{refused}"
         );
         (Cause::NothingConnected, String::new(), text)
     }
@@ -214,10 +256,25 @@ impl Facts<'_> {
     /// top-level domains that are reserved for tests (RFC 2606), or a domain without an MX record.
     fn refused_by_validators(&self) -> Option<String> {
         let domain = self.address.rsplit('@').next().filter(|domain| *domain != DEFAULT_MAIL_DOMAIN)?;
-        let top = domain.rsplit('.').next().filter(|top| RESERVED.contains(top));
-        let example = top.map_or_else(String::new, |top| format!(", as pydantic's EmailStr and Joi do for .{top}"));
+        let rejected = REJECTED.iter().find(|(top, _)| domain.rsplit('.').next() == Some(*top));
+        let example = rejected.map_or_else(String::new, |(top, who)| format!(", as {who} for .{top}"));
         Some(format!(" Or does the application's validation reject addresses on {domain}{example}?"))
     }
+}
+
+/// The filters that exclude these messages, unless there is none.
+fn missed_filters(messages: &[&Latest]) -> Option<String> {
+    let missed: BTreeSet<&str> = messages.iter().flat_map(|message| message.missed_by.iter().copied()).collect();
+    let filters: Vec<&str> = missed.into_iter().collect();
+    (!messages.is_empty()).then(|| filters.join(", "))
+}
+
+/// A rejection of mail to the inbox.
+fn rejected(refused: &RefusedMail) -> Found {
+    let recipient = quoted(refused.recipient_address());
+    let (ago, reply, flag) = (ago(refused.refused_at), &refused.reply, missing_flag(refused));
+    let text = format!("Mail to {recipient} was rejected {ago}: {reply}{flag}");
+    (cause_of(&refused.reason), origin_of(refused), text)
 }
 
 /// A session that failed before its client could name a recipient.

@@ -2,10 +2,11 @@
 
 use restante_api::{Event, EventFilters, EventKind};
 
+use super::event_cursor::EventCursor;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, ProjectId, RefusalFilter, RefusedMail, SentMail, SmtpSession,
-    Timestamp, WaitEnd, WaitRecord, seconds,
+    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, Period, ProjectId, RefusalFilter, RefusedMail, SentMail,
+    SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
 };
 use crate::store::StoreError;
 
@@ -17,7 +18,7 @@ type Timed = (Timestamp, Event);
 
 impl Service {
     /// What happened to an inbox, oldest first, and the cursor for what happens later. An inbox that has ended in the
-    /// last 30 days still has a timeline. `after` is a cursor.
+    /// last 30 days still has a timeline. `after` is the cursor of an earlier answer.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago.
@@ -25,17 +26,15 @@ impl Service {
         &self,
         caller: &Caller,
         id: &str,
-        after: Option<Timestamp>,
-    ) -> Result<(Vec<Event>, Timestamp), ServiceError> {
+        after: Option<&EventCursor>,
+    ) -> Result<(Vec<Event>, EventCursor), ServiceError> {
         let (id, now) = (InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?, self.0.clock.now());
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.refusals.written().await;
         let mut events = self.events_of(&inbox, now).await?;
         events.extend(ended.map(of_end));
-        events.retain(|(at, _)| after.is_none_or(|after| *at > after));
-        let next = events.last().map_or(after.unwrap_or(inbox.created_at), |(at, _)| *at);
-        Ok((events.into_iter().map(|(_, event)| event).collect(), next))
+        Ok(EventCursor::advance(after, events, now))
     }
 
     /// The rejections of mail to an address that is no inbox of the project, oldest first. `name` is the address, or
@@ -77,15 +76,16 @@ impl Service {
         }));
         let waits = self.waits_of_inbox(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
-        let refused = store.refusals_of(inbox.project, &inbox.id, default, inbox.created_at, MAX_OF_KIND).await?;
+        let period = Period::of_inbox(inbox, until);
+        let refused = store.refusals_of(inbox.project, &inbox.id, default, period, MAX_OF_KIND).await?;
         let refused = refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
         events.extend(refused.map(|refused| of_refusal(&refused)));
-        events.extend(store.arrived_mail(inbox, MAX_OF_KIND).await?.into_iter().flat_map(of_mail));
-        events.extend(store.fault_uses(inbox, MAX_OF_KIND).await?.into_iter().map(|used| {
+        events.extend(store.arrived_mail(inbox, until, MAX_OF_KIND).await?.into_iter().flat_map(of_mail));
+        events.extend(store.fault_uses(inbox, until, MAX_OF_KIND).await?.into_iter().map(|used| {
             let text = format!("The fault {} at {} was used.", used.action, used.point);
             (used.used_at, Event::new(used.used_at.to_string(), EventKind::FaultUsed, text))
         }));
-        events.extend(store.sent_mail(inbox, MAX_OF_KIND).await?.into_iter().map(of_sent));
+        events.extend(store.sent_mail(inbox, until, MAX_OF_KIND).await?.into_iter().map(of_sent));
         // A session has the time of its end, so it follows what it caused.
         events.extend(self.0.event_log.sessions_of(inbox, until).await?.into_iter().map(of_session));
         events.retain(|(at, _)| *at <= until);

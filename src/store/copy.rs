@@ -90,7 +90,7 @@ const TABLES: &[Table] = &[
     table!(
         "inboxes",
         "number",
-        least_number,
+        min_number,
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
          last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left,
@@ -101,7 +101,7 @@ const TABLES: &[Table] = &[
     table!(
         "faults",
         "number",
-        least_number,
+        min_number,
         500,
         "number, inbox_number, position, point, action, reply, stores, seconds, times, used",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
@@ -110,7 +110,7 @@ const TABLES: &[Table] = &[
     table!(
         "fault_uses",
         "number",
-        least_number,
+        min_number,
         500,
         "number, fault_number, used_at",
         "$1, $2, $3",
@@ -119,7 +119,7 @@ const TABLES: &[Table] = &[
     table!(
         "contents",
         "number",
-        least_number,
+        min_number,
         9,
         "number, trace, reverse_path, client, helo, tls, authenticated, via, data",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9",
@@ -128,7 +128,7 @@ const TABLES: &[Table] = &[
     table!(
         "chunks",
         "number",
-        least_number,
+        min_number,
         8,
         "number, content_number, form, position, data",
         "$1, $2, $3, $4, $5",
@@ -137,7 +137,7 @@ const TABLES: &[Table] = &[
     table!(
         "messages",
         "number",
-        least_number,
+        min_number,
         500,
         "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
          has_otp, has_link, code, sender, subject, subject_folded, project_id, attachments",
@@ -269,6 +269,6 @@ fn no_text() -> Value {
     Value::from("")
 }
 
-fn least_number() -> Value {
+fn min_number() -> Value {
     Value::from(i64::MIN)
 }

@@ -4,7 +4,7 @@
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, ProjectId, SharedAddress, Similar, Timestamp};
+use crate::model::{Inbox, InboxEnd, InboxId, Latest, Period, ProjectId, SharedAddress, Similar, Timestamp};
 
 /// How many of the newest messages of the project are examined; their inboxes are compared with the address.
 const MESSAGES: i64 = 2_000;
@@ -40,7 +40,21 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
     }
 
-    /// The newest messages of a live inbox, with the filters that exclude each.
+    /// The messages that were in a live inbox then.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn message_count_at(&self, inbox: &Inbox, until: Timestamp) -> Result<i64, StoreError> {
+        const COUNT: &str = "
+            SELECT i.message_count - (
+                SELECT COUNT(*) FROM messages m WHERE m.inbox_number = i.number AND m.sequence > i.emptied_sequence
+                AND m.content_number IS NOT NULL AND m.received_at > $3)
+            FROM inboxes i WHERE i.id = $1 AND i.created_at = $2";
+        let rows = self.database.query(COUNT, values![&inbox.id, inbox.created_at, until]).await?;
+        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+    }
+
+    /// The newest messages that were in a live inbox then, with the filters that exclude each.
     ///
     /// # Errors
     /// If the database fails.
@@ -49,9 +63,9 @@ impl Store {
         inbox: &Inbox,
         selection: &Selection,
         most: usize,
-        now: Timestamp,
+        until: Timestamp,
     ) -> Result<Vec<Latest>, StoreError> {
-        let heads = self.newest_heads(inbox, 0, i64::MAX, most, now).await?;
+        let heads = self.heads_until(inbox, most, until).await?;
         let mut latest = Vec::with_capacity(heads.len());
         for head in heads {
             latest.push(Latest {
@@ -65,28 +79,27 @@ impl Store {
         Ok(latest)
     }
 
-    /// Live inboxes of a project that received mail since `since`: those of its newest messages. Newest mail first.
+    /// Live inboxes of a project that received mail in a period: those of its newest messages. Newest mail first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn inboxes_with_mail(
-        &self,
-        project: ProjectId,
-        since: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<Similar>, StoreError> {
+    pub async fn inboxes_with_mail(&self, project: ProjectId, period: Period) -> Result<Vec<Similar>, StoreError> {
+        // Messages after the period are not counted.
         const WITH_MAIL: &str = concat!(
             "
-            SELECT i.id, i.address, MAX(i.message_count), MAX(m.received_at), MAX(i.opened_by_mail)
-            FROM (SELECT inbox_number, sequence, received_at FROM messages WHERE project_id = $1
+            SELECT i.id, i.address,
+                MAX(i.message_count) - SUM(CASE WHEN m.received_at > $3 AND m.content_number IS NOT NULL
+                    THEN 1 ELSE 0 END),
+                MAX(CASE WHEN m.received_at <= $3 THEN m.received_at END), MAX(i.opened_by_mail)
+            FROM (SELECT inbox_number, sequence, content_number, received_at FROM messages WHERE project_id = $1
                 ORDER BY number DESC LIMIT $4) m
             JOIN inboxes i ON i.number = m.inbox_number
             WHERE m.received_at >= $2 AND i.project_id = $1 AND ",
             live!("i.", "$3"),
             " AND i.message_count > 0 AND m.sequence > i.emptied_sequence
-            GROUP BY i.id, i.address"
+            GROUP BY i.id, i.address HAVING MIN(m.received_at) <= $3"
         );
-        let found = self.database.query(WITH_MAIL, values![project, since, now, MESSAGES]).await?;
+        let found = self.database.query(WITH_MAIL, values![project, period.since, period.until, MESSAGES]).await?;
         let mut found: Vec<Similar> = found.into_iter().map(read_similar).collect::<Result<_, _>>()?;
         found.sort_by_key(|inbox| std::cmp::Reverse(inbox.last_received_at));
         Ok(found)

@@ -253,7 +253,7 @@ impl Store {
         self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
     }
 
-    pub(super) async fn newest_heads(
+    async fn newest_heads(
         &self,
         inbox: &Inbox,
         after: i64,
@@ -267,6 +267,20 @@ impl Store {
              ORDER BY m.sequence DESC LIMIT $6"
         );
         self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most], most).await
+    }
+
+    /// The newest heads of an inbox that was live then.
+    pub(super) async fn heads_until(
+        &self,
+        inbox: &Inbox,
+        most: usize,
+        until: Timestamp,
+    ) -> Result<Vec<Head>, DatabaseError> {
+        const NEWEST: &str = live_heads!(
+            "i.id = $2 AND i.created_at = $3 AND m.received_at <= $1 AND m.sequence > i.emptied_sequence
+             ORDER BY m.sequence DESC LIMIT $4"
+        );
+        self.heads(NEWEST, values![until, &inbox.id, inbox.created_at, most], most).await
     }
 
     /// Runs a statement that reads at most `most` heads, whose subjects may have 100 KiB each.

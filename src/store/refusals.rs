@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::content::fold_case;
 use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{InboxId, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
+use crate::model::{InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
 
 /// Maximum number of refusals that are kept for each project.
 const MAX_REFUSALS_KEPT: i64 = 1_000;
@@ -66,7 +66,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest refusals of `project` since `since`, of mail to `inbox` and of mail without a known recipient. Those
+    /// The newest refusals of `project` in a period, of mail to `inbox` and of mail without a known recipient. Those
     /// of `default_project` without a key and a known recipient may concern any project. They are returned without
     /// addresses, because the sender may be a client of another project.
     ///
@@ -77,20 +77,22 @@ impl Store {
         project: ProjectId,
         inbox: &InboxId,
         default_project: ProjectId,
-        since: Timestamp,
+        period: Period,
         most: usize,
     ) -> Result<Vec<RefusedMail>, StoreError> {
-        const NAMED: &str =
-            refusals!("inbox_id = $1 AND project_id = $2 AND refused_at >= $3 ORDER BY id DESC LIMIT $4");
-        const UNNAMED: &str = refusals!(
-            "inbox_id = '' AND (project_id = $1 OR (project_id = $2 AND authenticated = 0)) AND refused_at >= $3
-             ORDER BY id DESC LIMIT $4"
+        const NAMED: &str = refusals!(
+            "inbox_id = $1 AND project_id = $2 AND refused_at >= $3 AND refused_at <= $4 ORDER BY id DESC LIMIT $5"
         );
+        const UNNAMED: &str = refusals!(
+            "inbox_id = '' AND (project_id = $1 OR (project_id = $2 AND authenticated = 0))
+             AND refused_at >= $3 AND refused_at <= $4 ORDER BY id DESC LIMIT $5"
+        );
+        let Period { since, until, .. } = period;
         let mut all = Vec::new();
-        for mut row in self.database.query(NAMED, values![inbox, project, since, most]).await? {
+        for mut row in self.database.query(NAMED, values![inbox, project, since, until, most]).await? {
             all.push(read_refusal(&mut row)?);
         }
-        for mut row in self.database.query(UNNAMED, values![project, default_project, since, most]).await? {
+        for mut row in self.database.query(UNNAMED, values![project, default_project, since, until, most]).await? {
             let mut refused = read_refusal(&mut row)?;
             refused.sender.clear();
             if row.uuid()? != project.0 {
@@ -104,33 +106,33 @@ impl Store {
         Ok(all)
     }
 
-    /// The addresses of the clients that have lately sent mail to inboxes of a project.
+    /// The addresses of the clients that had lately sent mail to inboxes of a project then.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn clients_of(&self, project: ProjectId) -> Result<Vec<String>, StoreError> {
+    pub async fn clients_of(&self, project: ProjectId, until: Timestamp) -> Result<Vec<String>, StoreError> {
         const CLIENTS: &str = "
             SELECT DISTINCT c.client FROM (
-                SELECT content_number FROM messages WHERE project_id = $1 ORDER BY number DESC LIMIT $2) m
+                SELECT content_number FROM messages WHERE project_id = $1 AND received_at <= $3
+                ORDER BY number DESC LIMIT $2) m
             JOIN contents c ON c.number = m.content_number WHERE c.client IS NOT NULL";
-        let rows = self.database.query(CLIENTS, values![project, RECENT_MESSAGES]).await?;
+        let rows = self.database.query(CLIENTS, values![project, RECENT_MESSAGES, until]).await?;
         Ok(rows.into_iter().map(|mut row| row.text()).collect::<Result<_, _>>()?)
     }
 
-    /// The newest refusals of a project between two times, newest first.
+    /// The newest refusals of a project in a period, newest first.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn last_refusals(
         &self,
         project: ProjectId,
-        since: Timestamp,
-        until: Timestamp,
+        period: Period,
         most: usize,
     ) -> Result<Vec<RefusedMail>, StoreError> {
         const LAST: &str =
             refusals!("project_id = $1 AND refused_at >= $2 AND refused_at <= $3 ORDER BY id DESC LIMIT $4");
-        let rows = self.database.query(LAST, values![project, since, until, most]).await?;
+        let rows = self.database.query(LAST, values![project, period.since, period.until, most]).await?;
         Ok(rows.into_iter().map(|mut row| read_refusal(&mut row)).collect::<Result<_, _>>()?)
     }
 

@@ -21,7 +21,7 @@ const QUOTATION: &str = "RFC quotation";
 const DATA: [&str; 10] =
     ["LICENSE-", ".lock", "go.sum", ".json", ".jsonl", ".eml", ".dialog", ".svg", "languages.txt", "hostile.txt"];
 /// Each word with what to write instead.
-const WORDS: [(&str, &str); 31] = [
+const WORDS: [(&str, &str); 33] = [
     (r"octets?\b", "bytes"),
     (r"\b(whoever|whomever|whichever|whatever|wherever)\b", "name the caller, the writer, the place"),
     (r"\bstands? in line\b|\b(has|have|gets?) (its|their) turn\b", "is queued, runs"),
@@ -53,6 +53,8 @@ const WORDS: [(&str, &str); 31] = [
     (r"\bTLS from the first byte\b", "implicit TLS"),
     (r"\b(earlier|same) life\b", "earlier inbox, same inbox"),
     (r"\bshown only (now|this once)\b", "shown only once"),
+    (r"\bthe (most|fewest) (bytes|characters|entries|lines|messages|numbers|waits|concurrent)\b", "maximum number of"),
+    (r"\b((most|least|longest|shortest)_[a-z_]+: |PATIENCE\b|rubbish)", "MAX_ and MIN_; a name that says what it is"),
 ];
 /// The same, only for documents.
 const WORDS_OF_DOCUMENTS: [(&str, &str); 9] = [

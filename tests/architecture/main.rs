@@ -27,7 +27,7 @@ fn modules_import_only_those_below_them() {
 }
 
 #[test]
-fn what_faces_outside_knows_nothing_of_the_store() {
+fn the_outer_layers_do_not_use_the_store() {
     let store = Regex::new(r"\bcrate::(store|db)\b").unwrap();
     assert_none("use the service, and the types of the model", &sources(&["src/http", "src/mcp"]), |_, line| {
         store.find(line).map(drop)
@@ -82,10 +82,14 @@ fn no_file_is_long() {
         let lines = source.text.lines().count();
         assert!(lines <= MAX_LINES, "{} has {lines} lines, more than {MAX_LINES}", source.path.display());
     }
+    for file in fs::read_dir(root().join("static")).unwrap().map(|entry| entry.unwrap().path()) {
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines <= MAX_LINES, "{} has {lines} lines, more than {MAX_LINES}", file.display());
+    }
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_todo_is_left_in_the_code() {
     // Joined here, so that this file does not contain the words.
     let later =
         Regex::new(&["\\bTO", "DO\\b|\\bFIX", "ME\\b|\\bXX", "X\\b|to", "do!|unimpl", "emented!"].concat()).unwrap();
@@ -128,7 +132,7 @@ fn only_one_module_speaks_mcp() {
 }
 
 #[test]
-fn the_tools_know_nothing_of_http() {
+fn the_tools_do_not_implement_http() {
     let http = Regex::new(r"\b(axum|hyper\w*|http_body_util)::").unwrap();
     assert_none("the endpoint and the relay carry the tools", &sources(&["src/mcp"]), |source, line| {
         // The caller comes with the head of the request.

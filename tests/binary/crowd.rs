@@ -139,16 +139,16 @@ fn check_hang_ups(server: &Server) {
 /// Lets clients disconnect, a few dozen at a time. Returns when the server has noticed the last one.
 fn hang_up_all(server: &Server, clients: usize) {
     let start = Instant::now();
-    let patience = Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
+    let max_time = Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
     for _ in 0..clients.div_ceil(BESIDE) {
         thread::scope(|scope| (0..BESIDE).for_each(|_| drop(scope.spawn(|| hang_up(server)))));
         // Otherwise connections that the server has not accepted yet would count as memory.
         while server.open_sockets() > BESIDE {
-            assert!(start.elapsed() < patience, "connections stay open");
+            assert!(start.elapsed() < max_time, "connections stay open");
         }
     }
     while status(server, "GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=1") != 408 {
-        assert!(start.elapsed() < patience, "a place for a wait is still taken");
+        assert!(start.elapsed() < max_time, "a place for a wait is still taken");
     }
 }
 

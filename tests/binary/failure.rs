@@ -97,7 +97,7 @@ fn wrong_flags_are_usage_errors_and_touch_nothing() {
 }
 
 #[test]
-fn a_variable_is_as_good_as_a_flag() {
+fn a_variable_sets_the_same_as_a_flag() {
     let parent = tempfile::tempdir().unwrap();
     let mut serve = command(["serve"]);
     serve.env("RESTANTE_DATA_DIR", parent.path().join("data")).env("RESTANTE_MAIL_DOMAIN", "a@b");

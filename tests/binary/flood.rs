@@ -9,8 +9,8 @@ use testkit::server::Server;
 use testkit::smtp::deliver;
 
 const KEY: &str = "rst_live_0123456789abcdefghijklmnopqrstuv";
-/// Maximum number of memory of the process, in KiB.
-const MOST: usize = 768 * 1024;
+/// Maximum memory of the process, in KiB.
+const MAX_KIB: usize = 768 * 1024;
 /// The text of each large message.
 const TEXT: usize = 4 * 1024 * 1024;
 /// Messages with such a text.
@@ -91,7 +91,7 @@ fn no_flood_takes_more_than_its_share_of_memory() {
 
     // Then the process stays within its bounds, and mail is still taken
     let peak = server.peak_kib();
-    assert!(peak <= MOST, "{} MiB", peak / 1024);
+    assert!(peak <= MAX_KIB, "{} MiB", peak / 1024);
     deliver(&server.smtp, "flood@restante.example.com", "Small", "Your code is 482913.");
     drop(held);
 }

@@ -39,7 +39,7 @@ fn a_message_reaches_the_recipients_named_and_those_of_its_headers() {
 }
 
 #[test]
-fn what_php_and_cron_pass_is_understood() {
+fn the_options_of_php_and_cron_are_understood() {
     let (_data_dir, server, key) = first_start();
     // PHP: sendmail_path = "restante sendmail -t -i", and the fifth argument of mail().
     let sent = sendmail(

@@ -133,7 +133,7 @@ fn a_log_filter_that_cannot_be_read_is_a_usage_error() {
 }
 
 #[test]
-fn authorities_that_are_not_there_are_refused() {
+fn missing_authority_files_are_rejected() {
     let (data_dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
     for (path, code, says) in
         [("/nonexistent/ca.pem", 2, "--relay-ca"), (empty.path().to_str().unwrap(), 1, "--relay-ca")]

@@ -66,7 +66,7 @@ fn a_message_is_printed_for_a_person() {
 }
 
 #[test]
-fn a_message_without_what_is_wanted_is_passed_over() {
+fn a_message_without_the_wanted_part_is_skipped() {
     let (_data_dir, server, key) = first_start();
     deliver(&server.smtp, "patient@restante.example.com", "Welcome", "Nothing here but https://shop.example/terms");
     deliver(&server.smtp, "patient@restante.example.com", "Confirm", "https://shop.example/confirm/7 or 482913");
@@ -102,7 +102,7 @@ fn a_wait_without_a_match_lists_which_messages_arrived() {
 }
 
 #[test]
-fn a_look_at_an_empty_inbox_exits_with_1() {
+fn reading_an_empty_inbox_exits_with_1() {
     let (_data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
     let (code, said) = failed(&mut server.client(&key, ["wait", &address, "--timeout", "0s"]));

@@ -167,14 +167,15 @@ async fn while_no_host_accepts_writes_the_locks_are_kept() {
     let _lock = node.locks().try_lock(7).await.unwrap().unwrap();
     let name = &database.run("SELECT current_database()")[0];
     database.run(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
-    database.end_connections();
     let holder = || {
         database.run(
             "SELECT pid::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
              WHERE locktype = 'advisory' AND granted AND datname = current_database()",
         )
     };
-    while holder().is_empty() {
+    let ended = holder();
+    database.end_connections();
+    while [vec![], ended.clone()].contains(&holder()) {
         tokio::task::yield_now().await;
     }
     let (before, searched) = (holder(), second.connections() + 2);
@@ -187,6 +188,10 @@ async fn while_no_host_accepts_writes_the_locks_are_kept() {
     administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
     let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
     administrator.batch_execute(&reset).await.unwrap();
-    let is_replaced = async { while [vec![], before.clone()].contains(&holder()) {} };
+    let is_replaced = async {
+        while [vec![], before.clone()].contains(&holder()) {
+            tokio::task::yield_now().await;
+        }
+    };
     tokio::time::timeout(MOVED, is_replaced).await.expect("now there is a host that accepts writes");
 }

@@ -32,7 +32,7 @@ fn assert_unauthorized(answer: &Answer) {
 }
 
 #[testkit::each_engine]
-async fn without_a_key_nothing_is_said_about_what_exists(engine: Engine) {
+async fn without_a_key_no_response_reveals_what_exists(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     for prefix in ["/v1", "/api/v1"] {
@@ -43,7 +43,7 @@ async fn without_a_key_nothing_is_said_about_what_exists(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn a_wrong_key_is_as_good_as_none(engine: Engine) {
+async fn a_wrong_key_is_treated_like_no_key(engine: Engine) {
     let api = Harness::on(engine).await;
     let key = api.key.as_str();
     let stranger = restante::model::ApiKey::generate();

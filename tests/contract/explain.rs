@@ -61,6 +61,23 @@ async fn nothing_has_connected(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn nothing_has_connected_perhaps_because_a_validator_rejects_the_address(engine: Engine) {
+    let api = Harness::accepting(engine, "*").await;
+    for (domain, question) in [
+        ("shop.test", "shop.test, as pydantic's EmailStr and Joi do for .test?"),
+        ("shop.local", "shop.local, as pydantic's EmailStr and Joi do for .local?"),
+        ("shop.example", "shop.example, as Joi does for .example?"),
+        ("test.shop.com", "test.shop.com?"),
+    ] {
+        let created = api.call("PUT", &format!("/v1/inboxes/ada@{domain}"), "").await;
+        let explained = explain(&api, &created.text("id"), "").await;
+        let summary = explained["summary"].as_str().unwrap();
+        let end = format!("SMTP server? Or does the application's validation reject addresses on {question}");
+        assert!(summary.ends_with(&end), "{summary}");
+    }
+}
+
+#[testkit::each_engine]
 async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));

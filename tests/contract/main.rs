@@ -6,6 +6,7 @@
 mod addresses;
 mod authentication;
 mod bodies;
+mod causes;
 mod checks;
 mod clock;
 mod documents;

@@ -31,7 +31,7 @@ fn health(server: &Server) -> String {
 }
 
 #[testkit::each_engine]
-async fn it_goes_on_after_the_answer(engine: Engine) {
+async fn the_connection_stays_open_after_the_answer(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     for (mut client, inbox) in four_waiting(&server, "HTTP/1.1", "").await {
         for subject in ["one", "two"] {
@@ -44,7 +44,7 @@ async fn it_goes_on_after_the_answer(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn it_ends_with_the_answer_if_the_client_requests_it(engine: Engine) {
+async fn the_connection_closes_after_the_answer_if_the_client_asks(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     for (version, fields) in [("HTTP/1.1", "Connection: close\r\n"), ("HTTP/1.0", "")] {
         for (mut client, inbox) in four_waiting(&server, version, fields).await {

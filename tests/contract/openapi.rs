@@ -254,7 +254,7 @@ fn cases(world: &World) -> Vec<Case> {
         case("GET", EXPLAIN, of(inbox, "/explain?has=x"), "", 400),
         case("GET", EXPLAIN, of("nobody", "/explain"), "", 404),
         case("GET", EVENTS, of(inbox, "/events"), "", 200),
-        case("GET", EVENTS, of(doomed, "/events?after=0"), "", 200),
+        case("GET", EVENTS, of(doomed, "/events?after=0."), "", 200),
         case("GET", EVENTS, of(inbox, "/events?after=x"), "", 400),
         case("GET", EVENTS, of("nobody", "/events"), "", 404),
         case("PUT", FAULTS, of(inbox, "/faults"), crate::faults::every_fault(), 200),

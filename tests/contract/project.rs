@@ -46,6 +46,9 @@ async fn the_inboxes_of_a_project_are_listed_in_pages(engine: Engine) {
         let found = api.get(&format!("/v1/project/inboxes?search={search}")).await;
         assert_eq!(ids(&found, "inboxes", "id"), std::slice::from_ref(id), "{search}");
     }
+    // A text with an @ is the beginning of an address.
+    let part = api.get(&format!("/v1/project/inboxes?search={}@restante.example.com", &id[1..])).await;
+    assert_eq!(ids(&part, "inboxes", "id"), [""; 0]);
     for query in ["after=x", "after=1.", "limit=0", "limit=1001"] {
         assert_eq!(api.get(&format!("/v1/project/inboxes?{query}")).await.status, 400, "{query}");
     }

@@ -113,7 +113,7 @@ async fn a_deletion_does_not_bring_a_later_inbox_back(engine: Engine) {
 }
 
 #[tokio::test]
-async fn after_ten_seconds_it_is_too_late() {
+async fn a_deletion_cannot_be_undone_after_ten_seconds() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
@@ -128,7 +128,7 @@ async fn after_ten_seconds_it_is_too_late() {
 }
 
 #[tokio::test]
-async fn another_project_takes_nothing_back() {
+async fn another_project_cannot_undo_a_deletion() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;

@@ -196,7 +196,7 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
 }
 
 #[test]
-fn who_is_not_signed_in_arrives_there_after_signing_in() {
+fn signing_in_leads_to_the_wanted_page() {
     let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
     let url = test.site.times_out(&test.id, "");
     browser.go(&url);

@@ -102,7 +102,7 @@ async fn every_response_has_a_time_limit() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_end_the_attempt() {
+async fn invalid_replies_end_the_attempt() {
     let endless: &'static str = Box::leak(format!("220 {}\r\n", "x".repeat(5_000)).into_boxed_str());
     let flood: &'static str = Box::leak("250-more\r\n".repeat(200).into_boxed_str());
     for (verb, answer) in [

@@ -39,7 +39,7 @@ async fn the_relay_gets_everything() {
 }
 
 #[tokio::test]
-async fn the_password_is_said_under_encryption() {
+async fn the_password_is_sent_only_over_tls() {
     for (scheme, implicit_tls) in [("smtp", false), ("smtps", true)] {
         let (script, file) = trusted("localhost");
         let script = Script { implicit_tls, ..script };
@@ -69,7 +69,7 @@ async fn a_certificate_that_is_not_the_relay_s_stops_it() {
 }
 
 #[tokio::test]
-async fn a_server_with_login_alone_gets_the_password_in_pieces() {
+async fn a_server_with_only_login_gets_the_password_in_two_steps() {
     let script = Script::default()
         .with("EHLO", Answer::Say("250-relay\r\n250 AUTH LOGIN\r\n"))
         .with("AUTH", Answer::Say("334 VXNlcm5hbWU6\r\n"))

@@ -47,7 +47,7 @@ async fn an_alias_leads_to_its_servers() {
 }
 
 #[tokio::test]
-async fn a_server_with_ipv6_alone_gets_it() {
+async fn a_server_with_only_ipv6_gets_the_message() {
     let net = Net::new();
     let server = Scripted::start(([0, 0, 0, 0, 0, 0, 0, 1], net.port()).into(), Script::default()).await;
     let bed = Bed::direct(&net, "shop MX 10 mx\nmx AAAA ::1").await;
@@ -56,7 +56,7 @@ async fn a_server_with_ipv6_alone_gets_it() {
 }
 
 #[tokio::test]
-async fn what_the_dns_denies_fails_for_good() {
+async fn a_domain_that_does_not_exist_fails_permanently() {
     let net = Net::new();
     let bed = Bed::direct(&net, "null MX 0 .\nempty TXT x\nlost MX 10 nowhere\nbare MX 10 empty").await;
     for (domain, reason) in [

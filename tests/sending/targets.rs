@@ -39,7 +39,7 @@ async fn no_internal_address_is_dialled_however_it_is_named() {
 }
 
 #[tokio::test]
-async fn an_address_for_a_domain_is_no_way_around() {
+async fn an_ip_address_as_domain_does_not_bypass_the_check() {
     let net = Net::new();
     let server = Scripted::start(net.at(1), Script::default()).await;
     let bed = Bed::direct_with(&net, "", false).await;

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
 
 /// Longer than any step takes.
-pub(crate) const AT_MOST: Duration = Duration::from_secs(60);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client<S> {
     stream: BufReader<S>,
@@ -29,7 +29,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             self.stream.write_all(bytes.as_ref()).await.unwrap();
             self.stream.flush().await.unwrap();
         };
-        tokio::time::timeout(AT_MOST, write).await.expect("the server does not read");
+        tokio::time::timeout(MAX_WAIT, write).await.expect("the server does not read");
     }
 
     /// The next reply with all its lines, or `None` if the connection is closed.
@@ -44,12 +44,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 }
             }
         };
-        tokio::time::timeout(AT_MOST, read).await.expect("no reply")
+        tokio::time::timeout(MAX_WAIT, read).await.expect("no reply")
     }
 
     /// The number of whole reply lines that the server has sent in one piece.
     pub(crate) async fn received(&mut self) -> usize {
-        let read = tokio::time::timeout(AT_MOST, self.stream.fill_buf()).await.expect("no reply").unwrap();
+        let read = tokio::time::timeout(MAX_WAIT, self.stream.fill_buf()).await.expect("no reply").unwrap();
         read.iter().filter(|&&byte| byte == b'\n').count()
     }
 
@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub(crate) async fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         // A reset also closes the connection.
-        tokio::time::timeout(AT_MOST, self.stream.read_to_end(&mut rest)).await.is_ok()
+        tokio::time::timeout(MAX_WAIT, self.stream.read_to_end(&mut rest)).await.is_ok()
     }
 
     pub(crate) fn into_stream(self) -> S {
@@ -106,7 +106,7 @@ impl Client<TcpStream> {
     ) -> Client<TlsStream<TcpStream>> {
         let connector = TlsConnector::from(Arc::new(client_config(versions)));
         let name = ServerName::try_from("localhost").unwrap();
-        let stream = tokio::time::timeout(AT_MOST, connector.connect(name, self.into_stream())).await;
+        let stream = tokio::time::timeout(MAX_WAIT, connector.connect(name, self.into_stream())).await;
         Client::new(stream.expect("no handshake").unwrap())
     }
 }

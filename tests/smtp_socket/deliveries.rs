@@ -135,7 +135,7 @@ async fn an_address_of_a_deleted_project_is_disabled() {
 }
 
 #[tokio::test]
-async fn the_trace_tells_how_a_message_came() {
+async fn the_trace_shows_how_a_message_arrived() {
     let server = Server::start().await;
     let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
     assert!(client.message(&["traced@restante.example.com"], "x").await.starts_with("250"));
@@ -193,7 +193,7 @@ async fn a_store_that_hangs_is_a_451_and_others_are_read_from() {
 }
 
 #[tokio::test]
-async fn dummy_credentials_are_accepted_and_mean_nothing() {
+async fn dummy_credentials_are_accepted_and_ignored() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
     assert!(client.command(&plain("app", "secret")).await.starts_with("235 "));

@@ -31,7 +31,7 @@ async fn one_address_has_a_limit_of_its_own() {
 /// The server notices a little later than the client that a connection has ended.
 async fn until_greeted(server: &Server) {
     let greeted = async { while !server.connect().await.reply().await.starts_with("220 ") {} };
-    tokio::time::timeout(crate::client::AT_MOST, greeted).await.expect("the place is not free again");
+    tokio::time::timeout(crate::client::MAX_WAIT, greeted).await.expect("the place is not free again");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use crate::server::Server;
 use restante_dialogs::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 
 /// Longer than any step takes.
-const AT_MOST: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How long to wait for a timeout before the clock is advanced again: the server may not have been waiting yet.
 const BETWEEN_HOURS: Duration = Duration::from_millis(50);
 
@@ -44,7 +44,7 @@ impl<'a> SocketPeer<'a> {
     /// Connects, and starts TLS at once if `encrypted`.
     pub(crate) fn connect(server: &'a Server, runtime: Handle, dialog: &'a Dialog, encrypted: bool) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
-        stream.set_read_timeout(Some(AT_MOST)).unwrap();
+        stream.set_read_timeout(Some(MAX_WAIT)).unwrap();
         let connection = Connection::Plain(BufReader::new(stream));
         let expected = &dialog.deliveries;
         let mut peer = Self { server, runtime, connection, expected, early_line: None, was_reset: false };
@@ -83,7 +83,7 @@ impl<'a> SocketPeer<'a> {
                 line => break line,
             }
         };
-        self.set_read_timeout(AT_MOST);
+        self.set_read_timeout(MAX_WAIT);
         line
     }
 
@@ -149,7 +149,7 @@ impl Peer for SocketPeer<'_> {
         // Only the delayed reply may sleep so long. Background tasks sleep 2, 5 or 10 s, an idle connection 300 s.
         assert!(![2, 5, 10, 300].contains(&seconds), "choose another delay");
         let held_back = clock.until_sleeping(clock.instant().after(delay));
-        self.runtime.block_on(async { tokio::time::timeout(AT_MOST, held_back).await }).map_err(|_| "no delay")?;
+        self.runtime.block_on(async { tokio::time::timeout(MAX_WAIT, held_back).await }).map_err(|_| "no delay")?;
         // Not before the time is over.
         self.set_read_timeout(Duration::from_millis(1));
         let early = self.read_line();
@@ -157,7 +157,7 @@ impl Peer for SocketPeer<'_> {
         {
             return Err(format!("got {early:?}, expected a delay of {seconds} s"));
         }
-        self.set_read_timeout(AT_MOST);
+        self.set_read_timeout(MAX_WAIT);
         self.server.clock.advance(delay);
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Peer for SocketPeer<'_> {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let recorded = self.runtime.block_on(async { tokio::time::timeout(AT_MOST, recorded).await });
+        let recorded = self.runtime.block_on(async { tokio::time::timeout(MAX_WAIT, recorded).await });
         recorded.map_err(|_| format!("{failure:?} was not recorded"))
     }
 

@@ -124,7 +124,7 @@ async fn a_stop_lets_a_message_finish() {
 }
 
 #[tokio::test]
-async fn what_is_not_done_within_the_grace_is_cut_off() {
+async fn sessions_are_cut_off_after_the_grace_period() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
     client.begin_message(&["never@restante.example.com"]).await;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::rustls::ProtocolVersion;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
-use crate::client::AT_MOST;
+use crate::client::MAX_WAIT;
 use crate::server::Server;
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn tls_1_2_and_1_3_are_spoken() {
 }
 
 #[tokio::test]
-async fn what_comes_after_starttls_in_clear_is_never_run() {
+async fn commands_in_clear_after_starttls_are_never_run() {
     let server = Server::start().await;
     for injected in ["MAIL FROM:<evil@sender.example>\r\n", "NOOP", "\r\n"] {
         let mut client = server.greeted().await;
@@ -36,7 +36,7 @@ async fn what_comes_after_starttls_in_clear_is_never_run() {
 }
 
 #[tokio::test]
-async fn what_is_no_handshake_ends_its_own_connection_only() {
+async fn an_invalid_handshake_closes_only_its_own_connection() {
     let server = Server::start().await;
     let mut good = server.greeted().await;
     let mut client = server.greeted().await;
@@ -56,7 +56,7 @@ async fn a_handshake_that_stalls_is_given_up() {
     let mut rest = Vec::new();
     let closed = server.passing(server.settings.limits.idle_timeout, stream.read_to_end(&mut rest));
     // The end may be a reset.
-    let _ = tokio::time::timeout(AT_MOST, closed).await.expect("the connection is still open");
+    let _ = tokio::time::timeout(MAX_WAIT, closed).await.expect("the connection is still open");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn plain_text_at_the_second_listener_ends_its_own_connection_only() {
     let mut plain = tokio::net::TcpStream::connect(server.tls_address.unwrap()).await.unwrap();
     plain.write_all(b"EHLO client.example\r\n").await.unwrap();
     let mut rest = Vec::new();
-    let _ = tokio::time::timeout(AT_MOST, plain.read_to_end(&mut rest)).await.expect("the connection is still open");
+    let _ = tokio::time::timeout(MAX_WAIT, plain.read_to_end(&mut rest)).await.expect("the connection is still open");
     assert!(!rest.starts_with(b"220"), "{rest:?}");
     assert!(server.connect_encrypted(&[&TLS13]).await.reply().await.starts_with("220 "));
 }

@@ -35,7 +35,7 @@ async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
 }
 
 #[testkit::each_engine]
-async fn attempts_go_with_their_item(bed: Bed) {
+async fn attempts_are_deleted_with_their_item(bed: Bed) {
     let worker = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, worker, item, START).await;

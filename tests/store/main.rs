@@ -7,6 +7,7 @@ mod attempts;
 mod bed;
 mod cases;
 mod deliveries;
+mod evidence;
 mod faults;
 mod inboxes;
 mod mail;

@@ -9,7 +9,7 @@ use restante::store::{Cursor, Delivery, PartsReader, Policy, Search, Selection, 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
 #[testkit::each_engine]
-async fn a_message_comes_back_whole(bed: Bed) {
+async fn a_message_is_read_as_it_was_stored(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
     let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
     let outcome = bed.store(&[whole], START).await[0][0];

@@ -52,7 +52,7 @@ async fn a_refusal_of_a_client_replaces_its_earlier_one(bed: Bed) {
 }
 
 #[testkit::each_engine]
-async fn every_reason_comes_back(bed: Bed) {
+async fn every_reason_survives_a_round_trip(bed: Bed) {
     let mut reasons: Vec<_> = Refusal::ALL.iter().copied().map(RefusalReason::Smtp).collect();
     let unknown = RefusalReason::Unknown("from_the_future".to_owned());
     let accepted = [RefusalReason::BouncedOnRequest, RefusalReason::DroppedOnRequest];

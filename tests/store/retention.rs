@@ -19,7 +19,7 @@ async fn kept_for(bed: &Bed, name: &str, days: Option<i64>) -> Inbox {
 }
 
 #[testkit::each_engine]
-async fn messages_go_when_they_are_older_than_the_retention(bed: Bed) {
+async fn messages_older_than_the_retention_are_removed(bed: Bed) {
     let inbox = kept_for(&bed, "box", Some(7)).await;
     kept_for(&bed, "archive", None).await;
     for (subject, at) in [("first", START), ("second", START.after(HOUR)), ("third", START.after(2 * DAY))] {

@@ -50,7 +50,7 @@ async fn sessions_that_are_over_are_swept(bed: Bed) {
 }
 
 #[testkit::each_engine]
-async fn a_setting_is_what_was_kept_last(bed: Bed) {
+async fn a_setting_has_its_last_value(bed: Bed) {
     assert_eq!(bed.store.setting("a name").await.unwrap(), None);
     for value in [&b"one"[..], &b"\0\xff"[..]] {
         bed.store.set_setting("a name", Bytes::from_static(value)).await.unwrap();

@@ -69,7 +69,7 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 // CreateOption is an option of [Client.CreateInbox].
 type CreateOption func(*request)
 
-// Label is shown with the inbox in the dashboard, for example the name of a test.
+// Label is shown with the inbox in the dashboard and in errors, for example the name of a test.
 func Label(text string) CreateOption { return func(r *request) { r.label = text } }
 
 // CreateInbox creates an inbox with its own address.
@@ -122,7 +122,9 @@ func (c *Client) found(ctx context.Context, request request) (*Inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Inbox{InboxFields: fields, connection: c.connection, timeout: c.config.Timeout}, nil
+	return &Inbox{
+		InboxFields: fields, connection: c.connection, timeout: c.config.Timeout, label: request.label,
+	}, nil
 }
 
 func inboxPath(id string) string   { return "/inboxes/" + url.PathEscape(id) }

@@ -16,7 +16,20 @@ type Inbox struct {
 	InboxFields
 	connection *connection
 	timeout    time.Duration
+	label      string
 	position   position
+}
+
+// story is the line of an error that links to what happened: to the page about a wait, if there is one.
+func (i *Inbox) story(link string) string {
+	line := i.connection.dashboardLine(i.ID)
+	if link != "" {
+		line = "What happened during this wait: " + link
+	}
+	if i.label != "" {
+		line += " (" + i.label + ")"
+	}
+	return line
 }
 
 // Outgoing is a message to send from an inbox.

@@ -128,7 +128,7 @@ func isFound(found []*Message, id string) bool {
 
 func unexpected(inbox *Inbox, search search, within time.Duration, message *Message) error {
 	text := fmt.Sprintf("a message%s arrived at %s within %s, but none was expected: %q from %s\n%s",
-		search, inbox.Address, seconds(within), message.Subject, message.From, inbox.connection.dashboardLine(inbox.ID))
+		search, inbox.Address, seconds(within), message.Subject, message.From, inbox.story(""))
 	return &UnexpectedMessageError{failure{text: text}, message}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/restante/restante/clients/go/internal/launch"
+	"github.com/restante/restante/clients/go/internal/processes"
 )
 
 const (
@@ -49,7 +50,9 @@ func StartServer(config ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, notStarted(err)
 	}
-	directory, err := os.MkdirTemp("", "restante-")
+	prefix := processes.Prefix("server")
+	processes.RemoveAbandoned(prefix, 0)
+	directory, err := os.MkdirTemp("", fmt.Sprintf("%s%s-", prefix, processes.Own()))
 	if err != nil {
 		return nil, notStarted(err)
 	}

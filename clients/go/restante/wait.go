@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRequest is the longest wait that the server allows in one request.
+	// maxRequest is the maximum length of a wait that the server allows in one request.
 	maxRequest = 120 * time.Second
 	// reserve is what a wait leaves of its caller's time for the explanation; at most half of it.
 	reserve = time.Second
@@ -184,10 +184,7 @@ func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error 
 	}
 	report := report{
 		address: w.inbox.Address, search: w.search, limit: w.limit, asked: w.asked, found: found, count: count,
-		isFixed: w.walk.isFixed, story: w.inbox.connection.dashboardLine(w.inbox.ID),
-	}
-	if w.link != "" {
-		report.story = "What happened during this wait: " + w.link
+		isFixed: w.walk.isFixed, story: w.inbox.story(w.link),
 	}
 	if explanation != nil {
 		report.explanation = completed(*explanation, w.rejected, found)

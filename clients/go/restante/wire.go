@@ -323,7 +323,8 @@ type Explanation struct {
 	Ended *Ended `json:"ended"`
 	// The messages in it.
 	Messages ArrivedMessages `json:"messages"`
-	// What was rejected since the inbox was created, newest first.
+	// What was rejected since the inbox was created, or for a wait that timed out, since five minutes before it. Mail to
+	// this inbox is first.
 	Refused []Refused `json:"refused"`
 	// Similar addresses that received mail.
 	Similar []Similar `json:"similar"`

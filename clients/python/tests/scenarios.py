@@ -127,8 +127,11 @@ class Scenario:
     def _do_health(self, names: Names, client: str = "") -> Any:
         return names[client].health()
 
-    def _do_create(self, names: Names, client: str = "") -> Any:
-        return names[client].create_inbox()
+    def _do_create(self, names: Names, client: str = "", label: str | None = None) -> Any:
+        return names[client].create_inbox(label=label)
+
+    def _do_totp(self, names: Names, secret: str, client: str = "") -> Any:
+        return names[client].totp(secret)
 
     def _do_find(self, names: Names, inbox: str, client: str = "") -> Any:
         return names[client].inbox(inbox)
@@ -168,6 +171,18 @@ class Scenario:
 
     def _do_attachments(self, names: Names, message: str) -> Any:
         return names[message].attachments()
+
+    def _do_attachment(self, names: Names, message: str, name: Any = None) -> Any:
+        return names[message].attachment(pattern(name))
+
+    def _do_checks(self, names: Names, message: str) -> Any:
+        return names[message].checks()
+
+    def _do_assert_checks(self, names: Names, message: str, ignore: Any = ()) -> None:
+        names[message].check(ignore=ignore)
+
+    def _do_forward(self, names: Names, message: str, to: str) -> Any:
+        return names[message].forward(to)
 
     def _do_raw(self, names: Names, message: str) -> Any:
         return names[message].raw()

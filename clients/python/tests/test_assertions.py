@@ -1,6 +1,8 @@
 """An assertion and its negation are never both true or both false: a table for each."""
 
+import contextlib
 import dataclasses
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +13,9 @@ from mail import mail
 from wire import MESSAGE
 
 from restante import ContentError, Restante, UnexpectedMessageError, WaitTimeoutError
+from restante._core import Core
 from restante._decode import decode
+from restante._protocol import Reply
 from restante.model import Code, Details, Link, LinkMatch, MessageData, TextMatch
 
 
@@ -138,3 +142,49 @@ def test_a_code_of_a_real_message(client: Restante) -> None:
         several.code()
     assert several.code(matching="pin") == "7710"
     assert [message.id for message in inbox.messages(has="code")] == [several.id, letters.id]
+
+
+def problem(check: str, severity: str, line: int | None = None) -> dict[str, Any]:
+    part, source = ("text", "  Hello {{name}}") if line else (None, None)
+    return {"check": check, "severity": severity, "detail": "Wrong.", "part": part, "line": line, "source": source}
+
+
+NAME, DATE, IMAGE = problem("placeholder", "error", 7), problem("headers", "error"), problem("image", "warning", 2)
+
+
+@pytest.mark.parametrize(
+    ("problems", "options", "failing"),
+    [
+        ([], {}, []),
+        ([IMAGE], {}, []),
+        ([IMAGE], {"warnings": True}, ["warning image"]),
+        ([IMAGE], {"warnings": True, "ignore": ["image"]}, []),
+        ([NAME], {}, ["error placeholder"]),
+        ([NAME], {"ignore": ["placeholder"]}, []),
+        ([NAME], {"ignore": ["headers"]}, ["error placeholder"]),
+        ([NAME, DATE, IMAGE], {}, ["error placeholder", "error headers"]),
+        ([NAME, DATE, IMAGE], {"ignore": ["headers"]}, ["error placeholder"]),
+        ([NAME, DATE, IMAGE], {"warnings": True}, ["error placeholder", "error headers", "warning image"]),
+        ([NAME, DATE, IMAGE], {"ignore": ["headers", "placeholder"]}, []),
+    ],
+)
+def test_check_fails_with_exactly_the_problems_that_count(
+    problems: list[dict[str, Any]], options: dict[str, Any], failing: list[str]
+) -> None:
+    answer = Reply(200, {}, json.dumps({"problems": problems, "html": None}).encode())
+    given = {"ignore": (), "warnings": False, **options}
+
+    def check() -> None:
+        steps = Core("http://server", 30.0).check("m1", **given, named="The message", story="")
+        next(steps)
+        with contextlib.suppress(StopIteration):
+            steps.send(answer)
+
+    assert passes(check, ContentError) is (failing == [])
+    if failing:
+        with pytest.raises(ContentError) as error:
+            check()
+        first, *listed = str(error.value).splitlines()
+        count = "1 problem" if len(failing) == 1 else f"{len(failing)} problems"
+        assert first == f"The message has {count}:"
+        assert [line.strip().split(":")[0] for line in listed if not line.startswith("   ")] == failing

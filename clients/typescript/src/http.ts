@@ -9,11 +9,11 @@ import { fromWire } from "./types.js";
 /** The time limit of a request is this much longer than the timeout that is sent to the server. */
 const GRACE = 10_000;
 /** Requests that are not waits are retried for at most this long. */
-const PATIENCE = 10_000;
+const MAX_RETRY_MS = 10_000;
 /** Statuses that a proxy in front of the server gives with its own text. */
 const OF_PROXIES = new Set([413, 429, 502, 503, 504]);
-const SHORTEST_PAUSE = 50;
-const LONGEST_PAUSE = 1_000;
+const MIN_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 1_000;
 /** The codes of a failed connection attempt, in which nothing has reached the server. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 
@@ -44,7 +44,7 @@ export interface Outcome {
 export class Http {
   readonly url: string;
   readonly #headers: Record<string, string>;
-  readonly #patience: number;
+  readonly #retryMs: number;
   readonly #log: string | undefined;
   readonly #closed = new AbortController();
 
@@ -53,7 +53,7 @@ export class Http {
     this.url = url.replace(/\/+$/, "");
     this.#log = log;
     this.#headers = { Authorization: `Bearer ${apiKey}` };
-    this.#patience = Math.min(PATIENCE, timeout);
+    this.#retryMs = Math.min(MAX_RETRY_MS, timeout);
   }
 
   /** Cancels the open requests and pauses, and rejects later requests. */
@@ -82,7 +82,7 @@ export class Http {
 
   /** The bytes of a successful response. Requests that may be repeated are retried. */
   async bytes(request: Request): Promise<Buffer> {
-    const pauses = this.pauses(performance.now() + this.#patience);
+    const pauses = this.pauses(performance.now() + this.#retryMs);
     for (;;) {
       const outcome = await this.attempt(request);
       if (isSuccess(outcome)) return outcome.body;
@@ -193,7 +193,7 @@ export class Pauses {
     const now = performance.now();
     const left = this.#deadline - now;
     if (left <= 0) return false;
-    const growing = Math.min(Math.max((now - this.#start) / 10, SHORTEST_PAUSE), LONGEST_PAUSE);
+    const growing = Math.min(Math.max((now - this.#start) / 10, MIN_PAUSE_MS), MAX_PAUSE_MS);
     const pause = outcome?.retryAfter ?? growing * (0.5 + Math.random() / 2);
     await sleep(Math.min(pause, left), undefined, { signal: this.#closed }).catch(() => undefined);
     return true;

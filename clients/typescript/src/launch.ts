@@ -14,10 +14,10 @@ import { identityOf, prefix, removeAbandoned } from "./processes.js";
 import { variable } from "./settings.js";
 import type { SmtpAddress } from "./types.js";
 
-const LONGEST_START = 20_000;
+const MAX_START_MS = 20_000;
 const LOG = "server.log";
 const ANY_PORT = "127.0.0.1:0";
-/** The most concurrent waits that the server allows per key. */
+/** Maximum number of concurrent waits per key; the server is started with it. */
 const WAITS_PER_KEY = "128";
 /** Settings that would connect it to the data or the URL of another server. */
 const NOT_PASSED_ON = ["RESTANTE_DATA_DIR", "RESTANTE_DATABASE", "RESTANTE_BASE_URL"];
@@ -140,7 +140,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
   stdin.on("error", () => undefined);
   const lines = createInterface({ input: stdout });
   const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(LONGEST_START)]);
+  const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(MAX_START_MS)]);
   child.once("error", (error) => ended.abort(error));
   child.once("close", (code, killedBy) => ended.abort(new Error(`it ended with ${code ?? killedBy}`)));
   try {

@@ -3,8 +3,8 @@
  * the same time. Then the state of the wait so far is printed, because no error shows it.
  */
 
-/** How long the states of all open waits may take together, in milliseconds. */
-const LONGEST_LOOK = 700;
+/** How long the states of all open waits may take together. */
+const MAX_STATE_MS = 700;
 
 /** A wait that has not ended. */
 export interface OpenWait {
@@ -32,7 +32,7 @@ export async function printOpen(reason: string, owner?: object): Promise<void> {
   chosen.forEach((all) => all.clear());
   if (open.length === 0) return;
   const late = new Promise<undefined>((resolve) => {
-    setTimeout(() => resolve(undefined), LONGEST_LOOK).unref();
+    setTimeout(() => resolve(undefined), MAX_STATE_MS).unref();
   });
   const states = open.map(async ({ state }) => Promise.race([state().catch(() => undefined), late]));
   for (const text of await Promise.all(states)) {

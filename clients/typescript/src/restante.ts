@@ -14,11 +14,11 @@ import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
 
 const LABEL = "X-Restante-Label";
 /** The server keeps this many characters. */
-const LONGEST_LABEL = 200;
+const MAX_LABEL_CHARACTERS = 200;
 
 /** A header has only ASCII. The buffer replaces half a surrogate pair, which cannot be encoded. */
 function encodedLabel(label: string): string {
-  return encodeURIComponent(Buffer.from(label.slice(0, LONGEST_LABEL)).toString());
+  return encodeURIComponent(Buffer.from(label.slice(0, MAX_LABEL_CHARACTERS)).toString());
 }
 
 /** A client of a Restante server. {@link Restante.connect} creates one. */

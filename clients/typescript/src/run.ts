@@ -13,7 +13,7 @@ import type { ServerAddress } from "./launch.js";
 import { identityOf, prefix, read, removeAbandoned, removeIfEnded } from "./processes.js";
 import { smtpAddress, variable } from "./settings.js";
 
-const LONGEST_START = 30_000;
+const MAX_START_MS = 30_000;
 const PAUSE = 5;
 /** Names the server of the run and its log file for the processes that the runner starts. */
 const RUN_LOG = "RESTANTE_RUN_LOG";
@@ -107,7 +107,7 @@ function keeperEnvironment(): NodeJS.ProcessEnv {
 
 /** Waits synchronously, because a configuration file is read synchronously. */
 function waitFor(folder: string): ServerAddress {
-  const deadline = performance.now() + LONGEST_START;
+  const deadline = performance.now() + MAX_START_MS;
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
   while (performance.now() < deadline) {
     const server = read(join(folder, FILES.server));
@@ -116,5 +116,5 @@ function waitFor(folder: string): ServerAddress {
     if (error !== undefined) throw new RestanteError(error);
     Atomics.wait(sleeper, 0, 0, PAUSE);
   }
-  throw new RestanteError(`No server was started within ${LONGEST_START / 1000} s. Remove ${folder} and try again.`);
+  throw new RestanteError(`No server was started within ${MAX_START_MS / 1000} s. Remove ${folder} and try again.`);
 }

@@ -5,8 +5,8 @@ import { isSuccess, wordsOf, type Http, type Outcome, type Request } from "./htt
 import { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
 
-/** The longest wait that the server allows in one request. */
-const LONGEST_REQUEST = 120_000;
+/** Maximum length of a wait that the server allows in one request. */
+const MAX_REQUEST_MS = 120_000;
 const NO_MATCH = "no matching message";
 
 /** One wait. */
@@ -63,7 +63,7 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
   const query = serverQuery(wait.filters, after);
   for (;;) {
     const left = Math.max(0, Math.ceil(wait.deadline - performance.now()));
-    const timeout = Math.min(left, LONGEST_REQUEST);
+    const timeout = Math.min(left, MAX_REQUEST_MS);
     const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) } };
     const outcome = await http.attempt(request, timeout);
     if (isSuccess(outcome)) return http.decoded<MessageFields>(request, outcome.body, "id", "links");

@@ -354,7 +354,10 @@ export interface Explanation {
   ended: Ended | null;
   /** The messages in it. */
   messages: ArrivedMessages;
-  /** What was rejected since the inbox was created, newest first. */
+  /**
+   * What was rejected since the inbox was created, or for a wait that timed out, since five minutes before it. Mail to
+   * this inbox is first.
+   */
   refused: Refused[];
   /** Similar addresses that received mail. */
   similar: Similar[];

@@ -12,6 +12,8 @@ const MODULES = join(__dirname, "../node_modules");
 
 const USER = `
 import { Restante, serverForRun, type Message } from "restante";
+import { setupRestante, type CypressFilters, type CypressInbox } from "restante/cypress";
+import "restante/cypress/commands";
 import { expect, test } from "restante/playwright";
 
 serverForRun();
@@ -23,6 +25,13 @@ test("sign up", async ({ restante, inbox, newInbox }) => {
   expect(message).not.toHaveLink("/track");
   await client.close();
 });
+
+const config = { taskTimeout: 1, baseUrl: "http://127.0.0.1:3000" };
+const configured: Promise<typeof config> = setupRestante(() => undefined, config);
+configured.catch(() => undefined);
+const filters: CypressFilters = { subject: /confirm/i, has: "code", timeout: 20_000 };
+const wait = (cy: Cypress.Chainable, inbox: CypressInbox) => cy.waitForMessage(inbox, filters);
+wait satisfies (cy: Cypress.Chainable, inbox: CypressInbox) => Cypress.Chainable<{ subject: string }>;
 `;
 
 test.for([

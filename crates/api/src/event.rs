@@ -12,7 +12,7 @@ use crate::{Example, noon};
 pub struct EventList {
     /// The events, oldest first.
     pub events: Vec<Event>,
-    /// The value of `after` for what happens later.
+    /// The value of `after` for the events that are not in this answer. It is opaque.
     pub next: String,
 }
 

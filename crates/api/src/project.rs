@@ -68,7 +68,8 @@ pub struct MessageSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ListInboxesQuery {
-    /// Only inboxes whose address contains this text, without regard to case.
+    /// Only inboxes whose address contains this text, without regard to case. A text with an `@` after its first
+    /// character must be the beginning of the address.
     pub search: String,
     /// Maximum number of inboxes, 1 to 1000; 100 by default.
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
@@ -81,7 +82,8 @@ pub struct ListInboxesQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchMessagesQuery {
-    /// Only messages whose inbox, sender, subject or text contains this text, without regard to case.
+    /// Only messages whose inbox, sender, subject or text contains this text, without regard to case. With an `@` after
+    /// its first character, it must be the beginning of an address of inbox or sender, or anywhere in subject or text.
     pub search: String,
     /// Maximum number of messages, 1 to 100; 50 by default.
     #[schemars(with = "u64", range(min = 1, max = 100))]

@@ -71,8 +71,8 @@ pub struct WaitQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EventsQuery {
-    /// The value of `next` in an earlier answer: only later events. Empty counts as absent.
-    #[schemars(extend("pattern" = "^[0-9]*$"))]
+    /// The value of `next` in an earlier answer: only events that no earlier answer had. Empty counts as absent.
+    #[schemars(extend("pattern" = "^([0-9]+\\.[A-Za-z0-9_-]*)?$"))]
     pub after: String,
 }
 

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_what_follows_the_first_plus() {
+    fn the_tag_starts_at_the_first_plus() {
         let without_tag = |id: &str| InboxId::parse(id).unwrap().without_tag().map(|id| id.0);
         assert_eq!(without_tag("shop+a+b"), Some("shop".to_owned()));
         assert_eq!(without_tag("shop"), None);

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_that_mean_nothing_are_removed() {
+    fn needless_quotes_are_removed() {
         for (path, address) in [
             ("", None),
             ("a@B.example", Some("a@b.example")),

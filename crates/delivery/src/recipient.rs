@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_what_follows_the_first_plus_of_the_local_part() {
+    fn the_tag_starts_at_the_first_plus_of_the_local_part() {
         let meant = |address: &str| recipient(address).meant().map(|it| it.to_string()).collect::<Vec<_>>();
         assert_eq!(meant("ada+a+b@example.com"), ["ada+a+b@example.com", "ada@example.com"]);
         assert_eq!(meant("+ada@example.com"), ["+ada@example.com"]);

@@ -175,7 +175,7 @@ proptest! {
     /// Invariant 4: an address changes its project only by mail with a key of the new one. An address with a tag
     /// belongs to the owner of the address without it. Nothing is opened for a project that was deleted.
     #[test]
-    fn an_address_changes_hands_only_by_its_own_key(world in worlds(), requests in requests()) {
+    fn an_address_changes_owner_only_with_its_own_key(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
         let reserved = |id: &InboxId| match world.addresses.get(id) {
             Some(Address::Reserved(reserved)) => Some(*reserved),
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_is_decided_as_one_by_one(world in worlds(), requests in requests()) {
+    fn a_batch_is_decided_like_single_deliveries(world in worlds(), requests in requests()) {
         let (mut together, mut alone) = (world.clone(), world);
         let verdicts = together.deliver_requests(&requests).verdicts;
         let one_by_one = requests.iter().flat_map(|request| {

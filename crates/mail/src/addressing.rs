@@ -60,7 +60,7 @@ mod tests {
         Cc: d@x.example\r\n";
 
     #[test]
-    fn the_header_alone_has_addresses() {
+    fn addresses_are_read_only_from_the_header_section() {
         let read = addressing(RAW);
         let addresses = |list: &[Mailbox]| list.iter().filter_map(|one| one.address.clone()).collect::<Vec<_>>();
         assert_eq!(read.from[0].name.as_deref(), Some("Caf\u{e9}"));

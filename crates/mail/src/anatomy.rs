@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_its_fields_and_its_parts() {
+    fn a_message_is_split_into_fields_and_parts() {
         let anatomy = dissect(MESSAGE);
         assert_eq!(anatomy.fields[0], ("Subject".to_owned(), "café".to_owned()));
         let parts: Vec<_> =
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn many_references_grow_the_html_only_so_far() {
+    fn replaced_references_cannot_grow_the_html_without_limit() {
         let image = "A".repeat(1024 * 1024);
         let raw = format!("Content-Type: image/png\r\nContent-ID: <i>\r\n\r\n{image}");
         let html = "cid:i ".repeat(1_000);

@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_ends_become_one_kind() {
+    fn line_endings_are_normalized() {
         assert_eq!(normalized("a\r\nb\rc\nd\r".to_owned()), "a\nb\nc\nd\n");
         assert_eq!(normalized("a\0b".to_owned()), "a\u{FFFD}b");
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sheet_is_taken_apart() {
+    fn a_style_sheet_is_parsed_into_rules() {
         let found = names("@media (max-width:1px){a:hover{width:CALC(1px + 2.5rem)!important;}}/* x */");
         for name in
             ["at:media", "media:width", "pseudo:hover", "prop:width", "fn:calc", "unit:px", "unit:rem", "important"]
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_sheets_end() {
+    fn broken_style_sheets_are_parsed_to_their_end() {
         for sheet in ["", "{", "}", "@", "@;", "a{b", "/*", "a:;:b{}", "é{ü:ä;}"] {
             names(sheet);
         }

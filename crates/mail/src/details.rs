@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn attachments_are_what_the_body_is_not() {
+    fn every_part_except_the_body_is_an_attachment() {
         let details = details(MESSAGE);
         let attachments: Vec<_> = details.attachments.iter().map(|one| (one.content_type.as_str(), one.size)).collect();
         assert_eq!(attachments, [("text/plain", 5), ("image/png", 4), ("application/pdf", 4)]);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_message_has_no_details_and_nothing_breaks() {
+    fn a_broken_message_has_empty_details() {
         for raw in [&b""[..], b"Date: yesterday\r\nFrom: \xff<>\r\nList-Unsubscribe: none\r\n\r\n", &[b'<'; 5_000]] {
             let details = details(raw);
             assert_eq!((details.date, details.list_unsubscribe, details.message_id), (None, None, None));

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_becomes_a_tag_that_was_none() {
+    fn text_never_becomes_a_tag() {
         assert_eq!(displayed("<svg><style><iframe src=//x></style>", None), "<svg><style>iframe src=//x></style>");
         assert_eq!(displayed("<xmp><link></xmp>", None), "<pre>&lt;link&gt;</pre>");
         assert_eq!(displayed("<textarea><link></textarea>", None), "<textarea>&lt;link&gt;</textarea>");

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn no_recipient_is_left_out_of_a_long_header() {
+    fn every_recipient_of_a_long_header_is_found() {
         let many: Vec<String> = (0..20_000).map(|number| format!("{number}@b.example")).collect();
         let raw = format!("To: {}\r\nBcc: last@b.example\r\n\r\n", many.join(",\r\n "));
         assert_eq!(submission(raw.as_bytes()).recipients.len(), 20_001);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_read_through_what_breaks_it() {
+    fn base64_is_decoded_despite_invalid_characters() {
         let base64 = TransferEncoding::Base64;
         assert_eq!(decoded(base64, "SGVsbG8s\r\nIHdvcmxkIQ==\r\n"), "Hello, world!");
         assert_eq!(decoded(base64, "SGVsbG8"), "Hello");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_printable_keeps_what_is_no_escape() {
+    fn quoted_printable_keeps_invalid_escapes() {
         let quoted = TransferEncoding::QuotedPrintable;
         assert_eq!(decoded(quoted, "caf=C3=A9 =\r\nau lait  \r\nend"), "café au lait\nend");
         assert_eq!(decoded(quoted, "a=3db =zz 100=% =\t\nx="), "a=b =zz 100=% x");

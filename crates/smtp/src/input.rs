@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_out_once_and_in_order() {
+    fn bytes_are_returned_once_and_in_order() {
         let mut input = Input::default();
         input.push(b"abc");
         input.take(1);

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_is_wrong_with_other_recipients() {
+    fn explains_why_other_recipients_are_rejected() {
         let (malformed, bad, relay) = (None, Some(Refusal::BadRecipient), Some(Refusal::RelayNotPermitted));
         let long = format!("<{}@bücher.example>", "a".repeat(65));
         let long_elsewhere = format!("<{}@other.example>", "a".repeat(65));

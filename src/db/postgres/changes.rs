@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_named_may_be_anything() {
+    fn changes_that_cannot_be_listed_are_announced_as_unknown() {
         let inboxes =
             |count: usize, length: usize| vec![Change::Inbox(InboxId::from_stored("k".repeat(length))); count];
         assert_eq!(payload(&[Change::Queue, Change::Unknown]), "");

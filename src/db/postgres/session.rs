@@ -56,7 +56,7 @@ const SERVER: &str = "
 #[derive(Clone, Debug)]
 pub(in crate::db) struct NodeSession {
     commands: mpsc::UnboundedSender<LockCommand>,
-    most_locks: usize,
+    max_locks: usize,
 }
 
 #[derive(Debug)]
@@ -73,20 +73,20 @@ impl NodeSession {
         announcer: Announcer,
     ) -> Result<(Self, Arc<Schema>), DatabaseError> {
         let link = Link::connect(&hosts, &announcer).await?;
-        let most_locks = link.requests.check_server().await?;
+        let max_locks = link.requests.check_server().await?;
         link.prove_session(pool).await?;
         let schema = Arc::clone(&link.requests.schema);
         let (sender, commands) = mpsc::unbounded_channel();
         let keeper = Keeper { hosts, announcer, commands, held: HashSet::new(), lost: HashSet::new() };
         tokio::spawn(keeper.keep(link));
-        Ok((Self { commands: sender, most_locks }, schema))
+        Ok((Self { commands: sender, max_locks }, schema))
     }
 
     /// How many locks this node may have. The server's lock table has space for `max_locks_per_transaction` per
     /// connection. A node uses the space of its pool's connections; the space of the session's own connection is left
     /// for statements.
-    pub(in crate::db) fn most_locks(&self) -> usize {
-        self.most_locks
+    pub(in crate::db) fn max_locks(&self) -> usize {
+        self.max_locks
     }
 
     /// Takes a lock; `false` if another node has it. This node must not already have it.

@@ -12,8 +12,9 @@ use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
 use crate::http::describe::{Describe, INBOX_NOT_FOUND};
 use crate::http::error::Error;
-use crate::http::query::{Parameters, cursor};
+use crate::http::query::Parameters;
 use crate::http::response::json;
+use crate::service::EventCursor;
 
 pub(super) async fn list(
     State(app): State<Arc<App>>,
@@ -21,12 +22,15 @@ pub(super) async fn list(
     PathOf(path): PathOf<InboxPath>,
     Parameters(query): Parameters<EventsQuery>,
 ) -> Result<Response, Error> {
-    let after = cursor(&query.after)?;
-    let (mut events, next) = app.service.timeline(&caller, &path.id, after).await?;
+    let after = match query.after.as_str() {
+        "" => None,
+        text => Some(EventCursor::parse(text).ok_or(Error::InvalidParameter("after"))?),
+    };
+    let (mut events, next) = app.service.timeline(&caller, &path.id, after.as_ref()).await?;
     for event in &mut events {
         event.failure = event.failure.take().map(|id| app.failure_url(id));
     }
-    Ok(json(StatusCode::OK, &EventList { events, next: next.as_millis().to_string() })?)
+    Ok(json(StatusCode::OK, &EventList { events, next: next.to_string() })?)
 }
 
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -25,9 +25,9 @@ use crate::service::{advice, remedy, title};
 
 /// Maximum number of waits that are grouped; older ones are counted by no group.
 const MAX_WAITS: usize = 500;
-/// Entries of a group, on the page of all groups and on its own.
-const SHOWN: usize = 5;
-const SHOWN_ALONE: usize = 200;
+/// Maximum number of entries of a group: on the page of all groups, and if it is the only one.
+const MAX_ENTRIES: usize = 5;
+const MAX_ENTRIES_OF_ONE: usize = 200;
 /// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
 /// Before the label of a rejection's reason, where a wait has the word of its cause.
@@ -117,7 +117,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let mut groups = groups(&app, &page, &wanted).await?;
     let causes = causes(&groups, wanted.cause.as_deref());
     groups.retain(|group| wanted.admits(group));
-    let shown = if wanted.group.is_some() { SHOWN_ALONE } else { SHOWN };
+    let shown = if wanted.group.is_some() { MAX_ENTRIES_OF_ONE } else { MAX_ENTRIES };
     for group in &mut groups {
         group.all = (group.entries.len() > shown).then(|| wanted.url(&base, &group.key));
         group.entries.truncate(shown);

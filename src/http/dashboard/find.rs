@@ -23,8 +23,8 @@ use crate::model::{
 };
 use crate::service::{Caller, ServiceError, title};
 
-/// Results of each kind.
-const MOST: usize = 8;
+/// Maximum number of results of each kind.
+const MAX_RESULTS: usize = 8;
 /// Failures that are compared with the inboxes that have ended.
 const MAX_FAILURES: usize = 1_000;
 
@@ -146,11 +146,11 @@ impl<'a> Scope<'a> {
 
     /// Live inboxes, then those that have ended.
     async fn inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
-        let live = self.app.service.find_inboxes(self.project, text, MOST).await?;
+        let live = self.app.service.find_inboxes(self.project, text, MAX_RESULTS).await?;
         let mut found: Vec<Found> = live.into_iter().map(|inbox| self.inbox(inbox, &[])).collect();
-        if found.len() < MOST && !text.is_empty() {
+        if found.len() < MAX_RESULTS && !text.is_empty() {
             found.extend(self.ended_inboxes(text).await?);
-            found.truncate(MOST);
+            found.truncate(MAX_RESULTS);
         }
         Ok(found)
     }
@@ -158,7 +158,7 @@ impl<'a> Scope<'a> {
     /// The inboxes that have ended in the last 30 days, the latest first.
     pub(super) async fn ended_inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
         let service = &self.app.service;
-        let ended = service.find_ended_inboxes(self.project, text, MOST).await?;
+        let ended = service.find_ended_inboxes(self.project, text, MAX_RESULTS).await?;
         if ended.is_empty() {
             return Ok(Vec::new());
         }
@@ -198,11 +198,11 @@ impl<'a> Scope<'a> {
         let mut filter = search.query.filter(service.mail_domain());
         filter.before = search.before;
         let mut found = match self.project {
-            Some(_) => service.mail(&self.caller, &filter, MOST).await?,
-            None => service.mail_of_all(&self.caller, &filter, MOST).await?,
+            Some(_) => service.mail(&self.caller, &filter, MAX_RESULTS).await?,
+            None => service.mail_of_all(&self.caller, &filter, MAX_RESULTS).await?,
         };
         let total = if found.next.is_some() { service.messages_of(self.project).await? } else { 0 };
-        let status = search.status(&found, MOST, total, base, &[("q", search.text.as_deref())]);
+        let status = search.status(&found, MAX_RESULTS, total, base, &[("q", search.text.as_deref())]);
         let mut results = Vec::with_capacity(found.messages.len());
         for message in found.messages.drain(..) {
             let project = match self.project {
@@ -241,7 +241,7 @@ impl<'a> Scope<'a> {
             before: search.query.until,
             ..FailureFilter::default()
         };
-        let failures = self.app.service.failures(&filter, MOST).await?;
+        let failures = self.app.service.failures(&filter, MAX_RESULTS).await?;
         let found = failures.into_iter().map(|failure| {
             let label = failure.label.as_deref().map(shown);
             let details = [Some(title(failure.finding.cause).to_owned()), label, self.name(failure.wait.project)];
@@ -267,7 +267,7 @@ impl<'a> Scope<'a> {
         });
         let mut found: Vec<Found> = found.collect();
         found.sort_by(|one, other| one.text.cmp(&other.text));
-        found.truncate(MOST);
+        found.truncate(MAX_RESULTS);
         found
     }
 

@@ -119,7 +119,7 @@ impl Call<'_> {
         }
         for recipient in &envelope.recipients {
             let of = |failure: Failure| failure.of(&recipient.to_string());
-            let accepted = within_patience(&service, service.accept_recipient(recipient, self.project())).await;
+            let accepted = within_time_limit(&service, service.accept_recipient(recipient, self.project())).await;
             let accepted = accepted.and_then(|accepted| accepted.map_err(Failure::from));
             if let Some(fault) = accepted.map_err(of)? {
                 tracing::info!(peer = %self.client, to = %recipient, fault = fault.as_str(), "recipient");
@@ -136,7 +136,7 @@ impl Call<'_> {
         let incoming = self.incoming(envelope, raw);
         let held = room.clone();
         let storing = async { service.store(service.prepare(incoming).await?.holding(held)).await };
-        let stored = within_patience(&service, storing).await;
+        let stored = within_time_limit(&service, storing).await;
         let receipt = stored.and_then(|stored| stored.map_err(Failure::from));
         self.log(envelope, size, receipt.as_ref());
         let receipt = receipt?;
@@ -302,7 +302,7 @@ impl Call<'_> {
 }
 
 /// The result of `work`, or the failure of a store that does not answer in time.
-async fn within_patience<T>(service: &Service, work: impl Future<Output = T>) -> Result<T, Failure> {
+async fn within_time_limit<T>(service: &Service, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;
         done = work => Ok(done),

@@ -54,10 +54,10 @@ pub(super) struct Composed {
 /// Metadata of a message as a header field, in which any name and any text have a place: the name is percent-encoded
 /// where a header field cannot have it, and a text with line breaks is a JSON string.
 pub(super) fn metadata(prefix: &str, name: &str, value: &str) -> (String, String) {
-    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    const SAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
     let value =
         if value.contains(char::is_control) { serde_json::Value::from(value).to_string() } else { value.into() };
-    (format!("{prefix}{}", utf8_percent_encode(name, KEPT)), value)
+    (format!("{prefix}{}", utf8_percent_encode(name, SAFE)), value)
 }
 
 impl Parts {

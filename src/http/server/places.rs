@@ -159,8 +159,8 @@ impl Drop for Busy {
 mod tests {
     use super::*;
 
-    fn places(most: usize, most_of_one_client: usize) -> Arc<Places> {
-        Places::new(Admission::new(most, most_of_one_client, Vec::new()))
+    fn places(most: usize, max_of_one_client: usize) -> Arc<Places> {
+        Places::new(Admission::new(most, max_of_one_client, Vec::new()))
     }
 
     fn address(last: u8) -> IpAddr {

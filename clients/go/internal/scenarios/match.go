@@ -91,8 +91,12 @@ func mistaken(err error, wanted map[string]any) string {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	if kind.Name() != wanted["type"] {
-		return fmt.Sprintf("it is a %s: %v", kind.Name(), err)
+	name := kind.Name()
+	if name == "failure" {
+		name = "RestanteError" // It is only an Error, which is an interface in Go.
+	}
+	if name != wanted["type"] {
+		return fmt.Sprintf("it is a %s: %v", name, err)
 	}
 	for _, part := range list(wanted["message"]) {
 		if !strings.Contains(err.Error(), part.(string)) {

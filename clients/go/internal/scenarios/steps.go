@@ -29,6 +29,8 @@ func (r *run) do(step map[string]any, names *names) (any, error) {
 		return nil, r.restart(step["kill"] == true)
 	case "check":
 		return step["value"], nil
+	case "totp":
+		return restante.TOTP(r.ctx, text(step, "secret"))
 	case "health", "create", "find", "inbox_for", "message":
 		return r.doClient(names.get(text(step, "client")).(*restante.Client), step)
 	}
@@ -55,6 +57,9 @@ func (r *run) doClient(client *restante.Client, step map[string]any) (any, error
 	case "health":
 		return client.Health(r.ctx)
 	case "create":
+		if label := text(step, "label"); label != "" {
+			return client.CreateInbox(r.ctx, restante.Label(label))
+		}
 		return client.CreateInbox(r.ctx)
 	case "find":
 		return client.Inbox(r.ctx, text(step, "inbox"))
@@ -89,6 +94,21 @@ func (r *run) doMessage(message *restante.Message, step map[string]any) (any, er
 		return message.Details(r.ctx)
 	case "attachments":
 		return message.Attachments(r.ctx)
+	case "attachment":
+		if match := regex(step["name"]); match != nil {
+			return message.AttachmentFunc(r.ctx, match.MatchString)
+		}
+		return message.Attachment(r.ctx, text(step, "name"))
+	case "checks":
+		return message.Checks(r.ctx)
+	case "assert_checks":
+		var ignored []string
+		for _, name := range list(step["ignore"]) {
+			ignored = append(ignored, name.(string))
+		}
+		return nil, message.Check(r.ctx, ignored...)
+	case "forward":
+		return message.Forward(r.ctx, text(step, "to"))
 	case "raw":
 		return message.Raw(r.ctx)
 	case "reply":

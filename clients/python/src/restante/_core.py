@@ -6,7 +6,6 @@ The methods are generators (see `_protocol`). `Restante` and `AsyncRestante` run
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import random
 import re
 import time
@@ -37,11 +36,11 @@ from .model import (
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
-LONGEST_RETRY = 10.0
-"""Seconds for which a request that is not a wait is repeated."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-LONGEST_LABEL = 200
-"""The characters of a label that the server keeps."""
+MAX_RETRY_SECONDS = 10.0
+"""How long a request that is not a wait is retried."""
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
+MAX_LABEL_CHARACTERS = 200
+"""The server keeps no more of a label."""
 OF_PROXIES = (413, 429, 502, 503, 504)
 """Statuses that a proxy in front of the server gives with its own text."""
 R = TypeVar("R")
@@ -64,7 +63,7 @@ class Core:
     def call(self, request: Request) -> Steps[Reply]:
         """Sends a request, and repeats it until there is a final response or the time limit has passed."""
         started = self.clock()
-        deadline = started + min(LONGEST_RETRY, self.timeout)
+        deadline = started + min(MAX_RETRY_SECONDS, self.timeout)
         while True:
             outcome = yield request
             now = self.clock()
@@ -118,7 +117,7 @@ class Core:
     def create_inbox(self, label: str | None = None) -> Steps[InboxData]:
         """Creates an inbox, with a label that the dashboard shows."""
         # A header has only ASCII.
-        headers = {"X-Restante-Label": quote(label[:LONGEST_LABEL], errors="replace")} if label else {}
+        headers = {"X-Restante-Label": quote(label[:MAX_LABEL_CHARACTERS], errors="replace")} if label else {}
         request = Request("POST", "/v1/inboxes", repeatable=False, headers=headers)
         return (yield from self.fetch(request, partial(decode, InboxData)))
 
@@ -234,7 +233,7 @@ class Core:
     def attachment(self, message: str, name: str | re.Pattern[str] | None, named: str, story: str) -> Steps[Attachment]:
         """The only attachment whose name matches, with its bytes. `named`: the message in an error, `story` its end."""
         details = yield from self.details(message)
-        pattern = re.compile(fnmatch.translate(name), re.IGNORECASE) if isinstance(name, str) else name
+        pattern = _named_like(name) if isinstance(name, str) else name
         found = [one for one in details.attachments if pattern is None or pattern.search(one.filename or "")]
         if len(found) == 1:
             content = yield from self.content(message, f"attachments/{found[0].index}")
@@ -282,7 +281,13 @@ def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> fl
 
 def growing_pause(waited: float) -> float:
     """A tenth of the time waited so far, within bounds. Jitter spreads the retries of many clients."""
-    return min(max(waited / 10, SHORTEST_PAUSE), LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+    return min(max(waited / 10, MIN_PAUSE_SECONDS), MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def _named_like(name: str) -> re.Pattern[str]:
+    """The pattern of a whole file name, in which `*` stands for any characters."""
+    parts = ".*".join(re.escape(part) for part in name.split("*"))
+    return re.compile(rf"\A{parts}\Z", re.IGNORECASE | re.DOTALL)
 
 
 def inbox_path(identifier: str) -> str:

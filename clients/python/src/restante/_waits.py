@@ -17,8 +17,8 @@ from .model import Explanation, InboxData
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
-LONGEST_WAIT = 120.0
-"""The longest wait that the server allows in one request, in seconds."""
+MAX_REQUEST_SECONDS = 120.0
+"""Maximum length of a wait that the server allows in one request."""
 HELP = re.compile(r'<(https?:[^>]+)>;\s*rel="?help"?')
 """The page about a failed wait, in the header `Link`."""
 
@@ -96,7 +96,7 @@ class Wait(Generic[M]):
                     self._rejected[after] = missed
                     continue
                 if outcome.status == 408:
-                    self._note_page(outcome, min(left, LONGEST_WAIT))
+                    self._note_page(outcome, min(left, MAX_REQUEST_SECONDS))
                     if self._left() == 0:
                         return None
                     continue
@@ -115,7 +115,7 @@ class Wait(Generic[M]):
         return max(0.0, self._started + self._seconds - self._core.clock())
 
     def _request(self, after: str | None, left: float) -> Request:
-        seconds = min(left, LONGEST_WAIT)
+        seconds = min(left, MAX_REQUEST_SECONDS)
         # For zero, the server would return 404, as for an inbox that has ended.
         milliseconds = max(1, math.ceil(seconds * 1000))
         query = {**self._filters.query(after), "timeout": str(milliseconds)}

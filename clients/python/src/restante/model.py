@@ -17,8 +17,8 @@ LinkMatch = str | re.Pattern[str] | Callable[[str], bool]
 """Selects a link: a text that it contains, a regular expression that is found in it, or a predicate."""
 TextMatch = str | re.Pattern[str]
 """A text that is contained, without regard to case, or a regular expression that is found."""
-MOST_NUMBERS = 5
-"""The most numbers that an error shows."""
+MAX_NUMBERS_SHOWN = 5
+"""Maximum number of numbers that an error quotes from the text."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class MessageData(MessageFields):
             return f"{self._named()} has {len(found)} codes. Choose one with code(matching=...):{listed}"
         if codes:
             return f"{self._named()} has no code that matches {describe(matching)}, but:{listed}"
-        numbers = list(dict.fromkeys(re.findall(r"\b\d{4,10}\b", self.text)))[:MOST_NUMBERS]
+        numbers = list(dict.fromkeys(re.findall(r"\b\d{4,10}\b", self.text)))[:MAX_NUMBERS_SHOWN]
         seen = f" Its numbers are not labelled as a code: {', '.join(numbers)}." if numbers else ""
         return f"{self._named()} has no code.{seen} Its text:\n{self.text or self.html}"
 

@@ -15,8 +15,8 @@ import { noteFailedWaits, runnerHooks, startClock } from "./runner.js";
 
 export { expect, matchers } from "./matchers.js";
 
-/** How many inboxes of tests that have passed a worker keeps for later tests. */
-const KEPT = 100;
+/** Maximum number of inboxes of passed tests that a worker keeps for later tests. */
+const MAX_KEPT_INBOXES = 100;
 
 /** The process id of the runner, the parent of all workers. */
 const RUNNER = process.ppid;
@@ -155,7 +155,7 @@ export const test = base.extend<
     // Later tests of `test.describe.serial` may use them, so they are deleted when the worker ends.
     _restantePassed.push(...inboxes.own);
     await Promise.all(
-      _restantePassed.splice(0, _restantePassed.length - KEPT).map((inbox) => inbox[Symbol.asyncDispose]()),
+      _restantePassed.splice(0, _restantePassed.length - MAX_KEPT_INBOXES).map((inbox) => inbox[Symbol.asyncDispose]()),
     );
   },
 

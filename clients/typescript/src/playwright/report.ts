@@ -14,7 +14,7 @@ import type { Order } from "./pictures.js";
 import { timedOutWaits } from "./runner.js";
 
 /** How long all screenshots together may take, in milliseconds. */
-const LONGEST_PICTURES = 20_000;
+const MAX_PICTURES_MS = 20_000;
 /** The report opens the page at its own address, so the page must not run scripts or load anything. */
 const POLICY =
   '<meta http-equiv="Content-Security-Policy" ' +
@@ -81,7 +81,7 @@ async function writePage(message: Message, path: string): Promise<Page> {
 function takePictures(order: Order): Promise<void> {
   return new Promise((resolve) => {
     const script = join(__dirname, "pictures.js");
-    const child = execFile(process.execPath, [script], { timeout: LONGEST_PICTURES }, () => resolve());
+    const child = execFile(process.execPath, [script], { timeout: MAX_PICTURES_MS }, () => resolve());
     child.stdin?.on("error", () => undefined).end(JSON.stringify(order));
   });
 }

@@ -4,7 +4,7 @@ import { setMaxListeners } from "node:events";
 import { inspect } from "node:util";
 
 import * as restante from "../../src/index.js";
-import type { Content, Fault, Filters, Inbox, Message } from "../../src/index.js";
+import type { Content, Fault, Filters, Inbox, Message, Problem } from "../../src/index.js";
 import { camelCase, type ExpectedError, type Pattern, type Step } from "./format.js";
 import { sendMail, type Mail } from "./mail.js";
 import { difference } from "./match.js";
@@ -154,10 +154,16 @@ function pattern(given: Pattern): string | RegExp {
   return typeof given === "string" ? given : new RegExp(given.$regex, given.flags);
 }
 
+/** The bodies of a message to send. */
+function bodies(step: Step): { text?: string; html?: string } {
+  const given = ["text", "html"].filter((name) => step[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, step[name]]));
+}
+
 const ACTIONS: Record<string, (run: StepRun) => unknown> = {
   client: (run) => connect(run.server, run.step),
   health: (run) => run.client.health(),
-  create: (run) => run.client.createInbox(),
+  create: (run) => run.client.createInbox({ label: run.step.label as string | undefined }),
   find: (run) => run.client.inbox(run.step.inbox as string),
   inbox_for: (run) => run.client.inboxFor(run.step.address as string),
   mail: (run) => {
@@ -180,13 +186,28 @@ const ACTIONS: Record<string, (run: StepRun) => unknown> = {
   },
   details: (run) => run.message.details(),
   attachments: (run) => run.message.attachments(),
-  raw: (run) => run.message.raw(),
-  send: (run) => {
-    const { to, subject, text, html, in_reply_to: inReplyTo } = run.step as unknown as Record<string, string>;
-    const given = Object.entries({ text, html, inReplyTo }).filter(([, value]) => value !== undefined);
-    return run.inbox.send({ to: to ?? "", subject: subject ?? "", ...Object.fromEntries(given) });
+  attachment: (run) => {
+    const { name } = run.step;
+    return run.message.attachment(name === undefined ? undefined : pattern(name as Pattern));
   },
-  reply: (run) => run.message.reply({ text: run.step.text as string }),
+  checks: (run) => run.message.checks(),
+  assert_checks: (run) => {
+    const { ignore } = run.step;
+    return run.message.check(ignore === undefined ? {} : { ignore: ignore as Problem["check"][] });
+  },
+  raw: (run) => run.message.raw(),
+  forward: (run) => run.message.forward(run.step.to as string),
+  totp: (run) => run.client.totp(run.step.secret as string),
+  send: (run) => {
+    const { to, subject, in_reply_to: inReplyTo } = run.step as unknown as Record<string, string>;
+    return run.inbox.send({
+      to: to ?? "",
+      subject: subject ?? "",
+      ...bodies(run.step),
+      ...(inReplyTo && { inReplyTo }),
+    });
+  },
+  reply: (run) => run.message.reply(bodies(run.step)),
   explain: (run) => run.inbox.explain(run.options),
   set_faults: (run) => run.inbox.setFaults(run.step.faults as Fault[]),
   faults: (run) => run.inbox.faults(),

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_believed() {
+    fn correct_charset_labels_are_used() {
         assert_eq!(text(b"gr\xfc\xdfe", "ISO-8859-1"), "grüße");
         assert_eq!(text(b"\xcf\xf0\xe8\xe2\xe5\xf2", "windows-1251"), "Привет");
         assert_eq!(text(b"\xf0\xd2\xc9\xd7\xc5\xd4", "\"KOI8-R\""), "Привет");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_labels_are_not() {
+    fn wrong_charset_labels_are_ignored() {
         assert_eq!(text("grüße".as_bytes(), "iso-8859-1"), "grüße");
         assert_eq!(text("grüße".as_bytes(), "us-ascii"), "grüße");
         let big5 =
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_label_the_text_tells() {
+    fn without_a_label_the_charset_is_detected() {
         assert_eq!(text("验证码".as_bytes(), ""), "验证码");
         assert_eq!(text(b"\x1b$B%3!<%I\x1b(B", ""), "コード");
         assert_eq!(text(b"\xef\xbb\xbfmark", ""), "mark");

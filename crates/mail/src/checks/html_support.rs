@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_whole() {
+    fn the_table_is_complete() {
         assert!(FEATURES.features.len() > 280, "{}", FEATURES.features.len());
         for feature in &FEATURES.features {
             assert_eq!(feature.support.len(), FEATURES.clients.len(), "{}", feature.slug);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn seen_all_the_same() {
+    fn text_that_only_seems_hidden_is_kept() {
         for (html, expected) in [
             ("<div style='opacity:0.9;max-height:0'>a</div>", "a"),
             ("<td style='font-size:0'><div style='font-size:14px'>a</div></td>", "a"),

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_end_where_a_reader_says() {
+    fn urls_end_where_a_reader_expects() {
         for (text, expected) in [
             ("Go to https://x.example/a.", &["https://x.example/a"][..]),
             (

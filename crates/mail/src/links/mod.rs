@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_the_link_cut_short_are_no_link() {
+    fn a_shortened_url_as_link_text_is_not_a_second_link() {
         let html = "<a href='https://a.example/long/path'>https://a.example/lo…</a> and https://b.example...";
         assert_eq!(of_html(html), ["https://a.example/long/path", "https://b.example"]);
     }

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_uri_cannot_hold_is_escaped() {
+    fn invalid_characters_of_a_uri_are_escaped() {
         for (text, expected) in [
             ("https://x.example/a b?c=ü&d=%20%zz#e#f", "https://x.example/a%20b?c=%C3%BC&d=%20%25zz#e%23f"),
             ("https://x.example/{{token}}|[1]", "https://x.example/%7B%7Btoken%7D%7D%7C%5B1%5D"),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn unusable_links_are_rejected() {
         for text in [
             "https://",
             "http:///x",

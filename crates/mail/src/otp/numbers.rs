@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fallback_looks_only_at_what_touches() {
+    fn the_fallback_reads_only_adjacent_words() {
         assert_eq!(first_six_digit_word("a123456 1234567 $654321"), Some(17..23));
         assert_eq!(first_six_digit_word("验证码123456是"), Some(9..15));
         assert_eq!(first_six_digit_word("12345"), None);

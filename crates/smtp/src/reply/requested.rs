@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_negative_reply_is_refused() {
+    fn only_negative_replies_can_be_requested() {
         let long = format!("451 4.3.0 {}", "x".repeat(501));
         for line in [
             "",

@@ -1,4 +1,4 @@
-//! Deletions of inboxes, with a wait on them, and of messages.
+//! Deletions of inboxes, with a wait on them, of messages, and of nothing by a search without a condition.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,5 +85,15 @@ pub(super) fn a_message(client: &mut Client<'_>) {
         Some(Answer { status: 204 | 404, .. }) => client.tell(inbox, token, Told::Refused),
         Some(Answer { body: Value::Null, .. }) | None => {}
         other => client.world.find("a message can be deleted", format!("{other:?}")),
+    }
+}
+
+/// A deletion by a search of which no condition counts would delete all mail of the project, so it is rejected.
+pub(super) fn by_an_empty_search(client: &mut Client<'_>) {
+    let query = if client.chance(50) { "tag%3Anews" } else { "to%3A%22%22" };
+    let path = "/mailpit/api/v1/search";
+    let request = Request::delete(path, format!("{path}?query={query}"));
+    if let Some(answer) = client.until_answered(&request).filter(|answer| answer.status != 400) {
+        client.world.find("a deletion without a condition is rejected", format!("{request:?}: {answer:?}"));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use waiting::slots;
 
 /// Plays one scenario.
 pub(crate) fn one(client: &mut Client<'_>) {
-    match client.random.random_range(0..124) {
+    match client.random.random_range(0..128) {
         0..30 => waiting::for_mail(client),
         30..36 => waiting::in_vain(client),
         36..50 => sending::to_several(client),
@@ -36,6 +36,8 @@ pub(crate) fn one(client: &mut Client<'_>) {
         115..116 => browsing::a_permanent_inbox(client),
         116..119 => browsing::and_undoing(client),
         119..121 => browsing::an_open_page(client),
-        _ => trespassing::in_another_project(client),
+        121..124 => trespassing::in_another_project(client),
+        124..127 => trespassing::with_a_tag(client),
+        _ => deleting::by_an_empty_search(client),
     }
 }

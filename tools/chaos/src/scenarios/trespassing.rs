@@ -1,4 +1,5 @@
-//! Attempts on the inboxes of another project: each is answered as if they did not exist.
+//! Attempts on the inboxes of another project: each is answered as if they did not exist, and mail to an address that
+//! still belongs to another project is rejected.
 
 use std::time::Duration;
 
@@ -6,8 +7,10 @@ use rand::seq::IndexedRandom;
 use serde_json::json;
 
 use super::waiting;
-use crate::client::Client;
+use crate::client::{CODE, Client};
 use crate::http::Request;
+use crate::journal::DOMAIN;
+use crate::mail::{Mail, Outcome, send};
 
 pub(super) fn in_another_project(client: &mut Client<'_>) {
     let foreign: Vec<String> = {
@@ -28,4 +31,27 @@ pub(super) fn in_another_project(client: &mut Client<'_>) {
     if let Some(answer) = client.until_answered(&request).filter(|answer| answer.status != 404) {
         client.world.find("another project's inbox is not found", format!("{request:?}: {answer:?}"));
     }
+}
+
+/// An inbox ends, and another project mails its address with a tag: the address still belongs to the first one.
+pub(super) fn with_a_tag(client: &mut Client<'_>) {
+    let Some(inbox) = client.create() else { return };
+    if !client.inboxes[inbox].address.ends_with(DOMAIN) {
+        return;
+    }
+    let deletion = Request::delete("/v1/inboxes/{id}", format!("/v1/inboxes/{}", client.inboxes[inbox].id));
+    if client.until_answered(&deletion).is_none() {
+        return;
+    }
+    client.inboxes[inbox].deleted = true;
+    let (node, keys) = (client.node(), &client.world.keys);
+    let Some(address) = client.world.nodes.with(node, |server| server.smtp.clone()) else { return };
+    let recipients = [client.inboxes[inbox].address.replacen('@', "+tag@", 1)];
+    let token = client.token();
+    let (subject, key) = (client.subject(token), &keys[(client.number + 1) % keys.len()]);
+    let mail = Mail { recipients: &recipients, subject: &subject, text: CODE, key: Some(key) };
+    if send(&address, &mail) == Outcome::Accepted {
+        client.world.find("an address with a tag belongs to the owner of the address", format!("{recipients:?}"));
+    }
+    client.world.count("addresses of another project");
 }

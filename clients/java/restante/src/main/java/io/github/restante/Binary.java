@@ -10,7 +10,7 @@ import java.util.Locale;
 /** Finds the server's program: RESTANTE_BIN, an artifact restante-server-PLATFORM, or PATH. */
 final class Binary {
   private static final boolean IS_WINDOWS = File.separatorChar == '\\';
-  private static final String PROGRAM = IS_WINDOWS ? "restante.exe" : "restante";
+  static final String PROGRAM = IS_WINDOWS ? "restante.exe" : "restante";
 
   private Binary() {}
 

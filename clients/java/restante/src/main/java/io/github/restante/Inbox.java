@@ -20,6 +20,7 @@ import java.util.Map;
 public final class Inbox implements AutoCloseable {
   private final Connection connection;
   private final InboxFields fields;
+  private final String label;
   private final Position position = new Position();
 
   record Messages(List<MessageFields> messages) {}
@@ -28,9 +29,17 @@ public final class Inbox implements AutoCloseable {
 
   record Events(List<InboxEvent> events) {}
 
-  Inbox(Connection connection, InboxFields fields) {
+  Inbox(Connection connection, InboxFields fields, String label) {
     this.connection = connection;
     this.fields = fields;
+    this.label = label;
+  }
+
+  /** The line of an exception that links to the page of a wait, or without one to the inbox. */
+  String story(String link) {
+    String line =
+        link == null ? connection.dashboardLine(id()) : "\nWhat happened during this wait: " + link;
+    return label.isEmpty() ? line : line + " (" + label + ")";
   }
 
   /**

@@ -93,7 +93,8 @@ public final class Restante implements AutoCloseable {
   /**
    * Creates an inbox with its own address.
    *
-   * @param label is shown with the inbox in the dashboard, for example the name of a test
+   * @param label is shown with the inbox in the dashboard and in exceptions, for example the name
+   *     of a test
    * @return the inbox
    */
   public Inbox createInbox(String label) {
@@ -141,7 +142,7 @@ public final class Restante implements AutoCloseable {
   private Inbox found(Request request) {
     InboxFields fields =
         connection.fetch(request, InboxFields.class, it -> it.id() != null && it.address() != null);
-    return new Inbox(connection, fields);
+    return new Inbox(connection, fields, request.label());
   }
 
   /** Cancels the waits, and stops the server if this client has started it. */

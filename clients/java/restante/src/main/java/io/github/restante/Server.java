@@ -4,16 +4,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
 /**
  * A server that this process has started: on free ports, with temporary data. It stops when it is
@@ -59,10 +56,12 @@ public final class Server implements AutoCloseable {
   public static Server start(String apiKey, List<String> flags) {
     Path directory = null;
     try {
-      directory = Files.createTempDirectory("restante-");
+      directory = Directories.create();
       return start(Binary.find(directory), directory, apiKey, flags);
     } catch (IOException | RuntimeException error) {
-      remove(directory);
+      if (directory != null) {
+        Directories.remove(directory);
+      }
       throw error instanceof RestanteException ours
           ? ours
           : new UnreachableException("no server was started: " + error.getMessage(), 0, error);
@@ -221,17 +220,6 @@ public final class Server implements AutoCloseable {
       process.destroyForcibly();
       Thread.currentThread().interrupt();
     }
-    remove(directory);
-  }
-
-  private static void remove(Path directory) {
-    if (directory == null || !Files.exists(directory)) {
-      return;
-    }
-    try (Stream<Path> files = Files.walk(directory)) {
-      files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
-    } catch (IOException | UncheckedIOException error) {
-      // What is left is in the temporary directory of the system.
-    }
+    Directories.remove(directory);
   }
 }

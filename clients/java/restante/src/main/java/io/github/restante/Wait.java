@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 
 /** One wait until a deadline, despite the server's limits, a restart, and filters applied here. */
 final class Wait {
-  /** The longest wait that the server allows in one request. */
+  /** Maximum length of a wait that the server allows in one request. */
   private static final long MAX_REQUEST = Duration.ofSeconds(120).toNanos();
 
   /** The header with the page about a wait that timed out. */
@@ -72,7 +72,7 @@ final class Wait {
       String text =
           "a message%s arrived at %s within %s, but none was expected: %s"
               .formatted(search, inbox.address(), Report.seconds(timeout), message);
-      throw new UnexpectedMessageException(text + connection.dashboardLine(inbox.id()), message);
+      throw new UnexpectedMessageException(text + inbox.story(null), message);
     }
   }
 
@@ -163,15 +163,16 @@ final class Wait {
     }
     Report report =
         new Report(
-            inbox.address(), search, timeout, found, count, walk.isFixed(), explanation, story());
+            inbox.address(),
+            search,
+            timeout,
+            found,
+            count,
+            walk.isFixed(),
+            explanation,
+            inbox.story(link));
     return new WaitTimeoutException(
         report.text(), search.named(walk.start()), waited, explanation, link);
-  }
-
-  private String story() {
-    return link == null
-        ? connection.dashboardLine(inbox.id())
-        : "\nWhat happened during this wait: " + link;
   }
 
   private Explanation explanation(Search filters, String after) {

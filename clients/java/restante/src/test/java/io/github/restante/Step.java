@@ -17,7 +17,9 @@ record Step(Scenario scenario, JsonNode step, Names names) {
     return switch (action) {
       case "client" -> scenario.client(text("url"), text("api_key"), timeout());
       case "health" -> client().health();
-      case "create" -> client().createInbox();
+      case "create" ->
+          step.has("label") ? client().createInbox(text("label")) : client().createInbox();
+      case "totp" -> Totp.code(text("secret"));
       case "inbox_for" -> client().inboxFor(text("address"));
       case "find" -> client().inbox(text("inbox"));
       case "message" -> client().message(text("id"));
@@ -53,7 +55,17 @@ record Step(Scenario scenario, JsonNode step, Names names) {
       case "link" -> link(message);
       case "details" -> message.details();
       case "attachments" -> message.attachments();
+      case "attachment" -> attachment(message);
+      case "checks" -> message.checks();
+      case "assert_checks" -> {
+        message.check(
+            StreamSupport.stream(step.path("ignore").spliterator(), false)
+                .map(JsonNode::asText)
+                .toArray(String[]::new));
+        yield null;
+      }
       case "raw" -> message.raw();
+      case "forward" -> message.forward(text("to"));
       case "reply" -> message.reply(text("text"), text("html"));
       default -> throw new AssertionError("unknown step " + action);
     };
@@ -65,6 +77,14 @@ record Step(Scenario scenario, JsonNode step, Names names) {
       return message.code();
     }
     return matching.isObject() ? message.code(pattern(matching)) : message.code(matching.asText());
+  }
+
+  private Attachment attachment(Message message) {
+    JsonNode name = step.path("name");
+    if (name.isMissingNode()) {
+      return message.attachment();
+    }
+    return name.isObject() ? message.attachment(pattern(name)) : message.attachment(name.asText());
   }
 
   private String link(Message message) {

@@ -13,7 +13,8 @@ import java.util.List;
  * @param inbox The inbox; null if it has ended.
  * @param ended How it ended, if it has.
  * @param messages The messages in it.
- * @param refused What was rejected since the inbox was created, newest first.
+ * @param refused What was rejected since the inbox was created, or for a wait that timed out, since
+ *     five minutes before it. Mail to this inbox is first.
  * @param similar Similar addresses that received mail.
  * @param smtp The use of SMTP at the whole installation.
  * @param sendApis When each API for sending was last used at the whole installation.

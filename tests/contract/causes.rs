@@ -1,0 +1,247 @@
+//! Which of several possible causes a story names: what names the inbox and is close to the wait comes first, and what
+//! happened long before it counts for nothing.
+
+use std::time::Duration;
+
+use restante::model::{Cause, RefusalReason, RefusedMail, SmtpSession, Story, Timestamp};
+use uuid::Uuid;
+
+use super::smtp::Smtp;
+use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
+const BARE: &str = "Subject: bare\n\r\n\r\n";
+
+fn address(inbox: &str) -> String {
+    format!("{inbox}@{MAIL_DOMAIN}")
+}
+
+/// The story of a wait, during which something happens.
+async fn story_with(api: &Harness, inbox: &str, query: &str, happens: impl AsyncFnOnce()) -> Story {
+    let project = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
+    let waiting = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?{query}"));
+    let started = async {
+        while api.service.open_waits(project).await.unwrap().is_empty() {
+            tokio::task::yield_now().await
+        }
+    };
+    within(started).await;
+    happens().await;
+    let answer = api.advance_until_done(SECOND, waiting).await;
+    story_of(api, &answer).await
+}
+
+async fn story_after(api: &Harness, inbox: &str, query: &str) -> Story {
+    story_with(api, inbox, query, async || {}).await
+}
+
+async fn story_of(api: &Harness, answer: &Answer) -> Story {
+    assert_eq!(answer.error(), (408, "timeout".to_owned()));
+    let id = answer.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().parse().unwrap();
+    api.service.story(id).await.unwrap().unwrap()
+}
+
+async fn fail_to_log_in(smtp: &Smtp) {
+    let mut client = smtp.client().await;
+    assert!(client.say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==").await.starts_with("535"));
+    assert!(client.say("QUIT").await.starts_with("221"));
+}
+
+#[testkit::each_engine]
+async fn what_happened_long_before_the_wait_is_not_the_cause(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    api.make_permanent(&inbox).await;
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
+    assert!(smtp.send(&address(&format!("{inbox}x")), MAIL).await.starts_with("250"));
+    fail_to_log_in(&smtp).await;
+    api.clock.advance(6 * 60 * SECOND);
+    let Story { failure, evidence, .. } = story_after(&api, &inbox, "subject=code").await;
+    assert_eq!(failure.finding.cause, Cause::NothingConnected, "{evidence:?}");
+    assert!(
+        failure.finding.marked.contains(" since 5 min before the wait started. The newest message in it is older:")
+    );
+    assert_eq!((evidence.messages, evidence.refused.len(), evidence.similar.len()), (1, 0, 0));
+
+    // Four minutes before the wait, all of it counts.
+    assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    api.clock.advance(4 * 60 * SECOND);
+    let story = story_after(&api, &inbox, "subject=code").await;
+    assert_eq!((story.failure.finding.cause, story.evidence.refused.len()), (Cause::FilterMissed, 1));
+}
+
+#[testkit::each_engine]
+async fn a_failed_login_during_the_wait_comes_before_an_older_rejection(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    assert!(smtp.send(&address(&api.create_inbox().await), MAIL).await.starts_with("250"), "the client is known");
+    api.clock.advance(SECOND);
+    assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
+    api.clock.advance(20 * SECOND);
+    let story = story_with(&api, &inbox, "", async || fail_to_log_in(&smtp).await).await;
+    // The rejection was just before the wait.
+    assert_eq!(story.failure.finding.cause, Cause::BareLineEnd);
+
+    api.clock.advance(60 * SECOND);
+    let story = story_with(&api, &inbox, "", async || fail_to_log_in(&smtp).await).await;
+    assert_eq!(story.failure.finding.cause, Cause::LoginFailed);
+    let is_named: Vec<_> = story.evidence.refused.iter().map(|refused| refused.inbox.is_some()).collect();
+    assert_eq!(is_named[..2], [false, true], "{:?}", story.evidence.refused);
+
+    // Mail to the inbox, rejected during the wait, is the cause.
+    let story = story_with(&api, &inbox, "", async || {
+        assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
+        fail_to_log_in(&smtp).await;
+    });
+    let story = story.await;
+    assert_eq!(story.failure.finding.cause, Cause::BareLineEnd);
+    assert!(story.evidence.refused[0].inbox.is_some(), "{:?}", story.evidence.refused);
+}
+
+#[testkit::each_engine]
+async fn a_rejection_during_the_wait_comes_before_the_mail_of_an_earlier_step(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    api.clock.advance(10 * SECOND);
+    let story = story_with(&api, &inbox, "subject=code", async || {
+        assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
+    });
+    assert_eq!(story.await.failure.finding.cause, Cause::BareLineEnd);
+    // Without a rejection, the message explains it.
+    api.clock.advance(60 * SECOND);
+    assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+    let story = story_after(&api, &inbox, "subject=code").await;
+    assert_eq!(story.failure.finding.cause, Cause::FilterMissed);
+}
+
+#[testkit::each_engine]
+async fn an_inbox_that_is_full_of_other_mail_is_explained_as_full(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
+    let story = story_with(&api, &inbox, "subject=code", async || {
+        assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
+        assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("452 4.2.2"));
+    });
+    let Story { failure, .. } = story.await;
+    assert_eq!(failure.finding.cause, Cause::InboxFull);
+    assert!(failure.finding.marked.ends_with("None of its messages matches the filters (subject)."), "{failure:?}");
+}
+
+#[testkit::each_engine]
+async fn a_flood_of_rejections_displaces_those_of_no_other_address(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (flooded, quiet) = (api.create_inbox_with(&api.other_key).await, api.create_inbox().await);
+    let refused = |inbox: &str| RefusedMail {
+        peer: "127.0.0.1:4000".to_owned(),
+        sender: "<app@app.example>".to_owned(),
+        recipient: format!("<{}>", address(inbox)),
+        inbox: None,
+        authenticated: false,
+        reason: RefusalReason::from_label("inbox_full".to_owned()),
+        reply: "452 4.2.2 Inbox full".to_owned(),
+        refused_at: api.service.clock().now(),
+    };
+    for _ in 0..5_000 {
+        api.service.record_refusal(refused(&flooded), None);
+    }
+    api.service.record_refusal(refused(&quiet), None);
+    let explained = api.get(&format!("/v1/inboxes/{quiet}/explain")).await.json();
+    assert_eq!((explained["cause"].as_str(), explained["refused"].as_array().unwrap().len()), (Some("inbox_full"), 1));
+}
+
+fn session(named: &[&str], ended_at: Timestamp) -> SmtpSession {
+    SmtpSession {
+        id: Uuid::now_v7(),
+        named: named.iter().map(|name| (*name).to_owned()).collect(),
+        project: None,
+        client: "127.0.0.1".to_owned(),
+        tls: None,
+        has_failed: false,
+        started_at: ended_at,
+        ended_at,
+        exchanges: Vec::new(),
+    }
+}
+
+#[testkit::each_engine]
+async fn a_session_that_names_several_projects_counts_once_for_each(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let put = async |key, name: &str| api.call_with(key, "PUT", &format!("/v1/inboxes/{}", address(name)), "").await;
+    for (key, name) in [(&api.key, "alpha"), (&api.other_key, "beta"), (&api.key, "gamma")] {
+        assert_eq!(put(key, name).await.status, 201);
+    }
+    for _ in 0..40 {
+        api.service.record_session(session(&["alpha", "beta", "gamma"], api.service.clock().now()));
+    }
+    let events = api.get("/v1/inboxes/alpha/events").await.json();
+    let sessions = events["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "smtp").count();
+    assert_eq!(sessions, 40);
+}
+
+#[testkit::each_engine]
+async fn projects_that_reject_the_same_foreign_address_do_not_see_each_other(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let foreign = "somebody@else.example";
+    for key in [&api.key, &api.other_key] {
+        let mut client = smtp.client_of(key).await;
+        assert!(
+            client
+                .send_from(&format!("{}@app.example", &key.as_str()[20..24]), &[foreign], MAIL)
+                .await
+                .starts_with("550")
+        );
+        assert!(client.say("QUIT").await.starts_with("221"));
+    }
+    for (key, other) in [(&api.key, &api.other_key), (&api.other_key, &api.key)] {
+        let project = api.service.authenticate(key.as_str()).await.unwrap().unwrap().project;
+        let events = api.service.rejections_of(project, foreign).await.unwrap();
+        let text = serde_json::to_string(&events).unwrap();
+        let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!(kinds, ["refused", "smtp"], "{text}");
+        assert!(text.contains(&key.as_str()[20..24]) && !text.contains(&other.as_str()[20..24]), "{text}");
+    }
+}
+
+#[testkit::each_engine]
+async fn an_event_that_is_recorded_late_is_not_skipped(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    api.clock.advance(SECOND);
+    let happened_at = api.service.clock().now();
+    api.clock.advance(SECOND);
+    api.deliver(&inbox, "Welcome").await;
+    let events = async |after: &str| {
+        let answer = api.get(&format!("/v1/inboxes/{inbox}/events?after={after}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let json = answer.json();
+        let kinds = json["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap().to_owned());
+        (kinds.collect::<Vec<_>>(), answer.text("next"))
+    };
+    let (kinds, next) = events("").await;
+    assert_eq!(kinds, ["created", "stored"]);
+    api.service.record_session(session(&[&inbox], happened_at));
+    api.deliver(&inbox, "Welcome").await;
+    let (kinds, next) = events(&next).await;
+    assert_eq!(kinds, ["smtp", "stored"], "the second message is another event than the first");
+    assert_eq!(events(&next).await.0, [""; 0]);
+    // After a minute, the cursor has only a time.
+    api.clock.advance(90 * SECOND);
+    let (kinds, next) = events(&next).await;
+    assert_eq!((kinds.len(), next.ends_with('.')), (0, true), "{next}");
+    api.deliver(&inbox, "Another").await;
+    assert_eq!(events(&next).await.0, ["stored"]);
+    for invalid in ["x", "1795167002456", "1.*", "1.AAA", ".AAAAAA"] {
+        let path = format!("/v1/inboxes/{inbox}/events?after={invalid}");
+        assert_eq!(api.get(&path).await.error(), (400, "invalid after".to_owned()), "{invalid}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The evidence of an explanation, read as it was at an earlier time: a story that is recorded late says the same.
+
+use std::time::Duration;
+
+use restante::model::{Inbox, Period, Timestamp};
+use restante::store::Selection;
+
+use super::bed::{Bed, START, id};
+use super::overview::refusal;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn at(seconds: u32) -> Timestamp {
+    START.after(seconds * SECOND)
+}
+
+/// The numbers of messages in the inbox, of the listed ones, of rejections, of other inboxes with their messages, and
+/// of clients, until then.
+async fn counts(bed: &Bed, inbox: &Inbox, until: Timestamp) -> (i64, usize, usize, Vec<i64>, usize) {
+    let (store, project, period) = (&bed.store, inbox.project, Period::of_inbox(inbox, until));
+    let latest = store.latest_messages(inbox, &Selection::default(), 10, until).await.unwrap();
+    assert_eq!(store.arrived_mail(inbox, until, 10).await.unwrap().len(), latest.len());
+    let refused = store.refusals_of(project, &inbox.id, project, period, 10).await.unwrap();
+    assert_eq!(store.last_refusals(project, period, 10).await.unwrap().len(), refused.len());
+    let others = store.inboxes_with_mail(project, period).await.unwrap();
+    let others = others.into_iter().filter(|other| other.id != inbox.id).map(|other| other.messages).collect();
+    let count = store.message_count_at(inbox, until).await.unwrap();
+    (count, latest.len(), refused.len(), others, store.clients_of(project, until).await.unwrap().len())
+}
+
+#[testkit::each_engine]
+async fn evidence_is_read_as_it_was(bed: Bed) {
+    let inbox = bed.inbox(bed.default_project, "box").await;
+    bed.mail(&["box"], "One", at(10)).await;
+    bed.mail(&["other"], "One", at(10)).await;
+    let mut refused = refusal("<box@restante.example.com>");
+    (refused.inbox, refused.refused_at) = (Some(id("box")), at(10));
+    bed.store.add_refusals(&[(bed.default_project, refused.clone())]).await.unwrap();
+    let then = counts(&bed, &inbox, at(10)).await;
+    assert_eq!((then.0, then.1, then.2, then.3.as_slice()), (1, 1, 1, &[1][..]));
+    assert_eq!(counts(&bed, &inbox, at(9)).await, (0, 0, 0, Vec::new(), 0));
+
+    bed.mail(&["box"], "Two", at(20)).await;
+    bed.mail(&["other", "another"], "Two", at(20)).await;
+    refused.refused_at = at(20);
+    bed.store.add_refusals(&[(bed.default_project, refused)]).await.unwrap();
+    assert_eq!(counts(&bed, &inbox, at(10)).await, then);
+    let now = counts(&bed, &inbox, at(20)).await;
+    assert_eq!((now.0, now.1, now.2), (2, 2, 2));
+    // An inbox that got mail only before the period is none of them.
+    let period = Period { since: at(15), started_at: at(15), until: at(20) };
+    assert_eq!(bed.store.inboxes_with_mail(inbox.project, period).await.unwrap().len(), 3);
+    let period = Period { since: at(11), started_at: at(11), until: at(15) };
+    assert_eq!(bed.store.inboxes_with_mail(inbox.project, period).await.unwrap().len(), 0);
+}
