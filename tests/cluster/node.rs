@@ -77,8 +77,12 @@ impl Client {
     }
 
     pub(crate) fn try_get_with(&self, key: &str, path: &str) -> Result<Answer, ureq::Error> {
+        self.get_within(LONG, key, path)
+    }
+
+    fn get_within(&self, limit: Duration, key: &str, path: &str) -> Result<Answer, ureq::Error> {
         let request = self.agent.get(format!("{}{path}", self.url)).header("x-api-key", key);
-        let mut response = request.call()?;
+        let mut response = request.config().timeout_global(Some(limit)).build().call()?;
         let body = response.body_mut().read_to_string()?;
         Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
     }
@@ -105,7 +109,8 @@ impl Client {
     /// Waits in an inbox for a message after `after`.
     pub(crate) fn wait(&self, inbox: &str, after: Option<&str>, timeout: Duration) -> Result<Answer, ureq::Error> {
         let after = after.map(|id| format!("&after={id}")).unwrap_or_default();
-        self.try_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis()))
+        let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis());
+        self.get_within(timeout + LONG, &self.key, &path)
     }
 }
 

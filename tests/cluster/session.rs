@@ -29,6 +29,21 @@ async fn while_the_database_is_silent_no_wait_blocks_on_a_lock() {
     within(async { while !matches!(node.locks().try_lock(NAME).await, Ok(Some(_))) {} }).await;
 }
 
+/// Each node sends a notification to itself when it starts, and hears those of the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_may_start_at_the_same_moment() {
+    let database = TestDatabase::create();
+    let start = || {
+        let url = database.url();
+        tokio::spawn(async move { Database::open(&url).await })
+    };
+    for _ in 0..5 {
+        for node in futures_util::future::join_all([(); 6].map(|()| start())).await {
+            node.unwrap().unwrap();
+        }
+    }
+}
+
 /// A busy node also gets its lost locks back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_lock_is_taken_again_while_others_come_and_go() {

@@ -23,7 +23,7 @@ async fn story_with(api: &Harness, inbox: &str, query: &str, happens: impl Async
     let waiting = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?{query}"));
     let started = async {
         while api.service.open_waits(project).await.unwrap().is_empty() {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     };
     within(started).await;

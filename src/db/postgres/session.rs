@@ -240,8 +240,10 @@ struct Link {
     /// The task that reads from the connection; it ends when the connection ends.
     ended: JoinHandle<()>,
     place: Place,
-    /// The last greeting that has arrived.
-    greeting: watch::Receiver<String>,
+    /// What this session sends to itself. Other nodes that start at the same moment send theirs.
+    greeting: String,
+    /// Whether it has arrived.
+    greeted: watch::Receiver<bool>,
 }
 
 struct Requests {
@@ -255,26 +257,27 @@ struct Requests {
 impl Link {
     async fn connect(hosts: &Hosts, announcer: &Announcer) -> Result<Self, DatabaseError> {
         let announcer = announcer.clone();
-        let (greeted, greeting) = watch::channel(String::new());
-        let greeted = Arc::new(greeted);
-        let notified = move |payload: &str| match payload.strip_prefix(HELLO) {
-            Some(name) => drop(greeted.send_replace(name.to_owned())),
-            None => announcer.announce(&announced(payload)),
+        let greeting = format!("{HELLO}{}", uuid::Uuid::now_v7());
+        let (arrived, greeted) = watch::channel(false);
+        let (arrived, own) = (Arc::new(arrived), greeting.clone());
+        let notified = move |payload: &str| match payload {
+            payload if payload == own => _ = arrived.send_replace(true),
+            payload if payload.starts_with(HELLO) => {}
+            payload => announcer.announce(&announced(payload)),
         };
         let connected = hosts.connect(notified).await?;
         let schema = Arc::new(Schema::new(&connected.schema));
         let requests = timeout(PREPARE_TIMEOUT, Requests::prepare(connected.client, schema)).await;
         let requests = requests.unwrap_or(Err(DatabaseError::Silent))?;
-        Ok(Self { requests, ended: connected.ended, place: connected.place, greeting })
+        Ok(Self { requests, ended: connected.ended, place: connected.place, greeting, greeted })
     }
 
     /// Tests that this connection is a session of its own: it keeps its process while another connection has a
     /// transaction, and receives notifications. With a pooler in transaction mode, locks and notifications are lost.
     async fn prove_session(&self, pool: &Pool) -> Result<(), DatabaseError> {
-        let name = uuid::Uuid::now_v7().to_string();
         let script = format!(
-            "BEGIN; SELECT pg_notify('{}', '{HELLO}{name}'); SELECT pg_backend_pid()",
-            self.requests.schema.channel
+            "BEGIN; SELECT pg_notify('{}', '{}'); SELECT pg_backend_pid()",
+            self.requests.schema.channel, self.greeting
         );
         let before = self.requests.process().await?;
         let mut other = pool.connection().await?;
@@ -286,8 +289,8 @@ impl Link {
             .exchange(time, async |connection| connection.client.batch_execute("COMMIT").await.map_err(failed))
             .await?;
         other.end_transaction();
-        let mut greeting = self.greeting.clone();
-        let heard = timeout(NOTIFY_TIMEOUT, greeting.wait_for(|greeting| *greeting == name)).await;
+        let mut greeted = self.greeted.clone();
+        let heard = timeout(NOTIFY_TIMEOUT, greeted.wait_for(|greeted| *greeted)).await;
         if before == after && matches!(heard, Ok(Ok(_))) { Ok(()) } else { Err(DatabaseError::Pooler) }
     }
 }
