@@ -31,7 +31,8 @@ fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
     let parked = park(&database, &nodes);
     eventually("the waits are parked", || database.named_locks(true) == KEYS * WAITS_PER_KEY);
     let empty = nodes[0].client().create_inbox();
-    let waits = |node: &Node| node.client().wait(&empty, None, Duration::ZERO).is_ok_and(|(status, _)| status == 408);
+    let waits =
+        |node: &Node| node.client().wait(&empty, None, Duration::from_millis(1)).is_ok_and(|(status, _)| status == 408);
 
     let (statuses, is_over) = (Statuses::default(), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -41,14 +42,18 @@ fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
                 scope.spawn(move || repeat(&client, request, statuses, is_over));
             }
         }
-        for number in 0..restarts {
-            let end = if number % 2 == 0 { Cluster::stop } else { Cluster::kill };
-            end(&cluster);
-            thread::sleep(Duration::from_millis(down));
-            cluster.resume();
-            eventually("both nodes serve waits again", || nodes.iter().all(waits));
-        }
+        let restarted = scope.spawn(|| {
+            for number in 0..restarts {
+                let end = if number % 2 == 0 { Cluster::stop } else { Cluster::kill };
+                end(&cluster);
+                thread::sleep(Duration::from_millis(down));
+                cluster.resume();
+                eventually("both nodes serve waits again", || nodes.iter().all(waits));
+            }
+        });
+        let restarted = restarted.join();
         is_over.store(true, Ordering::SeqCst);
+        restarted.unwrap();
     });
     let statuses = statuses.into_inner().unwrap();
     println!("{restarts} restarts: {statuses:?}");
