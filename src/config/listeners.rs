@@ -32,7 +32,7 @@ pub struct Listeners {
         value_parser = on_or_off()
     )]
     pub smtp_starttls: bool,
-    /// Accepted SMTP credentials
+    /// Accepted credentials over SMTP and over the APIs for sending
     #[arg(long, env = "RESTANTE_SMTP_AUTH", value_name = "WHICH", default_value = "any")]
     pub smtp_auth: SmtpAuth,
     /// Offer AUTH without TLS to clients on other hosts, for example containers; passwords are then sent in clear text

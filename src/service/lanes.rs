@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -23,6 +24,9 @@ const MAX_WRITING: usize = 4;
 /// A larger delivery is written alone if the database is on another host: it would delay the mail in its batch. Large
 /// ones are written one at a time, so that on a slow network some of them arrive, and not a part of each.
 const MAX_BATCHED: usize = 1024 * 1024;
+/// How long a large delivery may wait for the others, in addition to the time for writing it. If it was refused
+/// earlier, its client would have to send all of it again.
+const MAX_LARGE_WAIT: Duration = Duration::from_secs(60);
 
 /// The deliveries that are written alone. Cheap to clone; clones share the same state.
 #[derive(Clone, Debug)]
@@ -64,7 +68,7 @@ impl Lanes {
     /// The recipient in whose lane a delivery has to be written, if it must be written alone.
     pub(super) fn lane_of(&self, delivery: &Delivery) -> Option<Recipient> {
         let busy = self.busy_recipient(delivery);
-        let is_large = || self.store.is_shared() && delivery.content.stored_size() > MAX_BATCHED;
+        let is_large = || self.store.is_shared() && is_large(delivery);
         busy.or_else(|| delivery.request.recipients.first().filter(|_| is_large()).cloned())
     }
 
@@ -83,10 +87,11 @@ impl Lanes {
     pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, mut reply: Responder) {
         let lanes = self.clone();
         let queued = Queued::new(&self.lanes, recipient);
+        let is_large = is_large(&delivery);
+        let time = Retry::ALONE.time + if is_large { MAX_LARGE_WAIT } else { Duration::ZERO };
         self.tasks.spawn(async move {
             let written_alone = async {
                 let _turn = queued.turn.acquire().await;
-                let is_large = delivery.content.stored_size() > MAX_BATCHED;
                 let _alone = if is_large { Some(lanes.large.acquire().await) } else { None };
                 let _place = lanes.places.acquire().await;
                 lanes.write_alone(delivery).await
@@ -94,9 +99,7 @@ impl Lanes {
             let answer = tokio::select! {
                 biased;
                 () = reply.abandoned() => return,
-                written = timeout(Retry::ALONE.time, written_alone) => {
-                    written.unwrap_or(Err(DeliverError::Unavailable))
-                }
+                written = timeout(time, written_alone) => written.unwrap_or(Err(DeliverError::Unavailable)),
             };
             // Released before the caller gets its result, so that its next delivery does not wait.
             drop(queued);
@@ -136,6 +139,10 @@ impl Drop for Queued {
     }
 }
 
+fn is_large(delivery: &Delivery) -> bool {
+    delivery.content.stored_size() > MAX_BATCHED
+}
+
 fn lock(lanes: &ByRecipient) -> MutexGuard<'_, HashMap<Recipient, Lane>> {
     // The mutex is not poisoned: no code panics while it is locked.
     lanes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,8 +150,7 @@ fn lock(lanes: &ByRecipient) -> MutexGuard<'_, HashMap<Recipient, Lane>> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use rand::Rng;
     use restante_delivery::{Request, Source};
     use restante_mail::ParsedMessage;
 
@@ -167,11 +173,11 @@ mod tests {
         (directory, Lanes::new(store, clock.clone(), policy, TaskTracker::new()))
     }
 
-    fn start(lanes: &Lanes) -> tokio::sync::oneshot::Receiver<Answer> {
+    fn start(lanes: &Lanes, raw: &[u8]) -> tokio::sync::oneshot::Receiver<Answer> {
         let recipient = Recipient::from(InboxId::parse("box").unwrap());
         let source = Source::Client { project: None, reverse_path: String::new() };
         let request = Request { recipients: vec![recipient.clone()], source };
-        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x");
+        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), raw);
         let (reply, answer) = Responder::new(None);
         lanes.write(recipient, Delivery { request, content, outgoing: None }, reply);
         answer
@@ -181,14 +187,34 @@ mod tests {
     async fn an_inbox_that_expires_while_its_mail_waits_is_opened_again() {
         let clock = Clock::manual(START);
         let (_directory, lanes) = lanes(&clock).await;
-        assert!(start(&lanes).await.unwrap().is_ok());
+        assert!(start(&lanes, b"x").await.unwrap().is_ok());
         let places = lanes.places.acquire_many(u32::try_from(MAX_WRITING).unwrap()).await.unwrap();
-        let answer = start(&lanes);
+        let answer = start(&lanes, b"x");
         tokio::task::yield_now().await;
         clock.advance(LIFETIME);
         drop(places);
         assert!(answer.await.unwrap().is_ok());
         let inbox = lanes.store.live_inbox(&InboxId::parse("box").unwrap(), clock.now()).await.unwrap();
         assert_eq!(inbox.expect("it was opened again").created_at, START.after(LIFETIME));
+    }
+
+    #[tokio::test]
+    async fn a_large_delivery_waits_for_others_longer_than_one_takes() {
+        let clock = Clock::manual(START);
+        let (_directory, lanes) = lanes(&clock).await;
+        let mut noise = vec![0; 2 * MAX_BATCHED];
+        rand::rng().fill_bytes(&mut noise);
+        let other = lanes.large.acquire().await.unwrap();
+        let mut answer = start(&lanes, &noise);
+        tokio::task::yield_now().await;
+        tokio::time::pause();
+        tokio::time::advance(Retry::ALONE.time + Duration::from_secs(1)).await;
+        tokio::time::resume();
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        assert!(answer.try_recv().is_err(), "it still waits");
+        drop(other);
+        assert!(answer.await.unwrap().is_ok());
     }
 }

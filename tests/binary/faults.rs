@@ -14,18 +14,21 @@ use serde_json::{Value, json};
 
 use super::postfix::Postfix;
 use testkit::eventually;
+use testkit::postgres::TestDatabase;
 use testkit::server::{Server, failed, first_start, printed};
 use testkit::smtp::{Smtp, deliver};
 
 /// The directory in which `./test` has installed nodemailer.
 const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript/node_modules");
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
+/// Where a fault is, and the protocol of the mail that uses it.
+const WAYS: [(&str, Way); ROUNDS] =
+    [("rcpt", Way::Smtp), ("data", Way::Smtp), ("rcpt", Way::Http), ("data", Way::Http)];
 
-/// Where a client is refused.
+/// The protocol of mail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    Rcpt,
-    Data,
+    Smtp,
     Http,
 }
 const SENDERS: usize = 4;
@@ -228,16 +231,28 @@ fn a_thousand_delayed_connections_change_nothing_for_others() {
 
 #[test]
 fn a_killed_server_counts_every_use_once() {
+    println!("{}", count_over_kills(&[]));
+}
+
+#[test]
+fn a_killed_server_on_postgres_counts_every_use_once() {
+    let database = TestDatabase::create();
+    println!("{}", count_over_kills(&["--database", &database.text()]));
+}
+
+/// Kills a server with these flags in the middle of refusals, and compares its counts with them. Returns a summary.
+fn count_over_kills(flags: &[&str]) -> String {
     let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
-    let (data_dir, mut server, key) = first_start();
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut server = Server::start(data_dir.path(), flags);
+    let key = server.made_key().unwrap().to_owned();
     let (mut answered, mut uncertain) = (0, 0);
     for round in 0..rounds {
         let inbox = server.run_cli(&key, ["inbox", "create"]);
-        // Over HTTP, both points have the same answer.
-        let (at, way) = [("rcpt", Way::Rcpt), ("data", Way::Data), ("data", Way::Http)][round % 3];
+        let (at, way) = WAYS[round % WAYS.len()];
         server.run_cli(&key, ["fault", &inbox, "defer", "--times", "1000", "--at", at]);
-        let (refused, unanswered) = refused_until_killed(server, &inbox, way, round * 37 % 200);
-        server = Server::start(data_dir.path(), &[]);
+        let (refused, unanswered) = refused_until_killed(server, &inbox, at, way, round * 37 % 200);
+        server = Server::start(data_dir.path(), flags);
         let fault = &faults(&server, &key, &inbox)[0];
         let used = fault["used"].as_u64().unwrap();
         assert_eq!(fault["uses"].as_array().unwrap().len() as u64, used);
@@ -247,12 +262,12 @@ fn a_killed_server_counts_every_use_once() {
         answered += refused;
         uncertain += used - refused;
     }
-    println!("{rounds} kills, {answered} uses answered, none lost; {uncertain} more counted before their reply");
+    format!("{rounds} kills, {answered} uses answered, none lost; {uncertain} more counted before their reply")
 }
 
 /// Has mail deferred until the server is killed, after `before_the_kill` replies. Returns the replies that refused, and
 /// the number of commands without a reply.
-fn refused_until_killed(server: Server, inbox: &str, way: Way, before_the_kill: usize) -> (u64, u64) {
+fn refused_until_killed(server: Server, inbox: &str, at: &'static str, way: Way, before_the_kill: usize) -> (u64, u64) {
     let (sender, refusals) = channel();
     let clients: Vec<_> = (0..SENDERS)
         .map(|_| {
@@ -260,7 +275,7 @@ fn refused_until_killed(server: Server, inbox: &str, way: Way, before_the_kill: 
             let refused = sender.clone();
             thread::spawn(move || match way {
                 Way::Http => refuse_over_http(&url, &inbox, &refused),
-                Way::Rcpt | Way::Data => refuse_until_the_end(&smtp, &inbox, way, &refused),
+                Way::Smtp => refuse_until_the_end(&smtp, &inbox, at, &refused),
             })
         })
         .collect();
@@ -273,17 +288,17 @@ fn refused_until_killed(server: Server, inbox: &str, way: Way, before_the_kill: 
 }
 
 /// Sends until the server is killed, and reports every refusal. Returns the number of commands without a reply.
-fn refuse_until_the_end(smtp: &str, inbox: &str, way: Way, refused: &Sender<()>) -> u64 {
+fn refuse_until_the_end(smtp: &str, inbox: &str, at: &str, refused: &Sender<()>) -> u64 {
     let Ok(mut smtp) = Smtp::connect(smtp) else { return 0 };
     let recipient = format!("RCPT TO:<{inbox}>");
     // There are fewer refusals than the fault has uses.
     for _ in 0..240 {
         let preparation: &[&str] =
-            if way == Way::Rcpt { &["RSET", "MAIL FROM:<>"] } else { &["MAIL FROM:<>", &recipient, "DATA"] };
+            if at == "rcpt" { &["RSET", "MAIL FROM:<>"] } else { &["MAIL FROM:<>", &recipient, "DATA"] };
         if preparation.iter().any(|line| smtp.say(line).is_err()) {
             return 0;
         }
-        match smtp.say(if way == Way::Rcpt { &recipient } else { "Subject: x\r\n\r\ntext\r\n." }) {
+        match smtp.say(if at == "rcpt" { &recipient } else { "Subject: x\r\n\r\ntext\r\n." }) {
             Ok(reply) => assert!(reply.starts_with("451 4.3.0 Deferred"), "{reply}"),
             Err(_) => return 1,
         }

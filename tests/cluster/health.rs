@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use restante::clock::Clock;
 use restante::db::Database;
-use restante::model::{EmailAddress, ProjectId};
-use restante::service::{Service, Unhealthy};
+use restante::model::{EmailAddress, MessageId, ProjectId};
+use restante::service::{DeliverError, Service, Unhealthy};
 use restante::store::Store;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::Client;
 
 use super::bed::{START, client, mail, service};
 use testkit::postgres::TestDatabase;
@@ -16,30 +18,59 @@ const STUCK: Duration = Duration::from_secs(5);
 /// Longer than a delivery may take, and than health needs to recover.
 const LONG: Duration = Duration::from_secs(30);
 
+/// A node with an ordinary role, and a session of an administrator.
+struct Bed {
+    node: Service,
+    clock: Clock,
+    administrator: Client,
+    role: String,
+    // Dropped last.
+    database: TestDatabase,
+}
+
+impl Bed {
+    async fn start() -> Self {
+        let database = TestDatabase::create();
+        let role = database.run("SELECT current_database()")[0].clone();
+        database.run(&format!("CREATE ROLE {role} LOGIN"));
+        database.run(&format!("ALTER DATABASE {role} OWNER TO {role}"));
+        let clock = Clock::manual(START);
+        let url = database.text().replace("user=postgres", &format!("user={role}"));
+        let node = service(&url, clock.clone()).await;
+        node.deliver(mail("a", "before")).await.unwrap();
+        let administrator = client(&database).await;
+        node.check_health().await.unwrap();
+        Self { node, clock, administrator, role, database }
+    }
+
+    /// Mail is noticed that cannot be stored. Returns its delivery.
+    async fn is_stuck(&self) -> JoinHandle<Result<Vec<MessageId>, DeliverError>> {
+        let node = self.node.clone();
+        let delivery = tokio::spawn(async move { node.deliver(mail("a", "refused")).await });
+        let health = timeout(LONG, until_stuck(&self.node, &self.clock)).await.expect("the delivery is noticed");
+        assert!(matches!(health, Unhealthy::Stuck(5..)), "{health:?}");
+        assert!(health.to_string().starts_with("no mail was stored for 5 seconds"));
+        delivery
+    }
+
+    /// `quiet`: nobody sends mail any more.
+    async fn recovers(&self, delivery: JoinHandle<Result<Vec<MessageId>, DeliverError>>, quiet: bool) {
+        let _ = timeout(LONG, delivery).await.expect("the delivery has an answer");
+        if quiet {
+            return recovers_without_mail(&self.node, &self.clock).await;
+        }
+        timeout(LONG, self.node.deliver(mail("a", "after"))).await.unwrap().unwrap();
+        self.node.check_health().await.unwrap();
+    }
+}
+
 /// Breaks the database, sends mail, and repairs it. `quiet`: nobody sends mail afterwards.
 async fn breaks(broken: &str, repaired: &str, quiet: bool) {
-    let database = TestDatabase::create();
-    let clock = Clock::manual(START);
-    let node = service(&database.text(), clock.clone()).await;
-    node.deliver(mail("a", "before")).await.unwrap();
-    let administrator = client(&database).await;
-    administrator.batch_execute(broken).await.unwrap();
-    node.check_health().await.unwrap();
-    let delivery = tokio::spawn({
-        let node = node.clone();
-        async move { node.deliver(mail("a", "refused")).await }
-    });
-    let health = timeout(LONG, until_stuck(&node, &clock)).await.expect("the delivery is noticed");
-    assert!(matches!(health, Unhealthy::Stuck(5..)), "{broken}: {health:?}");
-    assert!(health.to_string().starts_with("no mail was stored for 5 seconds"));
-
-    administrator.batch_execute(repaired).await.unwrap();
-    let _ = timeout(LONG, delivery).await.expect("the delivery has an answer");
-    if !quiet {
-        timeout(LONG, node.deliver(mail("a", "after"))).await.unwrap().unwrap();
-        return node.check_health().await.unwrap();
-    }
-    recovers_without_mail(&node, &clock).await;
+    let bed = Bed::start().await;
+    bed.administrator.batch_execute(&broken.replace("ROLE", &bed.role)).await.unwrap();
+    let delivery = bed.is_stuck().await;
+    bed.administrator.batch_execute(&repaired.replace("ROLE", &bed.role)).await.unwrap();
+    bed.recovers(delivery, quiet).await;
 }
 
 /// Time passes only after the delivery has started: before that, it would not count as waiting.
@@ -82,6 +113,27 @@ async fn a_missing_table_makes_a_node_unhealthy() {
     for quiet in [true, false] {
         breaks(away, back, quiet).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_right_makes_a_node_unhealthy() {
+    breaks("REVOKE INSERT ON messages FROM ROLE", "GRANT INSERT ON messages TO ROLE", true).await;
+}
+
+/// It waits for a reader, and every writer waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_rewritten_makes_a_node_unhealthy() {
+    let bed = Bed::start().await;
+    bed.administrator.batch_execute("BEGIN; SELECT number FROM messages").await.unwrap();
+    let other = client(&bed.database).await;
+    let rewritten = tokio::spawn(async move { other.batch_execute("VACUUM FULL messages").await });
+    let waits = "SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        WHERE mode = 'AccessExclusiveLock' AND NOT granted AND datname = current_database()";
+    timeout(LONG, async { while bed.administrator.query(waits, &[]).await.unwrap().is_empty() {} }).await.unwrap();
+    let delivery = bed.is_stuck().await;
+    bed.administrator.batch_execute("COMMIT").await.unwrap();
+    rewritten.await.unwrap().unwrap();
+    bed.recovers(delivery, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

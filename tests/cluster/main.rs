@@ -4,6 +4,7 @@
 
 mod absence;
 mod addresses;
+mod administration;
 mod bed;
 mod cancels;
 mod clocks;
@@ -15,7 +16,9 @@ mod failover;
 mod faults;
 mod health;
 mod held;
+mod idle;
 mod keys;
+mod large;
 mod moving;
 mod node;
 mod order;
@@ -23,6 +26,7 @@ mod pooler;
 mod proxy;
 mod racing;
 mod relay;
+mod restarts;
 mod schemas;
 mod sending;
 mod session;

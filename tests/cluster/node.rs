@@ -1,6 +1,7 @@
 //! One node of an installation, and an HTTP client for it.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -30,11 +31,16 @@ impl Node {
     }
 
     pub(crate) fn start_with(database: &str, flags: &[&str]) -> Self {
+        Self::start_in(database, flags, &[])
+    }
+
+    /// Starts a node with these variables of the environment.
+    pub(crate) fn start_in(database: &str, flags: &[&str], environment: &[(&str, &Path)]) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let mut command = serve(data_dir.path());
         command.args(["--database", database, "--max-inbox-messages", "10000000"]).args(flags);
         let level = std::env::var("RESTANTE_LOG").unwrap_or_else(|_| "error".to_owned());
-        command.env("RESTANTE_LOG", level);
+        command.env("RESTANTE_LOG", level).envs(environment.iter().copied());
         Self { server: Server::spawn(&mut command), _data_dir: data_dir }
     }
 
@@ -52,22 +58,31 @@ impl Node {
 pub(crate) struct Client {
     agent: ureq::Agent,
     url: String,
+    key: String,
 }
 
 impl Client {
     fn new(url: &str) -> Self {
         let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONG));
-        Self { agent: config.build().into(), url: url.to_owned() }
+        Self { agent: config.build().into(), url: url.to_owned(), key: KEY.to_owned() }
+    }
+
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..self.clone() }
     }
 
     /// The answer to a GET; an error if there is none.
     pub(crate) fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
-        self.try_get_with(KEY, path)
+        self.try_get_with(&self.key, path)
     }
 
     pub(crate) fn try_get_with(&self, key: &str, path: &str) -> Result<Answer, ureq::Error> {
+        self.get_within(LONG, key, path)
+    }
+
+    fn get_within(&self, limit: Duration, key: &str, path: &str) -> Result<Answer, ureq::Error> {
         let request = self.agent.get(format!("{}{path}", self.url)).header("x-api-key", key);
-        let mut response = request.call()?;
+        let mut response = request.config().timeout_global(Some(limit)).build().call()?;
         let body = response.body_mut().read_to_string()?;
         Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
     }
@@ -78,7 +93,7 @@ impl Client {
 
     /// The answer to a POST; an error if there is none.
     pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
-        let request = self.agent.post(format!("{}{path}", self.url)).header("x-api-key", KEY);
+        let request = self.agent.post(format!("{}{path}", self.url)).header("x-api-key", &self.key);
         let mut response = request.send(body.to_string())?;
         let body = response.body_mut().read_to_string()?;
         Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
@@ -94,7 +109,8 @@ impl Client {
     /// Waits in an inbox for a message after `after`.
     pub(crate) fn wait(&self, inbox: &str, after: Option<&str>, timeout: Duration) -> Result<Answer, ureq::Error> {
         let after = after.map(|id| format!("&after={id}")).unwrap_or_default();
-        self.try_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis()))
+        let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis());
+        self.get_within(timeout + LONG, &self.key, &path)
     }
 }
 

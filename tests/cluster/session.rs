@@ -88,6 +88,25 @@ async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
     .await;
 }
 
+/// As many locks as the server's table has space for.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_lost_locks_are_taken_again_in_one_request() {
+    const LOCKS: i64 = 960;
+    let database = TestDatabase::create();
+    let proxy = Proxy::start(&database).await;
+    let node = open(&proxy.url).await;
+    let mut held = Vec::new();
+    for name in 0..LOCKS {
+        held.push(within(node.locks().try_lock(name)).await.unwrap().unwrap());
+    }
+    let before = proxy.flights();
+    database.end_connections();
+    within(async { while tokio::task::block_in_place(|| database.named_locks(true)) != held.len() {} }).await;
+    let flights = proxy.flights() - before;
+    assert!(flights < 30, "{flights} round trips for a new session with {LOCKS} locks");
+    within(node.locks().try_lock(LOCKS)).await.unwrap().expect("a new wait is not delayed");
+}
+
 #[tokio::test]
 async fn a_statement_that_has_to_sort_is_not_compiled() {
     let database = TestDatabase::create();

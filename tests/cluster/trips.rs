@@ -1,10 +1,12 @@
 //! How many round trips to PostgreSQL a message costs: with a database on another host, they are the time it takes.
 
+use std::time::{Duration, Instant};
+
 use restante::clock::Clock;
 use restante::service::Service;
 
 use super::bed::{mail, service};
-use super::proxy::Proxy;
+use super::proxy::{Link, Proxy};
 use testkit::postgres::TestDatabase;
 
 /// The control connection is probed in between, so the lowest of several counts is right.
@@ -29,4 +31,25 @@ async fn a_message_costs_two_round_trips_and_a_new_inbox_one_more() {
     let known = trips(&proxy, &node, |_| "a".to_owned()).await;
     let new = trips(&proxy, &node, |number| format!("new-{number}")).await;
     assert_eq!((known, new), (2, 3));
+}
+
+/// A round trip takes four milliseconds. The time is printed; the number of round trips is what counts.
+#[tokio::test]
+async fn a_message_to_a_distant_database_takes_two_round_trips() {
+    let database = TestDatabase::create();
+    let proxy = Proxy::start_with(&database, Link::delayed_by(Duration::from_millis(4))).await;
+    let node = service(&proxy.url, Clock::system()).await;
+    for (inbox, expected) in [("a", 2), ("new", 3)] {
+        let (mut fewest, mut times) = (usize::MAX, Vec::new());
+        for number in 0..4 * TRIES {
+            let inbox = if inbox == "new" { format!("new-{number}") } else { inbox.to_owned() };
+            let (before, start) = (proxy.flights(), Instant::now());
+            node.deliver(mail(&inbox, "counted")).await.unwrap();
+            times.push(start.elapsed());
+            fewest = fewest.min(proxy.flights() - before);
+        }
+        times.sort_unstable();
+        println!("{inbox}: {expected} round trips of 4 ms, median {:?}", times[times.len() / 2]);
+        assert_eq!(fewest, expected, "{inbox}");
+    }
 }

@@ -1,8 +1,10 @@
 //! What a person reads: all mail of a project, the head of a message, its links, the check of its HTML, and the empty
 //! pages of a project that is not the default.
 
+use restante::http::{App, router};
+
 use super::visitor::Visitor;
-use testkit::{Harness, MAIL_DOMAIN};
+use testkit::{BASE_URL, Harness, MAIL_DOMAIN};
 
 const MAIL: &str = "From: \"Acme Shop\" <shop@shop.example>\r\nTo: Ann <ann@restante.example.com>\r\n\
     Cc: Team <team@shop.example>\r\nReply-To: <help@shop.example>\r\nSubject: Welcome\r\n\
@@ -128,6 +130,34 @@ async fn getting_started_has_snippets_and_fills_an_inbox_in() {
     assert_eq!(page.matches(&format!("{inbox}@{MAIL_DOMAIN}")).count(), 5, "{page}");
     let list = own.get(&format!("{project}/inboxes/{inbox}")).await.body;
     assert!(list.contains(&format!("{project}/inboxes/{inbox}/start")));
+}
+
+#[tokio::test]
+async fn getting_started_shows_the_base_url_of_every_mail_api() {
+    let mut harness = Harness::start().await;
+    let senders = async |harness: &Harness, secret: &str| {
+        let visitor = Visitor::sign_in(harness, secret).await;
+        let page = visitor.get(&format!("{}/start", visitor.project_path().await)).await.body;
+        let snippet = page.split_once("aria-label=\"Settings of mail APIs\"><code>")?.1.split_once("</code>")?.0;
+        Some(snippet.replace("&#39;", "'").replace("&#34;", "\""))
+    };
+    let own = senders(&harness, harness.key.as_str()).await.unwrap();
+    for line in [
+        "export AWS_ENDPOINT_URL_SESV2='{}/ses' AWS_ENDPOINT_URL_SES='{}/ses'",
+        "export RESEND_BASE_URL='{}/resend' RESEND_API_URL='{}/resend'",
+        "{}/sendgrid",
+        "{}/postmark",
+        "{}/mailgun",
+    ] {
+        let line = line.replace("{}", &format!("{BASE_URL}/send"));
+        assert!(own.lines().any(|shown| shown == line), "{line} is not in {own}");
+    }
+    // Only in the default project do new inboxes belong to it without a key.
+    let other = senders(&harness, harness.other_key.as_str()).await.unwrap();
+    let hint = "With this project's API key as the credential";
+    assert_eq!((own.contains(hint), other.contains(hint)), (false, true), "{other}");
+    harness.router = router(App { send_apis: false, ..testkit::app(&harness.service) });
+    assert_eq!(senders(&harness, harness.key.as_str()).await, None);
 }
 
 #[tokio::test]

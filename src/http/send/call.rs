@@ -23,7 +23,7 @@ use crate::http::host::{is_own_origin, served_host};
 use crate::http::mailpit::Admitted;
 use crate::http::server::Disconnect;
 use crate::memory::{Holder, Room, UNCOUNTED};
-use crate::model::{Refusal, RefusalReason, Via};
+use crate::model::{Refusal, Via};
 use crate::service::{Caller, ServiceError};
 
 /// How long a request may take: its body, its delivery, and the longest delay that a fault asks for.
@@ -55,6 +55,8 @@ pub(super) struct Call<'a> {
     pub(super) caller: Option<Caller>,
     /// How long faults delay the answer.
     pub(super) delay: Duration,
+    /// Whether a part of the body may still arrive: it would be read as the next request.
+    is_unread: bool,
 }
 
 impl Provider {
@@ -150,7 +152,7 @@ impl<'a> Call<'a> {
         }
         app.service.send_api_used(provider.via);
         let client = client(parts, &app.trusted_proxies);
-        Ok(Self { provider, senders, client, caller: None, delay: Duration::ZERO })
+        Ok(Self { provider, senders, client, caller: None, delay: Duration::ZERO, is_unread: false })
     }
 
     /// Checks the credential and the disk, then reads the body and parses it. The memory is for all that is made of it.
@@ -170,6 +172,7 @@ impl<'a> Call<'a> {
         body: axum::body::Body,
         parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
     ) -> Result<(T, Room), Failure> {
+        self.is_unread = true;
         self.authenticate(&parts).await?;
         if self.senders.disk.is_full().await {
             return Err(Failure::refused(Refusal::DiskShort));
@@ -179,6 +182,7 @@ impl<'a> Call<'a> {
         let limit = usize::try_from(app.limits.message_size / 2 * 3).unwrap_or(usize::MAX).max(UNCOUNTED);
         let holder = self.caller.as_ref().map_or(ANYONE, |caller| caller.key.0);
         let (body, room) = read_as(body, limit, COPIES, app.service.budget(), holder).await?;
+        self.is_unread = false;
         let received = Received { headers: parts.headers, body };
         if received.body.len() <= UNCOUNTED {
             return Ok((parse(&received)?, room));
@@ -225,8 +229,7 @@ impl<'a> Call<'a> {
             Ok(response) => response,
             Err(failure) => {
                 let mut response = (self.provider.refuse)(&failure);
-                if failure.reason == Some(RefusalReason::Smtp(Refusal::TimedOut)) {
-                    // The rest of the body would be read as the next request.
+                if self.is_unread {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 if let Kind::Disconnect(closing) = failure.kind {

@@ -1,16 +1,17 @@
 //! Fault injection over the APIs of providers.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
-use super::requests::{API, Api, Letter};
-use super::{address, messages};
+use super::requests::{API, Api, Letter, mailpit};
+use super::{ANY, Post, address, messages};
 use crate::explain::explain_refused;
 use restante::http::server::Disconnect;
 use restante::model::Closing;
-use testkit::{Engine, Harness};
+use testkit::{Answer, Engine, Harness, within};
 
 async fn inbox_with(api: &Harness, faults: Value) -> String {
     let inbox = api.create_inbox().await;
@@ -62,36 +63,56 @@ async fn a_fault_is_the_provider_s_error_and_is_counted_once(engine: Engine) {
     }
 }
 
-#[tokio::test]
-async fn a_delay_holds_the_answer_back_and_a_bounce_is_accepted() {
-    let api = Harness::start().await;
-    for one in &API {
-        let inbox =
-            inbox_with(&api, json!([{"at": "data", "do": "delay", "seconds": 60}, {"at": "data", "do": "bounce"}]))
-                .await;
+/// Sends; the answer comes after the delay of a fault, and not before.
+async fn send_delayed(api: &Harness, post: &Post, headers: &[(&str, &str)], seconds: u64) -> Answer {
+    let mut sending = pin!(post.send_with(api, headers));
+    let until = api.clock.instant().after(Duration::from_secs(seconds));
+    let delayed = async {
+        tokio::select! {
+            answer = &mut sending => panic!("not delayed: {answer:?}"),
+            () = api.clock.until_sleeping(until) => {}
+        }
+    };
+    within(delayed).await;
+    api.clock.advance(Duration::from_secs(seconds - 1));
+    assert!(sending.as_mut().now_or_never().is_none());
+    api.clock.advance(Duration::from_secs(1));
+    within(sending).await
+}
+
+#[testkit::each_engine]
+async fn a_delay_holds_the_answer_back(engine: Engine) {
+    let api = Harness::on(engine).await;
+    for (one, at) in API.iter().flat_map(|one| [(one, "rcpt"), (one, "data")]) {
+        // Nothing else waits for this time.
+        let inbox = inbox_with(&api, json!([{"at": at, "do": "delay", "seconds": 47}])).await;
         let post = (one.request)(&Letter::to(&address(&inbox)));
-        let start = Instant::now();
-        let sending = async {
-            let sent = post.send(&api).await;
-            assert!(sent.status < 300, "{sent:?}");
-        };
-        let passing = async {
-            while messages(&api, &inbox).await.is_empty() {}
-            api.clock.until_sleeping(api.clock.instant().after(Duration::from_secs(60))).await;
-            api.clock.advance(Duration::from_secs(60));
-        };
-        tokio::join!(sending, passing);
-        assert!(start.elapsed() < Duration::from_secs(30));
-        assert!(post.send(&api).await.status < 300);
-        assert_eq!((messages(&api, &inbox).await.len(), used(&api, &inbox).await), (1, vec![1, 1]), "{}", one.name);
-        let explained = explain_refused(&api, &inbox, 1).await;
-        assert_eq!(explained["refused"][0]["reply"], "accepted, and bounced on request");
+        let sent = send_delayed(&api, &post, &ANY, 47).await;
+        assert!(sent.status < 300, "{} {at}: {sent:?}", one.name);
+        assert_eq!((messages(&api, &inbox).await.len(), used(&api, &inbox).await), (1, vec![1]), "{} {at}", one.name);
+        assert!(post.send(&api).await.status < 300, "only once: {} {at}", one.name);
     }
 }
 
-#[tokio::test]
-async fn a_disconnection_is_not_an_answer() {
-    let api = Harness::start().await;
+#[testkit::each_engine]
+async fn a_bounced_message_is_accepted_and_its_report_is_queued(engine: Engine) {
+    let api = Harness::on(engine).await;
+    for (queued, one) in (1..).zip(&API) {
+        let inbox = inbox_with(&api, json!([{"at": "data", "do": "bounce"}])).await;
+        let post = (one.request)(&Letter::to(&address(&inbox)));
+        assert!(post.send(&api).await.status < 300, "{}", one.name);
+        assert_eq!((messages(&api, &inbox).await.len(), used(&api, &inbox).await), (0, vec![1]), "{}", one.name);
+        assert_eq!(api.service.queued_outgoing().await.unwrap(), queued, "{}", one.name);
+        let explained = explain_refused(&api, &inbox, 1).await;
+        assert_eq!(explained["refused"][0]["reply"], "accepted, and bounced on request");
+        assert!(post.send(&api).await.status < 300);
+        assert_eq!(messages(&api, &inbox).await.len(), 1, "{}", one.name);
+    }
+}
+
+#[testkit::each_engine]
+async fn a_disconnection_is_not_an_answer(engine: Engine) {
+    let api = Harness::on(engine).await;
     for (one, (action, closing)) in
         API.iter().flat_map(|one| [("disconnect", Closing::Close), ("reset", Closing::Reset)].map(|way| (one, way)))
     {
@@ -103,6 +124,7 @@ async fn a_disconnection_is_not_an_answer() {
             let Some(Disconnect(ended)) = answer.extensions.get() else { panic!("{}: {answer:?}", one.name) };
             assert_eq!((*ended, messages(&api, &inbox).await.len()), (closing, stored), "{}", one.name);
         }
+        assert_eq!(used(&api, &inbox).await, [1, 1], "{}", one.name);
         explain_refused(&api, &inbox, 1).await;
     }
 }
@@ -120,4 +142,37 @@ async fn a_dropped_message_is_accepted_and_lost(engine: Engine) {
         assert!(post.send(&api).await.status < 300);
         assert_eq!(messages(&api, &inbox).await.len(), 1, "{}", one.name);
     }
+}
+
+#[testkit::each_engine]
+async fn the_endpoint_of_mailpit_has_the_same_faults(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let faults = json!([
+        {"at": "rcpt", "do": "defer"}, {"at": "data", "do": "defer"}, {"at": "rcpt", "do": "reject"},
+        {"at": "data", "do": "reject"}, {"at": "rcpt", "do": "disconnect"}, {"at": "data", "do": "reset"},
+        {"at": "data", "do": "drop"}, {"at": "data", "do": "bounce"}, {"at": "data", "do": "delay", "seconds": 47},
+        {"at": "data", "do": "duplicate"},
+    ]);
+    let inbox = inbox_with(&api, faults).await;
+    let post = mailpit(&address(&inbox));
+    let key = [("authorization", &*format!("Bearer {}", api.key.as_str()))];
+    let later = (503, "451 4.3.0 Deferred on request");
+    let never = (400, "550 5.1.1 Rejected on request");
+    for (status, error) in [later, later, never, never] {
+        let refused = post.send_with(&api, &key).await;
+        assert_eq!((refused.status, refused.text("Error")), (status, error.to_owned()));
+    }
+    for closing in [Closing::Close, Closing::Reset] {
+        let answer = post.send_with(&api, &key).await;
+        assert_eq!(answer.extensions.get().map(|Disconnect(ended)| *ended), Some(closing));
+    }
+    for _ in ["drop", "bounce"] {
+        assert_eq!(post.send_with(&api, &key).await.status, 200);
+    }
+    assert!(messages(&api, &inbox).await.is_empty());
+    assert_eq!(send_delayed(&api, &post, &key, 47).await.status, 200);
+    assert_eq!(post.send_with(&api, &key).await.status, 200);
+    assert_eq!((messages(&api, &inbox).await.len(), used(&api, &inbox).await), (3, vec![1; 10]));
+    let explained = explain_refused(&api, &inbox, 8).await;
+    assert!(explained["refused"].to_string().contains("Mailpit API 503: 451 4.3.0"), "{explained}");
 }

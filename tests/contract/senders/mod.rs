@@ -3,8 +3,10 @@
 mod batches;
 mod faults;
 mod hostile;
+mod random;
 mod refused;
 mod requests;
+mod sockets;
 
 use axum::body::Body;
 use axum::http::Request;
@@ -14,6 +16,21 @@ use serde_json::{Value, json};
 
 use requests::{API, Letter};
 use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
+
+/// A credential that is no key.
+const ANY: [(&str, &str); 1] = [("authorization", "Bearer any")];
+
+/// The paths that take JSON.
+const JSON_PATHS: [&str; 8] = [
+    "/send/resend/emails",
+    "/send/resend/emails/batch",
+    "/send/sendgrid/v3/mail/send",
+    "/send/postmark/email",
+    "/send/postmark/email/batch",
+    "/send/postmark/email/withTemplate",
+    "/send/ses/v2/email/outbound-emails",
+    "/send/ses/v2/email/outbound-bulk-emails",
+];
 
 /// A request as the application under test sends it.
 pub struct Post {
@@ -28,7 +45,7 @@ impl Post {
     }
 
     async fn send(&self, api: &Harness) -> Answer {
-        self.send_with(api, &[("authorization", "Bearer any")]).await
+        self.send_with(api, &ANY).await
     }
 
     async fn send_with(&self, api: &Harness, headers: &[(&str, &str)]) -> Answer {

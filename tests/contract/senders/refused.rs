@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::requests::{API, Letter};
+use super::requests::{API, Letter, mailpit};
 use super::{Post, address, messages};
 use crate::explain::explain_refused;
-use restante::config::Limits;
+use restante::config::{Limits, MailpitApi, SmtpAuth};
 use restante::http::{App, router};
 use testkit::{Engine, Harness};
 
@@ -141,5 +141,27 @@ async fn an_installation_can_do_without_them() {
         // The root is a page, which is only read.
         let status = if request.path == "/" { 405 } else { 404 };
         assert_eq!(request.send(&api).await.status, status, "{}", one.name);
+    }
+}
+
+#[tokio::test]
+async fn the_rule_for_logins_over_smtp_is_that_for_credentials() {
+    let mut api = Harness::start().await;
+    let key = format!("Bearer {}", api.key.as_str());
+    let open = mailpit(&address("inbox"));
+    for smtp_auth in [SmtpAuth::Keys, SmtpAuth::Required] {
+        let mailpit_api = MailpitApi::Open;
+        api.router = router(App { smtp_auth, mailpit_api, ..testkit::app(&api.service) });
+        for one in &API {
+            let post = (one.request)(&Letter::to(&address("inbox")));
+            let refused = post.send(&api).await;
+            let status = if one.via == "ses" { 403 } else { 401 };
+            assert!(refused.status == status && refused.body.contains("535 5.7.8"), "{}: {refused:?}", one.name);
+            assert!(post.send_with(&api, &[("authorization", &key)]).await.status < 300, "{}", one.name);
+        }
+        // Only Mailpit's endpoint has requests without a credential.
+        let status = if smtp_auth == SmtpAuth::Keys { 200 } else { 401 };
+        assert_eq!(open.send_with(&api, &[]).await.status, status, "{smtp_auth:?}");
+        assert_eq!(open.send_with(&api, &[("authorization", &key)]).await.status, 200);
     }
 }

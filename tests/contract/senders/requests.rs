@@ -222,6 +222,12 @@ fn ses_v1_raw_at_root(letter: &Letter) -> Post {
     Post { path: "/".to_owned(), ..ses_v1_raw(letter) }
 }
 
+/// A request to the endpoint of Mailpit, which needs a key.
+pub fn mailpit(to: &str) -> Post {
+    let body = json!({"From": {"Email": "shop@app.example"}, "To": [{"Email": to}], "Subject": "s", "Text": TEXT});
+    Post::json("/mailpit/api/v1/send", &body)
+}
+
 /// A request to version 1 of SES.
 pub fn query(fields: &[(&str, &str)]) -> Post {
     let mut body = form_urlencoded::Serializer::new(String::new());

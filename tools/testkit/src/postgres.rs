@@ -10,10 +10,11 @@ use tokio_postgres::NoTls;
 /// The variable with the cluster's URL; `./test` starts the cluster and sets it.
 const VARIABLE: &str = "RESTANTE_TEST_POSTGRES";
 
-/// An empty database, deleted when this value is dropped.
+/// An empty database. In the cluster of the test run, it is deleted when this value is dropped.
 pub struct TestDatabase {
     cluster: String,
     name: String,
+    is_deleted: bool,
 }
 
 impl TestDatabase {
@@ -22,15 +23,22 @@ impl TestDatabase {
         let cluster = std::env::var(VARIABLE).unwrap_or_else(|_| {
             panic!("{VARIABLE} is not set: run ./test, or tests/postgres-cluster run cargo nextest run")
         });
-        Self::create_in(cluster)
+        let mut database = Self::create_in(cluster);
+        database.is_deleted = true;
+        database
     }
 
-    /// Creates a database in the cluster at `url`.
+    /// Creates a database in a cluster that ends with the test.
     pub fn create_in(cluster: String) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         run(&cluster, &format!("CREATE DATABASE {name} STRATEGY file_copy"));
-        Self { cluster, name }
+        Self { cluster, name, is_deleted: false }
+    }
+
+    /// The copy of this database at a standby.
+    pub fn copy_at(&self, standby: &Cluster) -> Self {
+        Self { cluster: standby.url.clone(), name: self.name.clone(), is_deleted: false }
     }
 
     /// Its URL for a node.
@@ -72,7 +80,7 @@ impl TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if self.is_deleted && !std::thread::panicking() {
             run(&self.cluster, &format!("DROP DATABASE {} WITH (FORCE)", self.name));
         }
     }
@@ -93,9 +101,17 @@ impl Cluster {
 
     /// Starts a cluster in a directory with files to which the settings refer.
     pub fn start_in(directory: tempfile::TempDir, settings: &[&str]) -> Self {
-        let open_to_its_owner = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(directory.path(), open_to_its_owner).unwrap();
+        open_to_all(directory.path());
         let output = command("start", directory.path()).args(settings).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Self { directory, url: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+    }
+
+    /// Starts a standby that follows this cluster.
+    pub fn standby(&self) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        open_to_all(directory.path());
+        let output = command("standby", directory.path()).arg(self.path()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         Self { directory, url: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
     }
@@ -106,20 +122,40 @@ impl Cluster {
 
     /// Kills it, to simulate a crash.
     pub fn kill(&self) {
-        assert!(command("kill", self.path()).status().unwrap().success());
+        self.act("kill");
+    }
+
+    /// Ends its connections, and stops it.
+    pub fn stop(&self) {
+        self.act("stop");
     }
 
     /// Starts it again.
     pub fn resume(&self) {
-        assert!(command("resume", self.path()).status().unwrap().success());
+        self.act("resume");
+    }
+
+    /// Stops all its processes, as a host that has lost its power does to those who talk to it.
+    pub fn freeze(&self) {
+        self.act("freeze");
+    }
+
+    fn act(&self, action: &str) {
+        assert!(command(action, self.path()).status().unwrap().success(), "{action}");
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // It may not be running.
-        let _ = command("kill", self.path()).stderr(std::process::Stdio::null()).status();
+        // It may be frozen, or not be running.
+        for action in ["thaw", "kill"] {
+            let _ = command(action, self.path()).stderr(std::process::Stdio::null()).status();
+        }
     }
+}
+
+fn open_to_all(directory: &Path) {
+    std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 fn command(action: &str, directory: &Path) -> Command {
