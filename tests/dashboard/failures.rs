@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::pages::refusal;
 use super::visitor::Visitor;
-use restante::model::RefusedMail;
-use testkit::{Answer, Engine, Harness, within};
+use restante::model::{RefusalReason, RefusedMail};
+use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
 
 /// The page as soon as it shows `text`: stories and refusals are written in the background.
 async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
@@ -100,6 +100,22 @@ async fn a_rejection_without_a_recipient_links_to_the_rejections_of_its_client()
     let link = page.split(&format!("href=\"{project}/refused?")).nth(1).expect(&page).split('"').next().unwrap();
     let page = own.get(&format!("{project}/refused?{}", link.replace("&#38;", "&").replace("&amp;", "&"))).await.body;
     assert!(page.contains("refused-row"), "{page}");
+}
+
+#[tokio::test]
+async fn the_advice_about_a_rejection_is_not_repeated() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let recipient = format!("<{inbox}@{MAIL_DOMAIN}>");
+    let reason = RefusalReason::from_label("bare_line_end".to_owned());
+    let refused_at = harness.service.clock().now();
+    harness.service.record_refusal(RefusedMail { recipient, reason, refused_at, ..refusal() }, None);
+    fails(&harness, &inbox, "").await;
+    let page = seen(&own, &format!("{project}/failures"), "1 timed out").await.body;
+    assert!(page.contains("Line ends without CR") && page.contains("1 rejected"), "{page}");
+    // Once about the wait, and once about the rejection.
+    assert_eq!(page.matches("SMTP requires CR LF").count(), 2, "{page}");
 }
 
 #[tokio::test]

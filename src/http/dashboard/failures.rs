@@ -185,7 +185,9 @@ impl Group {
         let (smtp, cause) = (page.smtp.to_string(), failure.finding.cause);
         let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
         let sentence = shown(&Summary::new(&failure.finding.marked, reading).to_string());
-        Self::new(cause.as_str().to_owned(), title(cause).to_owned(), sentence, advice(cause), failure.ended_at(), now)
+        // The sentence about a rejection may end with the advice.
+        let advice = Some(advice(cause)).filter(|advice| !sentence.ends_with(advice)).unwrap_or_default();
+        Self::new(cause.as_str().to_owned(), title(cause).to_owned(), sentence, advice, failure.ended_at(), now)
     }
 
     fn of_refusal(app: &App, refused: &RefusedMail, now: Timestamp) -> Self {

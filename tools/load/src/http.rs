@@ -32,6 +32,25 @@ impl Http {
     }
 
     pub(crate) async fn answer(&mut self) -> io::Result<(u16, Vec<u8>)> {
+        let (status, _, body) = self.whole_answer().await?;
+        Ok((status, body))
+    }
+
+    /// The status, the header and the body of the response to a request as a browser sends it.
+    pub(crate) async fn browse(
+        &mut self,
+        method: &str,
+        path: &str,
+        header: &str,
+        body: &str,
+    ) -> io::Result<(u16, String, Vec<u8>)> {
+        let length = body.len();
+        let request = format!("{method} {path} HTTP/1.1\r\n{header}Content-Length: {length}\r\n\r\n{body}");
+        self.stream.write_all(request.as_bytes()).await?;
+        self.whole_answer().await
+    }
+
+    async fn whole_answer(&mut self) -> io::Result<(u16, String, Vec<u8>)> {
         let end = self.read_past(b"\r\n\r\n").await?;
         let head = String::from_utf8_lossy(&self.buffer[self.read..end]).into_owned();
         self.read = end;
@@ -46,7 +65,7 @@ impl Http {
             None => self.chunks().await?,
         };
         self.buffer.drain(..std::mem::take(&mut self.read));
-        Ok((status, body))
+        Ok((status, head, body))
     }
 
     async fn chunks(&mut self) -> io::Result<Vec<u8>> {

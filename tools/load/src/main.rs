@@ -21,6 +21,7 @@ mod limit;
 mod mail;
 mod options;
 mod reads;
+mod search;
 mod sending;
 mod server;
 mod session;
@@ -39,6 +40,7 @@ fn main() {
         Command::Ingest(options) => ingest::run(&options),
         Command::Waits(options) => waits::run(&options),
         Command::Reads(options) => reads::run(&options),
+        Command::Search(options) => search::run(&options),
         Command::Soak(options) => soak::run(&options),
         Command::Idle(options) => idle::run(&options),
         Command::LimitServer(options) => limit::serve(&options),

@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Waits(Waits),
     /// Read single messages and lists of ten while many messages are stored.
     Reads(Reads),
+    /// Search in many messages, as the dashboard does.
+    Search(Search),
     /// Send at a steady rate for minutes and print each minute.
     Soak(Soak),
     /// The memory of the server at rest, with open connections, and with open waits.
@@ -137,6 +139,15 @@ pub(crate) struct Reads {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Search {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// The number of stored messages, ten in an inbox. They are sent first, over SMTP.
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) messages: u64,
 }
 
 #[derive(Args, Clone, Debug)]
