@@ -38,6 +38,29 @@ fn a_service_without_its_database_says_so_and_recovers() {
     assert_eq!((status, message["subject"].as_str()), (200, Some("it is back")));
 }
 
+/// A restart on a busy machine may take longer than a node waits, so one of several has to be bridged.
+#[test]
+fn a_short_restart_delays_a_request_and_mail() {
+    const RESTARTS: usize = 5;
+    let cluster = Cluster::start(&[]);
+    let database = TestDatabase::create_in(cluster.url.clone());
+    let node = Node::start(&database.text());
+    let inbox = node.client().create_inbox();
+    let is_bridged = (0..RESTARTS).any(|_| {
+        cluster.stop();
+        let (created, sent) = thread::scope(|scope| {
+            let created = scope.spawn(|| node.client().try_post("/v1/inboxes", &serde_json::json!({})).unwrap());
+            let sent = scope.spawn(|| Sender::new(node.smtp()).send(&inbox, "during the restart").unwrap());
+            thread::sleep(Duration::from_millis(500));
+            cluster.resume();
+            (created.join().unwrap(), sent.join().unwrap())
+        });
+        println!("{} {sent}", created.0);
+        created.0 == 201 && sent.starts_with("250")
+    });
+    assert!(is_bridged);
+}
+
 /// The node's connections are silent, as with a firewall that drops all packets.
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_database_is_silent_every_request_is_answered_in_time() {

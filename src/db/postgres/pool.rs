@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Statement};
 
 use super::failure::failed;
@@ -20,8 +21,11 @@ use crate::db::DatabaseError;
 
 /// Maximum number of connections for statements that one node opens, in addition to its control connection.
 pub(super) const CONNECTIONS: usize = 16;
-/// How long a statement waits for a connection.
-const POOL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a statement waits for a connection: longer than a short restart of the server takes, and not so long that
+/// clients give up.
+const POOL_TIMEOUT: Duration = Duration::from_secs(7);
+/// The pause before a server that cannot be reached is tried again.
+const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// How long a connection may take to answer after its caller stopped waiting, before it is removed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -97,11 +101,7 @@ impl Pool {
         let mut current = idle.filter(Connection::is_current);
         let connection = match current.next() {
             Some(connection) => connection,
-            None => {
-                let moves = self.0.hosts.moves();
-                let Connected { client, place, .. } = self.0.hosts.connect(|_| {}).await?;
-                Connection { client, statements: Mutex::default(), place, moves }
-            }
+            None => self.connect().await?,
         };
         let pool = self.clone();
         Ok(PooledConnection {
@@ -111,6 +111,20 @@ impl Pool {
             in_transaction: false,
             is_waiting: false,
         })
+    }
+
+    /// Opens a connection. While the server restarts, or until a standby is promoted, it is tried again.
+    async fn connect(&self) -> Result<Connection, DatabaseError> {
+        let moves = self.0.hosts.moves();
+        loop {
+            match self.0.hosts.connect(|_| {}).await {
+                Ok(Connected { client, place, .. }) => {
+                    return Ok(Connection { client, statements: Mutex::default(), place, moves });
+                }
+                Err(error) if may_pass(&error) => sleep(CONNECT_PAUSE).await,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     pub(super) fn close(&self) {
@@ -222,6 +236,18 @@ impl Drop for PooledConnection {
             }
             drop(place);
         });
+    }
+}
+
+/// Whether the next attempt to connect may succeed. A server that rejects the password or the database says so.
+fn may_pass(error: &DatabaseError) -> bool {
+    match error {
+        DatabaseError::Standby => true,
+        DatabaseError::Unreachable(cause) => {
+            let rejected = cause.downcast_ref().and_then(tokio_postgres::Error::code);
+            rejected.is_none_or(|state| [SqlState::CANNOT_CONNECT_NOW, SqlState::ADMIN_SHUTDOWN].contains(state))
+        }
+        _ => false,
     }
 }
 
