@@ -43,9 +43,12 @@ pub(super) struct CreateInbox {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct MessageName {
+pub(super) struct CheckMessage {
     /// The id of the message.
     pub(super) message: String,
+    /// Whether SPF, DKIM and DMARC are checked too, with queries to the DNS.
+    #[serde(default)]
+    pub(super) dns: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
