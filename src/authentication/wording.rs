@@ -28,8 +28,7 @@ fn all(result: AuthenticationResult, detail: &str, connection: Option<&Connectio
         client: connection.map(|connection| connection.client.to_string()),
         detail: detail.clone(),
     };
-    let dmarc =
-        DmarcCheck { result, domain: None, policy: None, spf_aligned: false, dkim_aligned: false, detail };
+    let dmarc = DmarcCheck { result, domain: None, policy: None, spf_aligned: false, dkim_aligned: false, detail };
     Authentication { spf, dkim: Vec::new(), dmarc }
 }
 
@@ -47,17 +46,16 @@ pub(super) fn spf(output: &SpfOutput, records: &[String], connection: &Connectio
         SpfResult::SoftFail => {
             (AuthenticationResult::SoftFail, format!("{client} should not send for {domain}{record}."))
         }
-        SpfResult::Neutral => {
-            (AuthenticationResult::Neutral, format!("{domain} says nothing about {client}{record}."))
-        }
+        SpfResult::Neutral => (AuthenticationResult::Neutral, format!("{domain} says nothing about {client}{record}.")),
         SpfResult::None => (AuthenticationResult::None, format!("{domain} has no SPF record.")),
         SpfResult::TempError => (AuthenticationResult::TempError, NO_ANSWER.to_owned()),
         SpfResult::PermError if records.len() > 1 => {
             (AuthenticationResult::PermError, format!("{domain} has {} SPF records.", records.len()))
         }
         SpfResult::PermError => {
-            let detail =
-                format!("The SPF record of {domain} or one that it includes is not valid, or needs too many queries{record}.");
+            let detail = format!(
+                "The SPF record of {domain} or one that it includes is not valid, or needs too many queries{record}."
+            );
             (AuthenticationResult::PermError, detail)
         }
     };

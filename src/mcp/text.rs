@@ -131,7 +131,8 @@ pub(super) fn checks(checks: &MessageChecks) -> String {
 /// The results of SPF, DKIM and DMARC, which quote the message and the DNS; empty if they were not requested.
 fn authentication(checks: &MessageChecks) -> String {
     let results = checks.authentication.iter().flat_map(Authentication::results);
-    let lines: String = results.map(|(name, result, detail)| format!("- {name} {result}: {}\n", line(detail))).collect();
+    let lines: String =
+        results.map(|(name, result, detail)| format!("- {name} {result}: {}\n", line(detail))).collect();
     if lines.is_empty() { lines } else { format!("\n{}", delimited(&lines)) }
 }
 

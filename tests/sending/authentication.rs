@@ -92,7 +92,10 @@ async fn a_signature_is_valid_as_long_as_it_was_when_the_message_arrived() {
     // The signature also covers its own field, so the time cannot be added to it.
     let expired = RFC_8463.replace("t=1528637909;", "t=1528637909; x=1528638000;");
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &expired).await;
-    assert_eq!((&found["dkim"][0]["result"], &found["dkim"][0]["detail"]), (&json!("fail"), &json!("Signature expired.")));
+    assert_eq!(
+        (&found["dkim"][0]["result"], &found["dkim"][0]["detail"]),
+        (&json!("fail"), &json!("Signature expired."))
+    );
     let later = RFC_8463.replace("t=1528637909;", "t=1528637909; x=4102444800;");
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &later).await;
     assert_ne!(found["dkim"][0]["detail"], "Signature expired.");
@@ -147,17 +150,32 @@ async fn spf_says_which_record_decided() {
         two.example. TXT \"v=spf1 -all\"\nother.example. TXT \"a=b\"\nmail.example.com. TXT \"v=spf1 +all\"\n";
     let (bed, _dns) = with_dns(zone).await;
     for (sender, spf) in [
-        ("ada@example.com", json!({"result": "fail", "domain": "example.com", "client": "192.0.2.2",
-            "detail": "192.0.2.2 must not send for example.com (`v=spf1 ip4:192.0.2.1 -all`)."})),
-        ("ada@two.example", json!({"result": "permerror", "domain": "two.example", "client": "192.0.2.2",
-            "detail": "two.example has 2 SPF records."})),
-        ("ada@other.example", json!({"result": "none", "domain": "other.example", "client": "192.0.2.2",
-            "detail": "other.example has no SPF record."})),
-        ("ada@broken.example", json!({"result": "temperror", "domain": "broken.example", "client": "192.0.2.2",
-            "detail": "The DNS did not answer."})),
+        (
+            "ada@example.com",
+            json!({"result": "fail", "domain": "example.com", "client": "192.0.2.2",
+            "detail": "192.0.2.2 must not send for example.com (`v=spf1 ip4:192.0.2.1 -all`)."}),
+        ),
+        (
+            "ada@two.example",
+            json!({"result": "permerror", "domain": "two.example", "client": "192.0.2.2",
+            "detail": "two.example has 2 SPF records."}),
+        ),
+        (
+            "ada@other.example",
+            json!({"result": "none", "domain": "other.example", "client": "192.0.2.2",
+            "detail": "other.example has no SPF record."}),
+        ),
+        (
+            "ada@broken.example",
+            json!({"result": "temperror", "domain": "broken.example", "client": "192.0.2.2",
+            "detail": "The DNS did not answer."}),
+        ),
         // Without a sender, the name in EHLO counts.
-        ("", json!({"result": "pass", "domain": "mail.example.com", "client": "192.0.2.2",
-            "detail": "192.0.2.2 may send for mail.example.com (`v=spf1 +all`)."})),
+        (
+            "",
+            json!({"result": "pass", "domain": "mail.example.com", "client": "192.0.2.2",
+            "detail": "192.0.2.2 may send for mail.example.com (`v=spf1 +all`)."}),
+        ),
     ] {
         assert_eq!(checked(&bed, "192.0.2.2", sender, MAIL).await["spf"], spf, "{sender}");
     }
@@ -179,8 +197,10 @@ async fn dmarc_needs_a_pass_of_the_domain_in_from() {
         ("", "sender@sample.net", "fail"),
     ] {
         let spf = "TXT \"v=spf1 ip4:192.0.2.1 -all\"";
-        let zone = format!("example.com. {spf}\nchild.example.com. {spf}\nsample.net. {spf}\n\
-            _dmarc.example.com. TXT \"v=DMARC1; p=reject;{policy} rua=mailto:reports@example.com\"\n");
+        let zone = format!(
+            "example.com. {spf}\nchild.example.com. {spf}\nsample.net. {spf}\n\
+            _dmarc.example.com. TXT \"v=DMARC1; p=reject;{policy} rua=mailto:reports@example.com\"\n"
+        );
         let (bed, _dns) = with_dns(&zone).await;
         let dmarc = &checked(&bed, "192.0.2.1", sender, MAIL).await["dmarc"];
         assert_eq!(dmarc["result"], result, "{policy} {sender}: {dmarc}");
@@ -190,10 +210,18 @@ async fn dmarc_needs_a_pass_of_the_domain_in_from() {
     }
     for (zone, result, policy, detail) in [
         ("", "none", Value::Null, "football.example.com has no DMARC record."),
-        ("_dmarc.example.com. TXT \"v=DMARC1; p=none; sp=quarantine\"\n", "pass", json!("quarantine"),
-            "A DKIM signature passes for football.example.com."),
-        ("_dmarc.football.example.com. TXT \"v=DMARC1; p=reject; adkim=s\"\n", "fail", json!("reject"),
-            "Neither SPF nor a DKIM signature passes for football.example.com."),
+        (
+            "_dmarc.example.com. TXT \"v=DMARC1; p=none; sp=quarantine\"\n",
+            "pass",
+            json!("quarantine"),
+            "A DKIM signature passes for football.example.com.",
+        ),
+        (
+            "_dmarc.football.example.com. TXT \"v=DMARC1; p=reject; adkim=s\"\n",
+            "fail",
+            json!("reject"),
+            "Neither SPF nor a DKIM signature passes for football.example.com.",
+        ),
     ] {
         // The signature is of example.com, the author of a domain below it.
         let (bed, _dns) = with_dns(&format!("{KEYS}{zone}")).await;
@@ -218,7 +246,8 @@ async fn too_many_signatures_and_a_large_header_are_not_verified() {
 #[tokio::test]
 async fn a_forwarded_message_keeps_its_valid_signature() {
     let net = Net::new();
-    let key = "ed25519._domainkey.restante.test. TXT \"v=DKIM1; k=ed25519; p=k80nJOFFSRttayU1r/rGZQ5Ys806XqfJyuZL4ikz7PA=\"";
+    let key =
+        "ed25519._domainkey.restante.test. TXT \"v=DKIM1; k=ed25519; p=k80nJOFFSRttayU1r/rGZQ5Ys806XqfJyuZL4ikz7PA=\"";
     let bed = Bed::direct(&net, &format!("{key}\nshop MX 10 mx\nmx A {}", net.ip(2))).await;
     let sink = Sink::start(net.at(2), &[]).await;
     let id = bed.api.deliver_raw(&bed.inbox, include_str!("../dkim/ed25519.eml")).await;

@@ -19,9 +19,7 @@ mod query;
 mod service;
 mod word;
 
-pub use authentication::{
-    Authentication, AuthenticationResult, DkimCheck, DmarcCheck, DmarcPolicy, SpfCheck,
-};
+pub use authentication::{Authentication, AuthenticationResult, DkimCheck, DmarcCheck, DmarcPolicy, SpfCheck};
 pub use checks::{CheckName, HtmlFeature, HtmlSupport, MessageChecks, Problem, Severity, SourcePart};
 pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
