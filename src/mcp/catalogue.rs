@@ -101,9 +101,8 @@ fn message_tools() -> Vec<Tool> {
         tool::<input::CheckMessage, output::Checks>(
             "check_message",
             "Check a message",
-            "Checks whether a message is good: placeholders that were not filled, links that lead nowhere, missing \
-             parts, images, header fields, and HTML that mail clients do not show. Each problem has its line. With \
-             `dns`, also whether SPF, DKIM and DMARC pass.",
+            "Says what is wrong with a message: placeholders, dead links, missing parts and fields, HTML that mail \
+             clients do not show. With `dns`, also whether SPF, DKIM and DMARC pass.",
             Effect::Reads,
         ),
         tool::<input::Explain, output::Explanation>(

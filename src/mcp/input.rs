@@ -46,7 +46,7 @@ pub(super) struct CreateInbox {
 pub(super) struct CheckMessage {
     /// The id of the message.
     pub(super) message: String,
-    /// Whether SPF, DKIM and DMARC are checked too, with queries to the DNS.
+    /// Whether the DNS is queried.
     #[serde(default)]
     pub(super) dns: bool,
 }

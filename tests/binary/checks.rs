@@ -90,9 +90,10 @@ fn the_newest_message_is_forwarded_as_it_was_received() {
     let accepted: Value =
         serde_json::from_str(&printed(&mut server.client(&key, ["forward", &one, &other, "--json"]))).unwrap();
     assert_eq!(accepted["status"], "queued");
-    for (arguments, says) in
-        [(["forward", &one, "nobody"], "recipient"), (["forward", "nobody", &other], "there is no inbox nobody")]
-    {
+    for (arguments, says) in [
+        (["forward", &one, "nobody"], "invalid field: to"),
+        (["forward", "nobody", &other], "there is no inbox nobody"),
+    ] {
         let (code, said) = failed(&mut server.client(&key, arguments));
         assert!(code == 2 && said.contains(says), "{arguments:?}: {code} {said}");
     }

@@ -311,7 +311,7 @@ EVERYTHING = [
     attachments_are_text_or_base64_and_not_too_large,
     a_mail_is_data_between_delimiters_that_it_cannot_forge,
     a_message_is_checked,
-                    messages_are_sent_and_answered,
+    messages_are_sent_and_answered,
     the_whole_project_is_searched,
     faults_are_set_and_cleared,
     errors_say_what_to_do_next,
