@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::activity::TotalUse;
-use super::remedy;
+use super::{advice, remedy};
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{
     Cause, Domain, Finding, Inbox, InboxEnd, Latest, Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure,
@@ -69,10 +69,12 @@ impl Facts<'_> {
         let address = &self.address;
         Some(match self.ended? {
             InboxEnd::Expired(at) => {
-                (Cause::InboxExpired, String::new(), format!("The inbox {address} expired {}.", ago(at)))
+                let advice = advice(Cause::InboxExpired);
+                (Cause::InboxExpired, String::new(), format!("The inbox {address} expired {}. {advice}", ago(at)))
             }
             InboxEnd::Deleted(at) => {
-                (Cause::InboxDeleted, String::new(), format!("The inbox {address} was deleted {}.", ago(at)))
+                let advice = advice(Cause::InboxDeleted);
+                (Cause::InboxDeleted, String::new(), format!("The inbox {address} was deleted {}. {advice}", ago(at)))
             }
         })
     }
@@ -112,12 +114,22 @@ impl Facts<'_> {
 
     fn refusal(&self, part: Part) -> Option<Found> {
         let refused = self.refusals().find(|refused| self.period.part_of(refused.refused_at) <= part)?;
-        Some(rejected(refused))
+        Some(self.rejection(refused))
     }
 
     /// The newest rejection since then.
     fn refusal_since(&self, since: Timestamp) -> Option<Found> {
-        self.refusals().find(|refused| refused.refused_at >= since).map(rejected)
+        self.refusals().find(|refused| refused.refused_at >= since).map(|refused| self.rejection(refused))
+    }
+
+    /// A rejection of mail to the inbox, and what to do about it.
+    fn rejection(&self, refused: &RefusedMail) -> Found {
+        let (cause, origin, text) = rejected(refused);
+        match refused.accepting_flag() {
+            // The text names the flag.
+            Some(_) => (cause, origin, text),
+            None => (cause, origin, format!("{text}. {}", remedy(refused, self.mail_domain))),
+        }
     }
 
     /// The inbox was full, and the messages in it do not match.

@@ -104,12 +104,18 @@ async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
 async fn mail_was_refused(engine: Engine) {
     let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(7_000));
     let loops = format!("{}Subject: loop\r\n\r\n", "Received: from a by b\r\n".repeat(101));
-    for (message, reply) in [("Subject: bare\n\r\n\r\n", "550 5.6.11"), (&large, "552 5.3.4"), (&loops, "554 5.4.6")] {
+    let cases = [
+        ("Subject: bare\n\r\n\r\n", "550 5.6.11", "SMTP requires CR LF: use a mail library."),
+        (&large, "552 5.3.4", "or raise the limit with --max-message-size."),
+        (&loops, "554 5.4.6", "Check the forwarding rules."),
+    ];
+    for (message, reply, remedy) in cases {
         let (api, smtp, inbox) = start(engine).await;
         let refused = smtp.send(&address(&inbox), message).await;
         assert!(refused.starts_with(reply), "{refused}");
         let explained = explain_refused(&api, &inbox, 1).await;
         assert_summary(&explained, &format!("Mail to {} was rejected 0 s ago: {reply}", address(&inbox)));
+        assert_summary(&explained, remedy);
         let refused = &explained["refused"][0];
         assert_eq!((&refused["client"], &refused["sender"]), (&json!("127.0.0.1"), &json!("app@app.example")));
         assert_eq!(refused["recipient"], address(&inbox));
@@ -256,19 +262,21 @@ async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
 
 #[testkit::each_engine]
 async fn the_inbox_has_ended(engine: Engine) {
+    const EARLY: &str = "Wait for the message before the test deletes its inbox.";
+    const SHORT: &str = "Create an inbox for each test, or raise `--inbox-lifetime`.";
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let deleted = api.create_inbox().await;
     assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{deleted}"), "").await.status, 204);
     api.clock.advance(Duration::from_secs(3));
     let explained = explain(&api, &deleted, "?after=x").await;
-    assert_eq!(explained["summary"], format!("The inbox {} was deleted 3 s ago.", address(&deleted)));
+    assert_eq!(explained["summary"], format!("The inbox {} was deleted 3 s ago. {EARLY}", address(&deleted)));
     assert_eq!(explained["ended"], json!({"reason": "deleted", "at": "2026-11-20T09:30:00.123Z"}));
     assert_eq!(explained["inbox"], Value::Null);
 
     api.clock.advance(Duration::from_secs(2 * 3_600));
     let explained = explain(&api, &inbox, "").await;
-    assert_eq!(explained["summary"], format!("The inbox {} expired 60 min ago.", address(&inbox)));
+    assert_eq!(explained["summary"], format!("The inbox {} expired 60 min ago. {SHORT}", address(&inbox)));
     assert_eq!(explained["ended"], json!({"reason": "expired", "at": "2026-11-20T10:30:00.123Z"}));
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
 }

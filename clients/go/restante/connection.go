@@ -46,6 +46,23 @@ type request struct {
 // isRead tells whether it may be sent again although the server may have executed it.
 func (r request) isRead() bool { return r.method == http.MethodGet }
 
+// target is the path with the query.
+func (r request) target() string {
+	if len(r.query) == 0 {
+		return r.path
+	}
+	return r.path + "?" + r.query.Encode()
+}
+
+// remedies are what to do about some errors of the server, by their texts.
+var remedies = map[string]string{
+	"inbox not found":     "It was never created, has expired or was deleted, or belongs to another key",
+	"message not found":   "It was deleted, its inbox has expired, or it belongs to another key",
+	"recipient not found": "No inbox has this address now: create it first",
+	"domain not accepted": "Start the server with --accept-domains and this domain",
+	"invalid after":       "Pass the id of a message that is or was in this inbox",
+}
+
 // outcome is the result of one attempt: a response, or the error without one.
 type outcome struct {
 	status int
@@ -169,10 +186,7 @@ func (c *connection) send(ctx context.Context, request request) outcome {
 }
 
 func (c *connection) encoded(ctx context.Context, request request) (*http.Request, error) {
-	address := c.config.URL + "/v1" + request.path
-	if len(request.query) > 0 {
-		address += "?" + request.query.Encode()
-	}
+	address := c.config.URL + "/v1" + request.target()
 	var body io.Reader
 	if request.body != nil {
 		text, err := json.Marshal(request.body)
@@ -207,13 +221,17 @@ func (c *connection) errorOf(request request, result outcome) error {
 	if !isOurs && !isOfProxy(result.status) {
 		return c.foreign(request, result)
 	}
-	text := fmt.Sprintf("%s /v1%s: %d %s", request.method, request.path, result.status, said)
+	text := fmt.Sprintf("%s /v1%s: %d %s", request.method, request.target(), result.status, said)
+	if remedy, isKnown := remedies[said]; isKnown {
+		text += ". " + remedy
+	}
 	common := failure{text: text, status: result.status}
 	switch result.status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return &InvalidRequestError{common}
 	case http.StatusUnauthorized:
-		common.text += ". " + c.config.URL + " does not accept the API key: set RESTANTE_API_KEY to a key of this server"
+		common.text += ". " + c.config.URL + " does not accept the API key: set RESTANTE_API_KEY to a key of this server. " +
+			"`restante serve` prints one at its first start"
 		return &UnauthorizedError{common}
 	case http.StatusNotFound:
 		return &NotFoundError{common}

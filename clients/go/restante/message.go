@@ -25,6 +25,9 @@ type Reply struct {
 // numbers finds what looks like a code, for the error if there is none.
 var numbers = regexp.MustCompile(`\b\d{4,10}\b`)
 
+// maxNumbers is how many of them the error shows.
+const maxNumbers = 5
+
 // isMessage tells whether the JSON of a response is a message.
 func isMessage(fields MessageFields) bool { return fields.ID != "" && fields.Links != nil }
 
@@ -44,17 +47,31 @@ func (m *Message) CodeFunc(ctx context.Context, matches func(code Code) bool) (s
 	if len(found) == 1 {
 		return found[0].Code, nil
 	}
-	if len(details.Codes) > 0 {
-		listed := ""
-		for _, code := range details.Codes {
-			listed += fmt.Sprintf("\n  %s in the line: %s", code.Code, code.Line)
-		}
-		return "", m.contentError("has %d codes that match, not one. It has %d codes:%s",
-			len(found), len(details.Codes), listed)
+	return "", m.codeError(details.Codes, len(found))
+}
+
+// codeError says what there is, if not exactly one code was found.
+func (m *Message) codeError(codes []Code, found int) error {
+	listed := ""
+	for _, code := range codes {
+		listed += fmt.Sprintf("\n  %s in the line: %s", code.Code, code.Line)
+	}
+	switch {
+	case found > 1:
+		return m.contentError("has %d codes. Choose one with CodeFunc:%s", found, listed)
+	case len(codes) > 0:
+		return m.contentError("has no code that matches, but:%s", listed)
 	}
 	text := or(m.Text, m.HTML)
-	seen := or(strings.Join(numbers.FindAllString(m.Subject+"\n"+text, -1), ", "), "none")
-	return "", m.contentError("has no labelled one-time code. Numbers in it: %s. Its text:\n%s", seen, text)
+	seen := numbers.FindAllString(text, -1)
+	slices.Sort(seen)
+	seen = slices.Compact(seen)
+	unlabelled := ""
+	if len(seen) > 0 {
+		unlabelled = fmt.Sprintf(" Its numbers are not labelled as a code: %s. If one is the code, read it from the text.",
+			strings.Join(seen[:min(len(seen), maxNumbers)], ", "))
+	}
+	return m.contentError("has no code.%s Its text:\n%s", unlabelled, text)
 }
 
 // LinkText returns the only link whose shown words contain a text, in any case.

@@ -56,8 +56,14 @@ func (r report) reasons() []string {
 		lines = append(lines, fmt.Sprintf("  received: %q from %s%s", message.Subject, message.From, note))
 	}
 	for _, refused := range r.explanation.Refused {
-		lines = append(lines, fmt.Sprintf("  rejected: %s from %s: %s",
-			or(refused.Recipient, "unknown recipient"), or(refused.Sender, "<>"), refused.Reply))
+		switch {
+		case refused.Recipient != "":
+			lines = append(lines, fmt.Sprintf("  rejected: %s from %s: %s",
+				refused.Recipient, or(refused.Sender, "<>"), refused.Reply))
+		// The summary has the session that failed before it named a recipient, with its remedy.
+		case !strings.Contains(r.explanation.Summary, refused.Reply):
+			lines = append(lines, "  a session without mail: "+refused.Reply)
+		}
 	}
 	for _, similar := range r.explanation.Similar {
 		lines = append(lines, fmt.Sprintf("  similar address: %s received %s",

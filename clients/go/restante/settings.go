@@ -88,7 +88,8 @@ func serverURL(text string) (*url.URL, error) {
 	server, err := url.Parse(text)
 	switch {
 	case err != nil || server.Scheme != "http" && server.Scheme != "https":
-		return nil, misaddressed("the address of the server must start with http:// or https://, not: %s", text)
+		return nil, misaddressed(
+			"the address of the server (RESTANTE_URL) must start with http:// or https://, not: %s", text)
 	case server.User != nil:
 		return nil, misaddressed("the address of the server must not contain a user or a password")
 	case server.Hostname() == "" || server.Port() != "" && !isPort(server.Port()):

@@ -165,11 +165,11 @@ func (w *wait) noteLink(request request, result outcome) {
 
 // ended returns the error for an inbox that has ended; the server's explanation has the time and the reason.
 func (w *wait) ended(ctx context.Context, err error) error {
-	why := "its address was " + w.inbox.Address
-	if explanation, failed := w.inbox.explain(ctx, search{}, ""); failed == nil {
-		why = explanation.Summary
+	text := err.Error() + ". The inbox was " + w.inbox.Address
+	if explanation, failed := w.inbox.explain(ctx, search{}, ""); failed == nil && explanation.Ended != nil {
+		text = explanation.Summary
 	}
-	return &NotFoundError{failure{text: err.Error() + ": " + why, status: http.StatusNotFound, cause: err}}
+	return &NotFoundError{failure{text: text, status: http.StatusNotFound, cause: err}}
 }
 
 // timedOut returns the error with the reason why the wait failed.

@@ -1,6 +1,7 @@
 """Stands for an application that sends mail."""
 
 import smtplib
+import ssl
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
@@ -43,6 +44,13 @@ def deliver(smtp: Smtp, message: EmailMessage) -> str:
         if code < 400:
             code, text = connection.data(message.as_bytes())
         return f"{code} {text.decode()}"
+
+
+def deliver_over_tls(smtp: Smtp, to: str) -> None:
+    """Fails to send a message, because the certificate is not trusted."""
+    with smtplib.SMTP(smtp.host, smtp.port, timeout=30) as connection:
+        connection.starttls(context=ssl.create_default_context())
+        connection.send_message(compose(to))
 
 
 def mail(smtp: Smtp, to: str, subject: str, text: str = "", html: str = "") -> None:

@@ -8,11 +8,13 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import json
 import os
 import random
 import re
 import signal
 import socket
+import ssl
 import traceback
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
@@ -22,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from anyio.from_thread import BlockingPortal
-from mail import compose, deliver
+from mail import compose, deliver, deliver_over_tls
 
 from restante import AsyncInbox, AsyncMessage, AsyncRestante, Inbox, Restante, RestanteError, Server
 
@@ -101,6 +104,7 @@ class Scenario:
         except RestanteError as error:
             if wanted is None:
                 raise
+            self._note_text(step, error)
             check_error(error, filled(wanted, names))
             return
         assert wanted is None, f"{step}: no error, but {result}"
@@ -108,6 +112,14 @@ class Scenario:
             names[step["as"]] = result
         if "expect" in step:
             compare(plain(result), filled(step["expect"], names), str(step))
+
+    def _note_text(self, step: Any, error: RestanteError) -> None:
+        """Notes an error text for a reader; clients/error-texts collects them."""
+        file = os.environ.get("ERROR_TEXTS")
+        if file and self._portal is None:
+            noted = {"scenario": self._scenario["name"], "step": step, "text": f"{type(error).__name__}: {error}"}
+            with Path(file).open("a") as texts:
+                texts.write(json.dumps(noted) + "\n")
 
     def _result(self, step: Any, names: Names) -> Any:
         kind = step["do"]
@@ -144,6 +156,10 @@ class Scenario:
             parts["sender"] = parts.pop("from")
         reply = deliver(self.server.started.smtp, compose(**parts))
         assert reply.startswith(refused or "250"), reply
+
+    def _do_mail_over_tls(self, names: Names, to: str) -> None:
+        with pytest.raises(ssl.SSLError):
+            deliver_over_tls(self.server.started.smtp, to)
 
     def _do_wait(self, names: Names, inbox: str, **options: Any) -> Any:
         return names[inbox].wait_for_message(**filters(options))

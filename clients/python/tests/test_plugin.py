@@ -63,7 +63,7 @@ def test_a_server_that_cannot_start_says_so(run: Run, monkeypatch: pytest.Monkey
     monkeypatch.setenv("RESTANTE_BIN", "/nowhere/restante")
     result = run("def test_it(restante_inbox): pass")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*UnreachableError: /nowhere/restante does not start: No such file*"])
+    result.stdout.fnmatch_lines(["*UnreachableError: RESTANTE_BIN=/nowhere/restante does not start: No such file*"])
 
 
 def test_the_inbox_of_a_user_is_not_deleted_and_shows_no_earlier_mail(run: Run) -> None:
@@ -138,7 +138,7 @@ def test_the_environment_comes_before_the_ini_file(
 def test_it(restante_inbox):
     restante_inbox.wait_for_message()
 """)
-    result.stdout.fnmatch_lines(["*UnreachableError: Cannot connect to a Restante server at http://127.0.0.1:9 *"])
+    result.stdout.fnmatch_lines(["*UnreachableError: Cannot connect to Restante at http://127.0.0.1:9 *"])
     monkeypatch.delenv("RESTANTE_TIMEOUT")
     pytester.makeini("[pytest]\nrestante_timeout = 0.2")
     run("""

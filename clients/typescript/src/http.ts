@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /** Requests to the server: the key, time limits, retries, and the error for each response. */
 
 import { readFileSync } from "node:fs";
@@ -119,13 +120,16 @@ export class Http {
     if (status === 0) return this.#unreachable(outcome.cause);
     if (errorOf(outcome.body) === undefined && !OF_PROXIES.has(status))
       return this.#foreign(request, outcome.body, status);
-    const text = `${request.method} /v1${request.path}: ${status} ${wordsOf(outcome)}`;
+    const words = wordsOf(outcome);
+    const target = `${request.method} /v1${request.path}${encoded(request.query)}`;
+    const remedy = REMEDIES.get(words);
+    const text = `${target}: ${status} ${words}${remedy === undefined ? "" : `. ${remedy}`}`;
     switch (status) {
       case 400:
       case 413:
         return new InvalidRequestError(text, { status });
       case 401:
-        return new UnauthorizedError(`${text}. ${KEY_HELP}`, { status });
+        return new UnauthorizedError(`${text}. ${this.url} ${KEY_HELP}`, { status });
       case 404:
         return new NotFoundError(text, { status });
       default:
@@ -175,7 +179,17 @@ export function lastLines(log: string): string {
 }
 
 const KEY_HELP =
-  "Check that RESTANTE_API_KEY is the key of a project of this server. `restante serve` prints one at its first start.";
+  "does not accept the API key: set RESTANTE_API_KEY to a key of this server. `restante serve` prints one at its " +
+  "first start.";
+
+/** What to do about some errors of the server, by their texts. */
+const REMEDIES = new Map([
+  ["inbox not found", "It was never created, has expired or was deleted, or belongs to another key."],
+  ["message not found", "It was deleted, its inbox has expired, or it belongs to another key."],
+  ["recipient not found", "No inbox has this address now: create it first."],
+  ["domain not accepted", "Start the server with --accept-domains and this domain."],
+  ["invalid after", "Pass the id of a message that is or was in this inbox."],
+]);
 
 /** Pauses until a deadline: each is a tenth of the time so far, within limits, with jitter. */
 export class Pauses {

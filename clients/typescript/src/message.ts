@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /** A message that an inbox received. */
 
 import { failing, problemText, type CheckOptions } from "./checks.js";
@@ -135,7 +136,7 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     }
     if (all.length > 0) return `${named(this)} has no code that matches ${shown(matching)}, but:\n${listed}`;
     const numbers = [...new Set(this.text.match(/\b\d{4,10}\b/g) ?? [])].slice(0, 5);
-    const seen = numbers.length === 0 ? "" : ` Its numbers are not labelled as a code: ${numbers.join(", ")}.`;
+    const seen = numbers.length === 0 ? "" : ` ${unlabelled(numbers)}`;
     return `${named(this)} has no code.${seen} Its text:\n${indented(excerpt(this.text))}`;
   }
 
@@ -296,6 +297,10 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
 function shown(match: LinkMatch | undefined): string {
   if (typeof match === "string") return JSON.stringify(match);
   return typeof match === "object" && "text" in match ? `the text ${shown(match.text)}` : String(match);
+}
+
+function unlabelled(numbers: string[]): string {
+  return `Its numbers are not labelled as a code: ${numbers.join(", ")}. If one is the code, read it from the text.`;
 }
 
 function named(message: Message): string {

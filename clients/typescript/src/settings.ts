@@ -43,7 +43,9 @@ export function milliseconds(value: unknown, name: string): number {
 export function serverUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
-    throw new UnreachableError(`The address of the server must start with http:// or https://, not: ${text}`);
+    throw new UnreachableError(
+      `The address of the server (RESTANTE_URL) must start with http:// or https://, not: ${text}`,
+    );
   }
   if (url.username !== "" || url.password !== "") {
     throw new UnreachableError("The address of the server must not contain a user or a password.");

@@ -3,7 +3,7 @@
 import { RestanteError, WaitTimeoutError } from "./errors.js";
 import { describeFilters, serverQuery, type Filters } from "./filters.js";
 import type { Http } from "./http.js";
-import type { Arrived, Explanation } from "./types.js";
+import type { Arrived, Explanation, Refused } from "./types.js";
 import type { Notes } from "./wait.js";
 
 /** A wait that found too few messages. */
@@ -74,14 +74,19 @@ function reasons(wait: FailedWait, explanation: Explanation): string[] {
     const not = missedBy.length > 0 ? `, not: ${missedBy.join(", ")}` : "";
     return `  ${JSON.stringify(subject)} from ${from}${wait.found.includes(id) ? ", counted" : not}`;
   });
-  const refusals = refused.map(({ sender, recipient, reply }) => `  ${sender} to ${recipient}: ${reply}`);
+  // The summary has the session that failed before it named a recipient, with its remedy.
+  const others = refused.filter(({ recipient, reply }) => recipient !== "" || !summary.includes(reply));
   const isOlder = messages.latest.some(({ missedBy }) => missedBy.length === 1 && missedBy[0] === "after");
   return [
     summary,
     ...section(`In the inbox (${messages.count}):`, came),
-    ...section("Refused:", refusals),
+    ...section("Rejected:", others.map(refusal)),
     ...(wait.remembered && isOlder ? [CURSOR_HELP] : []),
   ];
+}
+
+function refusal({ sender, recipient, reply }: Refused): string {
+  return recipient === "" ? `  a session without mail: ${reply}` : `  ${sender || "<>"} to ${recipient}: ${reply}`;
 }
 
 /** The explanation with what the server does not know: the filters applied here, and what the wait has counted. */

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /** The types of requests and responses. Those of the server's responses are in `wire.ts`. */
 
 import type { AttachmentInfo } from "./wire.js";

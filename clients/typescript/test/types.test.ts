@@ -34,20 +34,35 @@ const wait = (cy: Cypress.Chainable, inbox: CypressInbox) => cy.waitForMessage(i
 wait satisfies (cy: Cypress.Chainable, inbox: CypressInbox) => Cypress.Chainable<{ subject: string }>;
 `;
 
-test.for([
+const MODES = [
   ["node16", "node16"],
   ["nodenext", "nodenext"],
   ["bundler", "esnext"],
-] as const)("moduleResolution %s", async ([moduleResolution, module]) => {
+] as const;
+
+/** What the compiler says about a user's file. */
+async function problems(user: string, options: Record<string, unknown>): Promise<string> {
   const project = mkdtempSync(join(tmpdir(), "restante-types-"));
   symlinkSync(MODULES, join(project, "node_modules"));
-  writeFileSync(join(project, "user.ts"), USER);
-  const compilerOptions = { target: "es2022", strict: true, noEmit: true, skipLibCheck: false, types: ["node"] };
-  const config = { compilerOptions: { ...compilerOptions, module, moduleResolution }, files: ["user.ts"] };
-  writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config));
+  writeFileSync(join(project, "user.ts"), user);
+  const compilerOptions = { target: "es2022", strict: true, noEmit: true, skipLibCheck: false, ...options };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["user.ts"] }));
   const tsc = join(MODULES, "typescript/bin/tsc");
   const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", project]).catch(
     (error: unknown) => error as { stdout: string },
   );
-  expect(stdout).toBe("");
+  return stdout;
+}
+
+test.for(MODES)("moduleResolution %s", async ([moduleResolution, module]) => {
+  expect(await problems(USER, { module, moduleResolution, types: ["node"] })).toBe("");
+});
+
+test("the client needs no types of Node in the user's configuration", async () => {
+  const user = `
+    import { Restante, type Attachment } from "restante";
+    import "restante/cypress/commands";
+    export const invoice = async (client: Restante): Promise<Attachment> =>
+      (await (await client.createInbox()).waitForMessage()).attachment("*.pdf");`;
+  expect(await problems(user, { module: "nodenext", types: [] })).toBe("");
 });

@@ -3,6 +3,7 @@
 package scenarios
 
 import (
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -97,6 +98,21 @@ func submit(server string, step map[string]any) error {
 		return err
 	}
 	return data.Close()
+}
+
+// deliverOverTLS fails to send a message, because the certificate is not trusted.
+func deliverOverTLS(server, to string) error {
+	session, err := smtp.Dial(server)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	host, _, _ := strings.Cut(server, ":")
+	var untrusted *tls.CertificateVerificationError
+	if err := session.StartTLS(&tls.Config{ServerName: host}); !errors.As(err, &untrusted) {
+		return fmt.Errorf("the certificate for the mail to %s was trusted: %w", to, err)
+	}
+	return nil
 }
 
 func text(step map[string]any, name string) string {

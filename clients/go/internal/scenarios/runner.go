@@ -3,6 +3,8 @@ package scenarios
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -116,6 +118,9 @@ func (r *run) step(step map[string]any, names *names) error {
 		if err == nil {
 			return fmt.Errorf("%v: no error, but %v", step, result)
 		}
+		if noted := r.noteText(step, err); noted != nil {
+			return noted
+		}
 		if text := mistaken(err, names.filled(wanted).(map[string]any)); text != "" {
 			return fmt.Errorf("%v: %s", step, text)
 		}
@@ -133,6 +138,24 @@ func (r *run) step(step map[string]any, names *names) error {
 		}
 	}
 	return nil
+}
+
+// noteText notes an error text for a reader; clients/error-texts collects them.
+func (r *run) noteText(step map[string]any, failure error) error {
+	path := os.Getenv("ERROR_TEXTS")
+	if path == "" {
+		return nil
+	}
+	line, err := json.Marshal(map[string]any{"scenario": r.scenario.Name, "step": step, "text": failure.Error()})
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
 }
 
 func (r *run) result(step map[string]any, names *names) (any, error) {

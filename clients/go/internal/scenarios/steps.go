@@ -21,6 +21,8 @@ func (r *run) do(step map[string]any, names *names) (any, error) {
 		return r.client(config)
 	case "mail":
 		return nil, r.mail(step)
+	case "mail_over_tls":
+		return nil, deliverOverTLS(r.server.Config().SMTP.Addr(), text(step, "to"))
 	case "join":
 		return nil, <-names.get(text(step, "name")).(chan error)
 	case "until_waits_are_open":

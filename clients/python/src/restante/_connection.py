@@ -60,7 +60,9 @@ def _timeout(option: float | None) -> float:
 
 def _checked(url: str) -> str:
     if not url.startswith(("http://", "https://")):
-        raise UnreachableError(f"The address of the server must start with http:// or https://: {url}")
+        raise UnreachableError(
+            f"The address of the server (RESTANTE_URL) must start with http:// or https://, not: {url}"
+        )
     _split(url, UnreachableError(f"The address of the server needs a host, and a port up to 65535: {url}"))
     return url.rstrip("/")
 

@@ -82,7 +82,7 @@ class Core:
             return outcome
         if _texts.said(outcome) is None and outcome.status not in OF_PROXIES:
             raise self.foreign(request, outcome)
-        text = _texts.reason(outcome)
+        text = _texts.rejected(request, outcome)
         match outcome.status:
             case 401:
                 raise UnauthorizedError(_texts.unauthorized(self.url, text), status=401)
@@ -91,7 +91,8 @@ class Core:
             case 400 | 413:
                 raise InvalidRequestError(text, status=outcome.status)
             case status:
-                raise RestanteError(f"{self.url} answered with {status}: {text}", status=status)
+                text = f"{self.url} answered with {status}: {_texts.reason(outcome)}"
+                raise RestanteError(text, status=status)
 
     def foreign(self, request: Request, reply: Reply) -> UnreachableError:
         """The error if another server answers."""

@@ -48,21 +48,22 @@ class Walk:
 
     def __init__(self, position: Position, after: After | EllipsisType) -> None:
         self._position = position
-        self._goes_on = isinstance(after, EllipsisType)
+        self.goes_on = isinstance(after, EllipsisType)
+        """Whether the wait starts after the last returned message, because the caller has not set `after`."""
         self._starts_over = after is None
         self.start = position.last if isinstance(after, EllipsisType) else id_of(after)
 
     def takes(self, message: str) -> bool:
         """Reserves a matching message; False if an earlier or concurrent wait has returned it."""
-        return not self._goes_on or self._position.claim(message)
+        return not self.goes_on or self._position.claim(message)
 
     def would_take(self, message: str) -> bool:
         """Like `takes`, without reserving."""
-        return not (self._goes_on and self._position.knows(message))
+        return not (self.goes_on and self._position.knows(message))
 
     def failed(self, messages: Sequence[str]) -> None:
         """Ends the wait with an error, which has no effect on later waits."""
-        if self._goes_on:
+        if self.goes_on:
             self._position.release(messages)
 
     def succeeded(self, messages: Sequence[str]) -> None:

@@ -6,16 +6,27 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from ._django import django_hint
 from ._filters import Filters
-from ._protocol import Reply
+from ._protocol import Reply, Request
 from .model import Explanation, InboxData, MessageData, Problem
 
 CLOSED = "The client was closed."
 LOG_TAIL = 2_000
 """How much of a server's log an error shows, in characters."""
+
+
+REMEDIES = {
+    "inbox not found": "It was never created, has expired or was deleted, or belongs to another key.",
+    "message not found": "It was deleted, its inbox has expired, or it belongs to another key.",
+    "recipient not found": "No inbox has this address now: create it first.",
+    "domain not accepted": "Start the server with --accept-domains and this domain.",
+    "invalid after": "Pass the id of a message that is or was in this inbox.",
+}
+"""What to do about some errors of the server, by their texts."""
+CURSOR_HELP = '"not: after" means: older than the message that the last wait returned. after=None starts over.'
 
 
 def said(reply: Reply) -> str | None:
@@ -55,17 +66,28 @@ def reason(reply: Reply) -> str:
     return said(reply) or reply.body[:200].decode(errors="replace").strip() or "no text"
 
 
+def rejected(request: Request, reply: Reply) -> str:
+    """The text for a request that the server rejects, with what to do about it."""
+    why = reason(reply)
+    query = f"?{urlencode(request.query)}" if request.query else ""
+    remedy = f". {REMEDIES[why]}" if why in REMEDIES else ""
+    return f"{request.method} {request.path}{query}: {reply.status} {why}{remedy}"
+
+
 def unreachable(url: str, cause: str) -> str:
     """The text if there is no response."""
     return (
-        f"Cannot connect to a Restante server at {url} ({cause}). Start one with `restante serve`, "
-        "or unset RESTANTE_URL to start one for the run."
+        f"Cannot connect to Restante at {url} ({cause}). Start it with `restante serve` and set RESTANTE_URL to the "
+        "address that it prints, or unset RESTANTE_URL to start a server for the run."
     )
 
 
-def unauthorized(url: str, reason: str) -> str:
+def unauthorized(url: str, rejected: str) -> str:
     """The text for a wrong key."""
-    return f"{reason}: {url} does not accept the API key. Set RESTANTE_API_KEY to a key of this server."
+    return (
+        f"{rejected}. {url} does not accept the API key: set RESTANTE_API_KEY to a key of this server. "
+        "`restante serve` prints one at its first start."
+    )
 
 
 def timed_out(
@@ -76,8 +98,9 @@ def timed_out(
     found: Sequence[MessageData],
     count: int,
     story: str,
+    is_remembered: bool,
 ) -> str:
-    """The text for a wait that timed out. `story` is its last line."""
+    """The text for a wait that timed out. `story` is its last line; `is_remembered`: nobody has given `after`."""
     address = inbox.address
     if count == 1:
         head = f"No message{filters} arrived at {address} within {seconds:g} s."
@@ -85,8 +108,17 @@ def timed_out(
         named = "".join(f' "{message.subject}"' for message in found)
         head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s.{named}"
     lines = explained(explanation, counted=[message.id for message in found])
-    hint = django_hint(address)
-    return "\n".join([head, *lines, *([hint] if hint else []), story])
+    hints = [CURSOR_HELP] if is_remembered and _is_older(explanation, found) else []
+    if hint := django_hint(address):
+        hints.append(hint)
+    return "\n".join([head, *lines, *hints, story])
+
+
+def _is_older(explanation: Explanation | None, found: Sequence[MessageData]) -> bool:
+    """Whether only the cursor excludes a message that the wait has not counted."""
+    latest = explanation.messages.latest if explanation else ()
+    counted = [message.id for message in found]
+    return any(list(message.missed_by) == ["after"] and message.id not in counted for message in latest)
 
 
 def link_line(link: str, label: str | None = None) -> str:
@@ -115,7 +147,11 @@ def explained(explanation: Explanation | None, came: bool = True, counted: Seque
         note = " (counted)" if message.id in counted else missed
         yield f'  received: "{message.subject}" from {message.from_}{note}'
     for refused in explanation.refused:
-        yield f"  rejected: {refused.recipient or 'unknown recipient'} from {refused.sender or '<>'}: {refused.reply}"
+        if refused.recipient:
+            yield f"  rejected: {refused.recipient} from {refused.sender or '<>'}: {refused.reply}"
+        elif refused.reply not in explanation.summary:
+            # The summary has the session that failed before it named a recipient, with its remedy.
+            yield f"  a session without mail: {refused.reply}"
     for similar in explanation.similar:
         yield f"  similar address: {similar.address} received {numbered(similar.messages, 'message')}"
 

@@ -130,14 +130,18 @@ class Wait(Generic[M]):
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
         """The error for an inbox that has ended; the server's explanation has the time and the reason."""
         explanation = yield from self._explanation()
-        why = explanation.summary if explanation else f"Its address was {self._inbox.address}."
-        return NotFoundError(f"{_texts.reason(reply)}: {why}", status=reply.status)
+        known = explanation.summary if explanation and explanation.ended else None
+        why = known or f"{_texts.reason(reply)}. The inbox was {self._inbox.address}."
+        return NotFoundError(why, status=reply.status)
 
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         counted = [message.id for message in found]
         explanation = yield from self._explanation(self._walk.start, counted)
         last = _texts.link_line(self._link, self._label) if self._link else self._story()
-        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, found, count, last)
+        is_remembered = self._walk.goes_on
+        text = _texts.timed_out(
+            self._inbox, self._filters, self._seconds, explanation, found, count, last, is_remembered
+        )
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation, link=self._link)

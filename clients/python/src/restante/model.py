@@ -88,7 +88,7 @@ class MessageData(MessageFields):
         if codes:
             return f"{self._named()} has no code that matches {describe(matching)}, but:{listed}"
         numbers = list(dict.fromkeys(re.findall(r"\b\d{4,10}\b", self.text)))[:MAX_NUMBERS_SHOWN]
-        seen = f" Its numbers are not labelled as a code: {', '.join(numbers)}." if numbers else ""
+        seen = f" {_unlabelled(numbers)}" if numbers else ""
         return f"{self._named()} has no code.{seen} Its text:\n{self.text or self.html}"
 
     def _story(self) -> str:
@@ -97,6 +97,11 @@ class MessageData(MessageFields):
 
     def _named(self) -> str:
         return f'The message "{self.subject}" from {self.from_}'
+
+
+def _unlabelled(numbers: list[str]) -> str:
+    listed = ", ".join(numbers)
+    return f"Its numbers are not labelled as a code: {listed}. If one is the code, read it from the text."
 
 
 def _fits(link: str, match: LinkMatch | None) -> bool:

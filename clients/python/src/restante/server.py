@@ -87,7 +87,8 @@ class Server:
                     creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
                 )
         except OSError as error:
-            raise UnreachableError(f"{command[0]} does not start: {error.strerror}") from None
+            chosen = "RESTANTE_BIN=" if os.environ.get("RESTANTE_BIN") == command[0] else ""
+            raise UnreachableError(f"{chosen}{command[0]} does not start: {error.strerror}") from None
 
     def _greeting(self, process: subprocess.Popen[bytes]) -> Started:
         watch = threading.Timer(START_SECONDS, process.kill)

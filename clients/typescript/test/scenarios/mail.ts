@@ -17,6 +17,17 @@ export interface Mail {
   refused?: string;
 }
 
+/** Fails to send a mail over TLS, because the certificate is not trusted. */
+export async function sendOverTls(smtp: SmtpAddress, to: string): Promise<void> {
+  const transport = nodemailer.createTransport({ ...smtp, requireTLS: true });
+  const sending = transport.sendMail({ from: "sender@app.example", to, text: "" });
+  const outcome = await sending.then(
+    () => "accepted",
+    () => "failed",
+  );
+  if (outcome === "accepted") throw new Error("the mail was accepted");
+}
+
 /** Sends a mail over SMTP. */
 export async function sendMail(smtp: SmtpAddress, mail: Mail): Promise<void> {
   const { refused, attachments = [], ...fields } = mail;

@@ -1,12 +1,13 @@
 /** Runs the steps of a scenario against a server. */
 
 import { setMaxListeners } from "node:events";
+import { appendFileSync } from "node:fs";
 import { inspect } from "node:util";
 
 import * as restante from "../../src/index.js";
 import type { Content, Fault, Filters, Inbox, Message, Problem } from "../../src/index.js";
 import { camelCase, type ExpectedError, type Pattern, type Step } from "./format.js";
-import { sendMail, type Mail } from "./mail.js";
+import { sendMail, sendOverTls, type Mail } from "./mail.js";
 import { difference } from "./match.js";
 import type { TestServer } from "./server.js";
 
@@ -35,6 +36,7 @@ async function runStep(server: TestServer, raw: Step, names: Names): Promise<voi
     result = await run.run();
   } catch (error) {
     if (step.error === undefined) throw error;
+    noteText(names.scenario, raw, error);
     checkError(error, step.error);
     return;
   }
@@ -42,6 +44,13 @@ async function runStep(server: TestServer, raw: Step, names: Names): Promise<voi
   if (step.as !== undefined) names[step.as] = result;
   const wrong = "expect" in step ? difference(result, step.expect) : undefined;
   if (wrong !== undefined) throw new Error(wrong);
+}
+
+/** Notes an error text for a reader; clients/error-texts collects them. */
+function noteText(scenario: unknown, step: Step, error: unknown): void {
+  const file = process.env.ERROR_TEXTS ?? "";
+  if (file === "" || !(error instanceof Error)) return;
+  appendFileSync(file, `${JSON.stringify({ scenario, step, text: `${error.name}: ${error.message}` })}\n`);
 }
 
 function checkError(error: unknown, expected: ExpectedError): void {
@@ -170,6 +179,7 @@ const ACTIONS: Record<string, (run: StepRun) => unknown> = {
     const { do: _do, ...mail } = run.step;
     return sendMail(run.server.address.smtp, mail as unknown as Mail);
   },
+  mail_over_tls: (run) => sendOverTls(run.server.address.smtp, run.step.to as string),
   wait: (run) => run.inbox.waitForMessage(run.options),
   wait_messages: (run) => run.inbox.waitForMessages(run.step.count as number, run.options),
   expect_no_message: (run) => run.inbox.expectNoMessage(run.options),

@@ -20,14 +20,15 @@ beforeAll(async () => {
 
 afterAll(() => shared.stop());
 
-test.for(scenarios)("$name", { concurrent: true }, async ({ flags, steps }) => {
+test.for(scenarios)("$name", { concurrent: true }, async ({ name, flags, steps }) => {
+  const names = { scenario: name };
   if (flags === undefined) {
-    await runSteps(shared, steps);
+    await runSteps(shared, steps, names);
     return;
   }
   const server = await TestServer.start(flags);
   try {
-    await runSteps(server, steps);
+    await runSteps(server, steps, names);
   } finally {
     await server.stop();
   }

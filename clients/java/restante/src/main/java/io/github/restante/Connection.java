@@ -55,6 +55,20 @@ final class Connection {
   /** Statuses that a proxy in front of the server gives with its own text. */
   private static final Set<Integer> OF_PROXIES = Set.of(413, 429, 502, 503, 504);
 
+  /** What to do about some errors of the server, by their texts. */
+  private static final Map<String, String> REMEDIES =
+      Map.of(
+          "inbox not found",
+          "It was never created, has expired or was deleted, or belongs to another key",
+          "message not found",
+          "It was deleted, its inbox has expired, or it belongs to another key",
+          "recipient not found",
+          "No inbox has this address now: create it first",
+          "domain not accepted",
+          "Start the server with --accept-domains and this domain",
+          "invalid after",
+          "Pass the id of a message that is or was in this inbox");
+
   static final ObjectMapper JSON =
       new ObjectMapper()
           .setPropertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
@@ -90,6 +104,15 @@ final class Connection {
 
     static Request change(String method, String path, Object body) {
       return new Request(method, path, Map.of(), body, Duration.ZERO);
+    }
+
+    /** The path with the query. */
+    String target() {
+      String given =
+          query.entrySet().stream()
+              .map(entry -> entry.getKey() + "=" + quote(entry.getValue()))
+              .collect(Collectors.joining("&"));
+      return "/v1" + path + (given.isEmpty() ? "" : "?" + given);
     }
 
     /** Creating, sending and changing are not repeated if the server may have done them. */
@@ -255,12 +278,8 @@ final class Connection {
   }
 
   private HttpRequest encoded(Request request) {
-    String query =
-        request.query().entrySet().stream()
-            .map(entry -> entry.getKey() + "=" + quote(entry.getValue()))
-            .collect(Collectors.joining("&"));
-    String path = settings.url() + "/v1" + request.path() + (query.isEmpty() ? "" : "?" + query);
-    HttpRequest.Builder made = HttpRequest.newBuilder(URI.create(path));
+    HttpRequest.Builder made =
+        HttpRequest.newBuilder(URI.create(settings.url() + request.target()));
     if (!settings.apiKey().isEmpty()) {
       made.header("Authorization", "Bearer " + settings.apiKey());
     }
@@ -300,12 +319,14 @@ final class Connection {
       return foreign(request, outcome);
     }
     String why = said == null ? outcome.quoted() : said;
-    String text = request.method() + " /v1" + request.path() + ": " + status + " " + why;
+    String remedy = REMEDIES.containsKey(why) ? ". " + REMEDIES.get(why) : "";
+    String text = request.method() + " " + request.target() + ": " + status + " " + why + remedy;
     return switch (status) {
       case 400, 413 -> new InvalidRequestException(text, status, null);
       case 401 ->
           new UnauthorizedException(
-              "%s. %s does not accept the API key: set RESTANTE_API_KEY to a key of this server"
+              ("%s. %s does not accept the API key: set RESTANTE_API_KEY to a key of this server."
+                      + " `restante serve` prints one at its first start")
                   .formatted(text, settings.url()),
               status,
               null);

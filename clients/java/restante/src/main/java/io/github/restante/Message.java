@@ -29,6 +29,9 @@ public final class Message {
   /** What looks like a code, for the exception if there is none. */
   private static final Pattern NUMBER = Pattern.compile("\\b\\d{4,10}\\b");
 
+  /** How many of them the exception shows. */
+  private static final int MAX_NUMBERS = 5;
+
   private final Connection connection;
   private final MessageFields fields;
 
@@ -186,25 +189,31 @@ public final class Message {
     if (found.size() == 1) {
       return found.get(0).code();
     }
-    throw contentException(
-        codes.isEmpty()
-            ? "has no labelled one-time code. " + numbers()
-            : "has %d codes that match, not one. It has %d codes:%s"
-                .formatted(
-                    found.size(),
-                    codes.size(),
-                    listed(codes, code -> code.code() + " in the line: " + code.line())));
+    String all = listed(codes, code -> code.code() + " in the line: " + code.line());
+    if (found.size() > 1) {
+      String problem = "has %d codes. Choose one with code(\"PIN\") or another part of its line:%s";
+      throw contentException(problem.formatted(found.size(), all));
+    }
+    throw contentException(codes.isEmpty() ? noCode() : "has no code that matches, but:" + all);
   }
 
-  private String numbers() {
+  private String noCode() {
     String text = Settings.or(text(), html());
     String seen =
         NUMBER
-            .matcher(subject() + "\n" + text)
+            .matcher(text)
             .results()
             .map(MatchResult::group)
+            .distinct()
+            .limit(MAX_NUMBERS)
             .collect(Collectors.joining(", "));
-    return "Numbers in it: " + (seen.isEmpty() ? "none" : seen) + ". Its text:\n" + text;
+    String unlabelled =
+        seen.isEmpty()
+            ? ""
+            : " Its numbers are not labelled as a code: "
+                + seen
+                + ". If one is the code, read it from the text.";
+    return "has no code." + unlabelled + " Its text:\n" + text;
   }
 
   private static <T> String listed(List<T> all, Function<T, String> shown) {

@@ -56,9 +56,14 @@ record Report(
       lines.add("  received: " + named(message) + (isCounted ? " (counted)" : missed));
     }
     for (Refused refused : explanation.refused()) {
+      String recipient = Settings.or(refused.recipient(), "");
       String sender = Settings.or(refused.sender(), "<>");
-      String recipient = Settings.or(refused.recipient(), "unknown recipient");
-      lines.add("  rejected: %s from %s: %s".formatted(recipient, sender, refused.reply()));
+      if (!recipient.isEmpty()) {
+        lines.add("  rejected: %s from %s: %s".formatted(recipient, sender, refused.reply()));
+      } else if (!explanation.summary().contains(refused.reply())) {
+        // The summary has the session that failed before it named a recipient, with its remedy.
+        lines.add("  a session without mail: " + refused.reply());
+      }
     }
     for (Similar similar : explanation.similar()) {
       String number = similar.messages() + (similar.messages() == 1 ? " message" : " messages");

@@ -94,8 +94,8 @@ public record Settings(String url, String apiKey, Duration timeout, Smtp smtp, S
       // The exception below says it.
     }
     throw new UnreachableException(
-        "the address of the server must be http:// or https:// with a host, a port up to 65535"
-            + " and no user, not: "
+        "the address of the server (RESTANTE_URL) must be http:// or https:// with a host, a port up"
+            + " to 65535 and no user, not: "
             + text.replaceAll("//[^/]*@", "//"),
         0,
         null);

@@ -151,8 +151,11 @@ final class Wait {
   /** The server's explanation has the time and the reason of the end. */
   private NotFoundException ended(RestanteException error) {
     Explanation explanation = explanation(new Search(), null);
-    String why = explanation == null ? "was " + inbox.address() : explanation.summary();
-    return new NotFoundException(error.getMessage() + ": " + why, error.status(), error);
+    String text =
+        explanation == null || explanation.ended() == null
+            ? error.getMessage() + ". The inbox was " + inbox.address()
+            : explanation.summary();
+    return new NotFoundException(text, error.status(), error);
   }
 
   private WaitTimeoutException timedOut(List<Message> found, int count) {

@@ -47,6 +47,22 @@ final class Mail {
     }
   }
 
+  /** Fails to send a message over TLS, because the certificate is not trusted. */
+  static Object sendOverTls(Smtp smtp, String to) throws IOException {
+    Properties properties = new Properties();
+    properties.put("mail.smtp.host", smtp.host());
+    properties.put("mail.smtp.port", Integer.toString(smtp.port()));
+    properties.put("mail.smtp.starttls.required", "true");
+    try {
+      JsonNode step = Connection.JSON.createObjectNode().put("to", to);
+      MimeMessage message = compose(Session.getInstance(properties), step);
+      Transport.send(message, new Address[] {new InternetAddress(to)});
+    } catch (MessagingException error) {
+      return null;
+    }
+    throw new AssertionError("the mail was accepted");
+  }
+
   private static MimeMessage compose(Session session, JsonNode step)
       throws IOException, MessagingException {
     MimeMessage message = new MimeMessage(session);

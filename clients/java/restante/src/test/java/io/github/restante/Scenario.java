@@ -1,6 +1,7 @@
 package io.github.restante;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -8,7 +9,9 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -88,6 +91,7 @@ final class Scenario {
       if (!step.has("error")) {
         throw new AssertionError(step.toString(), error);
       }
+      noteText(step, error);
       Expectation.checkError(error, names.filled(step.path("error")), step);
       return;
     }
@@ -103,6 +107,19 @@ final class Scenario {
         throw new AssertionError(step + ": found " + found);
       }
     }
+  }
+
+  /** Notes an error text for a reader; clients/error-texts collects them. */
+  private void noteText(JsonNode step, RestanteException error) throws IOException {
+    String file = System.getenv("ERROR_TEXTS");
+    if (file == null) {
+      return;
+    }
+    ObjectNode noted = Connection.JSON.createObjectNode();
+    noted.put("scenario", scenario.path("name").asText()).set("step", step);
+    noted.put("text", error.getClass().getSimpleName() + ": " + error.getMessage());
+    Files.writeString(
+        Path.of(file), noted + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
   }
 
   private Object result(JsonNode step, String action, Names names) throws Exception {

@@ -25,6 +25,7 @@ record Step(Scenario scenario, JsonNode step, Names names) {
       case "message" -> client().message(text("id"));
       case "check" -> text("value");
       case "mail" -> mail();
+      case "mail_over_tls" -> Mail.sendOverTls(scenario.server().settings().smtp(), text("to"));
       case "delete" -> delete();
       default -> step.has("message") ? message(action) : inbox(action);
     };
