@@ -256,7 +256,7 @@ function sameInbox(url) {
 
 function isPage(link, event) {
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  const own = link.origin === location.origin && link.pathname.startsWith("/projects");
+  const own = link.origin === location.origin && /^\/(projects|failures)\b/.test(link.pathname);
   return plain && own && !link.target && !link.hasAttribute("download");
 }
 

@@ -74,6 +74,8 @@ pub struct Latest {
     pub received_at: Timestamp,
     /// The names of the filters that exclude it.
     pub missed_by: Vec<&'static str>,
+    /// For each of them that is for the content, the part of the content that comes closest.
+    pub found: Vec<(&'static str, String)>,
 }
 
 /// Another inbox that received mail.

@@ -37,6 +37,10 @@ pub struct InboxFilter {
     pub kind: Option<InboxKind>,
     /// Only inboxes with messages.
     pub with_mail: bool,
+    /// Only inboxes on which a wait timed out, or to which mail was rejected.
+    pub with_failures: bool,
+    /// Whether it is counted what failed in each inbox; otherwise it counts as nothing.
+    pub counts_failures: bool,
     /// Which page of the list.
     pub part: ListPart,
 }

@@ -1,8 +1,8 @@
 //! A sentence of the service that quotes parts of mails, and names times. A reader that must not follow instructions in
 //! a mail, such as a coding agent, gets the quotes apart from the sentence.
 //!
-//! A sentence can be stored as marked text and read later. Its times are relative to the reader then, and the SMTP
-//! server in it is the one that this reader uses.
+//! A sentence can be stored as marked text and read later. Its times are then relative to the end of the wait that it
+//! explains, or else to the reader, and the SMTP server in it is the one that this reader uses.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,8 +19,6 @@ const TIME_END: char = '\u{5}';
 const SMTP_SERVER: char = '\u{6}';
 /// The characters with a meaning.
 const MARKS: [char; 5] = [BEGIN, END, TIME_BEGIN, TIME_END, SMTP_SERVER];
-/// A wait that ended longer ago is described relative to its end.
-const RECENT: Duration = Duration::from_secs(60);
 
 /// A sentence, and what it quotes from mails and SMTP clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +35,7 @@ enum Piece {
 pub struct Reading<'a> {
     /// The current time.
     pub now: Timestamp,
-    /// When the wait ended that the sentence explains.
+    /// When the wait ended that the sentence explains. Times are relative to it.
     pub ended_at: Option<Timestamp>,
     /// The SMTP server as the reader knows it.
     pub smtp_address: &'a str,
@@ -124,7 +122,7 @@ impl Reading<'_> {
     }
 
     fn time(self, at: Timestamp) -> String {
-        match self.ended_at.filter(|ended_at| self.now.since(*ended_at) > RECENT) {
+        match self.ended_at {
             Some(ended_at) => format!("{} before the wait ended", spoken(ended_at.since(at))),
             None => format!("{} ago", spoken(self.now.since(at))),
         }
@@ -163,8 +161,7 @@ mod tests {
         };
         let ended_at = Some(NOW.after(Duration::from_secs(3)));
         assert_eq!(read(5, None), "Nothing came since 5 s ago. Is 127.0.0.1:25 right?");
-        assert_eq!(read(9, ended_at), "Nothing came since 9 s ago. Is 127.0.0.1:25 right?");
-        assert_eq!(read(90, ended_at), "Nothing came since 3 s before the wait ended. Is 127.0.0.1:25 right?");
+        assert_eq!(read(9, ended_at), "Nothing came since 3 s before the wait ended. Is 127.0.0.1:25 right?");
     }
 
     #[test]

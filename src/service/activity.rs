@@ -110,7 +110,8 @@ impl Activity {
 
     /// The use at this node, and on a shared database at all nodes.
     pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalUse, StoreError> {
-        self.and_other_nodes(store, self.at_this_node()).await
+        // Not bounded by the current time, because the clock of another node may be a little ahead.
+        self.and_other_nodes(store, self.at_this_node(), Timestamp::from_millis(i64::MAX)).await
     }
 
     /// The use at this node.
@@ -119,13 +120,18 @@ impl Activity {
         TotalUse { used, send_apis, since: self.0.started_at }
     }
 
-    /// `own`, and on a shared database also the use at all other nodes.
-    pub(super) async fn and_other_nodes(&self, store: &Store, own: TotalUse) -> Result<TotalUse, StoreError> {
+    /// `own`, and on a shared database also the use at all other nodes, each until `until`.
+    pub(super) async fn and_other_nodes(
+        &self,
+        store: &Store,
+        own: TotalUse,
+        until: Timestamp,
+    ) -> Result<TotalUse, StoreError> {
         if !self.0.is_shared {
             return Ok(own);
         }
         let alive_since = self.0.clock.now().before(ALIVE);
-        let (smtp, apis, since) = store.use_of_other_nodes(self.0.node, alive_since).await?;
+        let (smtp, apis, since) = store.use_of_other_nodes(self.0.node, alive_since, until).await?;
         let since = since.map_or(own.since, |since| since.min(own.since));
         Ok(TotalUse { used: own.used.and(smtp), send_apis: own.send_apis.and(apis), since })
     }

@@ -93,7 +93,11 @@ impl Service {
                 mark = format!("{mark}-{}", store.failures_mark(*project).await?);
                 log.mark(*project, None).await?
             }
-            Watched::Inboxes(project) => log.mark(*project, None).await?,
+            Watched::Inboxes(project) => {
+                let refused = store.mark(&Watched::Refused(Some(*project)), self.0.clock.now()).await?;
+                mark = format!("{mark}-{refused}-{}", store.failures_mark(*project).await?);
+                log.mark(*project, None).await?
+            }
             Watched::Mail(_) | Watched::Outgoing(_) | Watched::Refused(_) => return Ok(mark),
         };
         Ok(format!("{mark}-{waits}"))

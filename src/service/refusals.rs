@@ -1,23 +1,28 @@
 //! Stores rejections over SMTP, so that users can find out why a message did not arrive.
 //!
 //! SMTP sessions never wait for the database: refusals are written in the background, in batches with a pause between
-//! them. If the queue is full, or an owner has its share of it, they are dropped. A reader can wait until those in the
-//! queue are written.
+//! them. If the queue is full, or an owner or a client has its share of it, they are dropped. A reader can wait until
+//! those in the queue are written.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::shares::Shares;
+use super::shares::{Share, Shares};
 use super::written::{Writing, Written, written};
 use super::{Options, Service};
 use crate::clock::Clock;
 use crate::model::{EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
 use crate::store::{Store, StoreError};
+use crate::tcp::client_of;
 
 /// Maximum number of refusals in the queue, and of those of one owner.
 const QUEUE: usize = 4_096;
 const QUEUED_OF_OWNER: usize = 256;
+/// Maximum number of refusals in the queue that clients without a key have caused: one client, and all of them.
+const QUEUED_OF_CLIENT: usize = 512;
+const QUEUED_WITHOUT_KEY: usize = 2_048;
 /// Maximum number of refusals in one batch.
 const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
@@ -39,16 +44,33 @@ struct Report {
 enum Owner {
     Project(ProjectId),
     Recipient(String),
+    /// A client that has named no recipient.
+    Session(String),
     Client(String),
+    /// All clients without a key.
+    Keyless,
 }
 
 impl Report {
-    fn owner(&self) -> Owner {
-        match self.project {
-            Some(project) => Owner::Project(project),
-            None if self.refused.recipient.is_empty() => Owner::Client(self.refused.client()),
-            None => Owner::Recipient(self.refused.recipient_address().to_ascii_lowercase()),
+    /// Where it needs room. One client without a key can name any number of recipients.
+    fn shares(&self) -> Vec<Share<Owner>> {
+        if let Some(project) = self.project {
+            return vec![(Owner::Project(project), QUEUED_OF_OWNER)];
         }
+        let (recipient, client) = (self.refused.recipient_address().to_ascii_lowercase(), self.network());
+        let mut shares = vec![(Owner::Keyless, QUEUED_WITHOUT_KEY)];
+        if recipient.is_empty() {
+            shares.push((Owner::Session(client), QUEUED_OF_OWNER));
+        } else {
+            shares.extend([(Owner::Recipient(recipient), QUEUED_OF_OWNER), (Owner::Client(client), QUEUED_OF_CLIENT)]);
+        }
+        shares
+    }
+
+    /// The client, or its network.
+    fn network(&self) -> String {
+        let peer: Result<SocketAddr, _> = self.refused.peer.parse();
+        peer.map_or_else(|_| self.refused.client(), |peer| client_of(peer.ip()).to_string())
     }
 }
 
@@ -65,20 +87,20 @@ impl Recorder {
         let (queue, reports) = mpsc::channel(QUEUE);
         let (written, writing) = written();
         let owners = Owners { store, clock, default_project, options };
-        let shares = Shares::of(QUEUED_OF_OWNER);
+        let shares = Shares::new();
         tokio::spawn(run(owners, reports, shares.clone(), writing));
         Self { queue, shares, written }
     }
 
     fn add(&self, report: Report) {
-        let owner = report.owner();
+        let shares = report.shares();
         // Without room, there are already enough refusals to see the cause.
-        if !self.shares.take(&owner) {
+        if !self.shares.take(&shares) {
             return;
         }
         match self.queue.try_send(report) {
             Ok(()) => self.written.add(),
-            Err(_) => self.shares.give_back(&owner),
+            Err(_) => self.shares.give_back(&shares),
         }
     }
 
@@ -128,7 +150,7 @@ async fn run(owners: Owners, mut reports: mpsc::Receiver<Report>, shares: Shares
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
         let count = batch.len();
-        batch.iter().for_each(|report| shares.give_back(&report.owner()));
+        batch.iter().for_each(|report| shares.give_back(&report.shares()));
         if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }

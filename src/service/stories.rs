@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::activity::TotalUse;
 use super::explain::Question;
-use super::shares::Shares;
+use super::shares::{Share, Shares};
 use super::summary::named;
 use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
@@ -51,6 +51,12 @@ struct Draft {
     watched: TotalUse,
 }
 
+impl Draft {
+    fn share(&self) -> [Share<ProjectId>; 1] {
+        [(self.wait.project, MAX_QUEUED_OF_PROJECT)]
+    }
+}
+
 /// The queue of stories.
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -70,22 +76,22 @@ pub(super) struct Composer {
 pub(super) fn queue() -> (Recorder, Composer) {
     let (queue, drafts) = mpsc::channel(MAX_QUEUED);
     let (written, writing) = written();
-    let shares = Shares::of(MAX_QUEUED_OF_PROJECT);
+    let shares = Shares::new();
     (Recorder { queue, shares: shares.clone(), written }, Composer { drafts, shares, writing })
 }
 
 impl Recorder {
     /// Queues a draft. Returns whether there was room.
     fn add(&self, draft: Draft) -> bool {
-        let project = draft.wait.project;
-        if !self.shares.take(&project) {
+        let share = draft.share();
+        if !self.shares.take(&share) {
             return false;
         }
         let is_added = self.queue.try_send(draft).is_ok();
         if is_added {
             self.written.add();
         } else {
-            self.shares.give_back(&project);
+            self.shares.give_back(&share);
         }
         is_added
     }
@@ -126,7 +132,7 @@ impl Composer {
     async fn store(&self, service: &Service, batch: Vec<Draft>) {
         let count = batch.len();
         for draft in &batch {
-            self.shares.give_back(&draft.wait.project);
+            self.shares.give_back(&draft.share());
         }
         if let Err(error) = service.store_stories(batch).await {
             tracing::warn!(%error, "cannot store why waits timed out");
@@ -160,7 +166,7 @@ impl Service {
         let Draft { wait, inbox, watched } = draft;
         let period = Period::of_wait(&wait);
         let filter = wait.filter.clone();
-        let watched = self.0.activity.and_other_nodes(&self.0.store, watched).await?;
+        let watched = self.0.activity.and_other_nodes(&self.0.store, watched, period.until).await?;
         let question = Question { inbox: &inbox, ended: None, filter: &filter, period, watched: Some(watched) };
         let (finding, evidence) = self.answer(&question).await?;
         let label = self.0.store.label(&inbox).await?;

@@ -68,8 +68,10 @@ impl Store {
         let heads = self.heads_until(inbox, most, until).await?;
         let mut latest = Vec::with_capacity(heads.len());
         for head in heads {
+            let (missed_by, found) = self.missed_by(selection, &head).await?;
             latest.push(Latest {
-                missed_by: self.missed_by(selection, &head).await?,
+                missed_by,
+                found,
                 id: head.id,
                 from: head.sender,
                 subject: head.subject,

@@ -1,4 +1,5 @@
-//! The list of a project's inboxes: those with the latest activity first, page by page in both directions.
+//! The list of a project's inboxes, with what failed there: those with the latest activity first, page by page in both
+//! directions.
 
 use super::content::fold_case;
 use super::inboxes::read_inbox;
@@ -7,12 +8,16 @@ use crate::db::{DatabaseError, Row, values};
 use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, SearchText, Timestamp};
 
 /// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
-/// next to the page.
+/// next to the page. What failed is counted only for the rows of the page, with an index.
 macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(
             "SELECT i.id, i.address, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
-                m.sender, m.subject, m.received_at, i.label
+                m.sender, m.subject, m.received_at, i.label,
+                CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM stories s
+                    WHERE s.inbox_id = i.id AND s.project_id = $1 AND s.inbox_created_at = i.created_at) END,
+                CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM refusals r
+                    WHERE r.inbox_id = i.id AND r.project_id = $1 AND r.refused_at >= i.created_at) END
              FROM (SELECT * FROM (
                     SELECT *, CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END
                         AS activity
@@ -21,7 +26,13 @@ macro_rules! list {
             live!("$2"),
             "
                         AND COALESCE(address, id || $9) LIKE $3 ESCAPE '\\'
-                        AND ($4 = '' OR kind = $4) AND message_count >= $7) AS live
+                        AND ($4 = '' OR kind = $4) AND message_count >= $7
+                        AND ($10 = 0 OR EXISTS (SELECT 1 FROM stories s
+                            WHERE s.inbox_id = inboxes.id AND s.project_id = $1
+                                AND s.inbox_created_at = inboxes.created_at)
+                        OR EXISTS (SELECT 1 FROM refusals r
+                            WHERE r.inbox_id = inboxes.id AND r.project_id = $1
+                                AND r.refused_at >= inboxes.created_at))) AS live
                 WHERE activity ",
             $side,
             " $5 OR (activity = $5 AND id ",
@@ -72,6 +83,8 @@ impl Store {
             i64::from(filter.with_mail),
             limit,
             filter.address.domain_part(),
+            filter.with_failures,
+            filter.counts_failures,
         ];
         let rows = self.database.query(sql, parameters).await?;
         let mut found: Vec<InboxSummary> = rows.into_iter().map(read_summary).collect::<Result<_, _>>()?;
@@ -105,7 +118,18 @@ fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
     let (last_sender, last_subject) = (row.optional_text()?, row.optional_text()?);
     let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
     let label = row.optional_text()?;
-    Ok(InboxSummary { inbox, label, messages, active_at, last_sender, last_subject, last_received_at })
+    let (timeouts, rejections) = (row.integer()?, row.integer()?);
+    Ok(InboxSummary {
+        inbox,
+        label,
+        messages,
+        active_at,
+        last_sender,
+        last_subject,
+        last_received_at,
+        timeouts,
+        rejections,
+    })
 }
 
 /// A LIKE pattern for the addresses that a text finds, case-folded and with escaped wildcards; and the address that is

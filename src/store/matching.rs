@@ -14,6 +14,10 @@ use restante_mail::header_values;
 /// compared.
 pub(super) const COMPARED_BYTES: usize = 256 * 1024;
 
+/// Of a text filter, how many characters are compared to find the closest line; and the maximum length of that line.
+const CLOSEST_CHARACTERS: usize = 40;
+const SHOWN_CHARACTERS: usize = 300;
+
 /// What is compared of a message.
 enum Compared {
     /// The parsed parts, and after this position the bytes as received.
@@ -47,13 +51,24 @@ impl Store {
         Ok(matching)
     }
 
-    /// The names of the filters that exclude a message.
-    pub(super) async fn missed_by(&self, selection: &Selection, head: &Head) -> Result<Vec<&'static str>, StoreError> {
-        let mut missed = selection.missed_by(head);
-        if let Some(filter) = &selection.content {
-            missed.extend(self.missed_in_content(filter, head).await?.unwrap_or_default());
+    /// The names of the filters that exclude a message, and for those for the content, the part of it that comes
+    /// closest.
+    pub(super) async fn missed_by(
+        &self,
+        selection: &Selection,
+        head: &Head,
+    ) -> Result<(Vec<&'static str>, Vec<(&'static str, String)>), StoreError> {
+        let (mut missed, mut found) = (selection.missed_by(head), Vec::new());
+        if let Some(filter) = &selection.content
+            && let Some(compared) = self.compared(filter, head).await?
+        {
+            let filter = filter.clone();
+            let compare = move || Ok::<_, StoreError>((compared.missed_by(&filter)?, compared.closest(&filter)?));
+            let (names, closest) = on_blocking_thread(compare).await??;
+            found.extend(closest.into_iter().filter(|(name, _)| names.contains(name)));
+            missed.extend(names);
         }
-        Ok(missed)
+        Ok((missed, found))
     }
 
     /// The names of the filters for the content that exclude a message; `None` if it was removed in the meantime.
@@ -122,7 +137,8 @@ impl Compared {
         }
     }
 
-    fn missed_by(&self, filter: &ContentFilter) -> Result<Vec<&'static str>, StoreError> {
+    /// The text and the start of the bytes as received.
+    fn parts(&self) -> Result<(&str, &[u8]), StoreError> {
         let (text, raw) = match self {
             Self::Both(both, parsed) => {
                 let (parsed, raw) = both.split_at_checked(*parsed).ok_or(StoreError::Damaged(parts::CUT_OFF))?;
@@ -130,16 +146,20 @@ impl Compared {
             }
             Self::Starts(text, header) => (text.as_str(), header.as_slice()),
         };
+        Ok((&text[..text.floor_char_boundary(COMPARED_BYTES)], &raw[..raw.len().min(COMPARED_BYTES)]))
+    }
+
+    fn missed_by(&self, filter: &ContentFilter) -> Result<Vec<&'static str>, StoreError> {
+        let (text, raw) = self.parts()?;
         let contains = |text: &str, part: &str| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some();
         let mut missed = Vec::new();
         if let Some(part) = &filter.text
-            && !contains(&fold_case(&text[..text.floor_char_boundary(COMPARED_BYTES)]), part)
+            && !contains(&fold_case(text), part)
         {
             missed.push("text");
         }
-        let has_field = |names: &[&str], part: &str| {
-            header_values(&raw[..raw.len().min(COMPARED_BYTES)], names).any(|value| contains(&fold_case(&value), part))
-        };
+        let has_field =
+            |names: &[&str], part: &str| header_values(raw, names).any(|value| contains(&fold_case(&value), part));
         if filter.to.as_ref().is_some_and(|part| !has_field(&["to", "cc"], part)) {
             missed.push("to");
         }
@@ -148,4 +168,31 @@ impl Compared {
         }
         Ok(missed)
     }
+
+    /// For each filter the part of the message that comes closest to it.
+    fn closest(&self, filter: &ContentFilter) -> Result<Vec<(&'static str, String)>, StoreError> {
+        let (text, raw) = self.parts()?;
+        let fields = |names: &[&str]| short(&header_values(raw, names).collect::<Vec<_>>().join(", "));
+        let text = filter.text.as_ref().map(|part| ("text", closest_line(text, part)));
+        let to = filter.to.as_ref().map(|_| ("to", fields(&["to", "cc"])));
+        let header = filter.header.as_ref().map(|(name, _)| ("header", fields(&[name.as_str()])));
+        Ok([text, to, header].into_iter().flatten().collect())
+    }
+}
+
+/// The line that has the most runs of three characters of `part` in it.
+fn closest_line(text: &str, part: &str) -> String {
+    let part: Vec<char> = part.chars().take(CLOSEST_CHARACTERS).collect();
+    let runs: Vec<String> = part.windows(3).map(|run| run.iter().collect()).collect();
+    let score = |line: &str| {
+        let folded = fold_case(line);
+        runs.iter().filter(|run| folded.contains(run.as_str())).count()
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    // Of equal lines the first.
+    lines.rev().max_by_key(|line| score(line)).map(|line| short(line.trim())).unwrap_or_default()
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS).collect()
 }

@@ -239,6 +239,9 @@ CREATE TABLE nodes (
     connections_open BIGINT NOT NULL,
     last_connection_at BIGINT,
     last_message_at BIGINT,
+    -- What these were in an earlier report: the last use may be after the end of a wait that is explained.
+    earlier_connection_at BIGINT,
+    earlier_message_at BIGINT,
     -- The last use of each API for sending.
     last_ses_at BIGINT,
     last_resend_at BIGINT,

@@ -37,6 +37,9 @@ struct StoredMessage {
     subject: String,
     received_at: i64,
     missed_by: Vec<MissedBy>,
+    /// Stories of older versions do not have it.
+    #[serde(default)]
+    found: Vec<(MissedBy, String)>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -114,6 +117,7 @@ fn stored(evidence: &Evidence, timeline: &[Event]) -> Stored {
         subject: short(&message.subject),
         received_at: message.received_at.as_millis(),
         missed_by: message.missed_by.iter().filter_map(|word| MissedBy::of_word(word)).collect(),
+        found: message.found.iter().filter_map(|(word, text)| Some((MissedBy::of_word(word)?, short(text)))).collect(),
     });
     let refused = evidence.refused.iter().map(|refused| StoredRefusal {
         peer: refused.peer.clone(),
@@ -154,6 +158,7 @@ fn restored(stored: Stored) -> (Evidence, Vec<Event>) {
             subject: message.subject,
             received_at: Timestamp::from_millis(message.received_at),
             missed_by: message.missed_by.into_iter().map(MissedBy::as_str).collect(),
+            found: message.found.into_iter().map(|(word, text)| (word.as_str(), text)).collect(),
         })
     });
     let refused = stored.refused.into_iter().map(|refused| RefusedMail {
@@ -193,4 +198,20 @@ fn restored(stored: Stored) -> (Evidence, Vec<Event>) {
 
 fn short(text: &str) -> String {
     text.chars().take(MAX_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_of_an_older_version_is_read() {
+        let older =
+            br#"{"messages": 1, "latest": [{"id": "0192f0c1-2b1a-7000-8000-000000000001", "from": "a@b.example",
+            "subject": "Hi", "received_at": 1, "missed_by": ["text"]}], "refused": [], "similar": [],
+            "connections_open": 0, "last_connection_at": null, "last_message_at": null, "send_apis": [],
+            "timeline": []}"#;
+        let (evidence, _) = decode(&lz4_flex::compress_prepend_size(older)).unwrap();
+        assert_eq!((evidence.latest[0].missed_by.as_slice(), evidence.latest[0].found.len()), (&["text"][..], 0));
+    }
 }

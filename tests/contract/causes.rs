@@ -158,6 +158,42 @@ async fn a_flood_of_rejections_displaces_those_of_no_other_address(engine: Engin
     assert_eq!((explained["cause"].as_str(), explained["refused"].as_array().unwrap().len()), (Some("inbox_full"), 1));
 }
 
+#[testkit::each_engine]
+async fn a_flood_to_many_addresses_displaces_no_rejection_of_another_client_or_of_a_key(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let refused = |peer: &str, recipient: String| RefusedMail {
+        peer: peer.to_owned(),
+        sender: "<app@app.example>".to_owned(),
+        recipient: format!("<{recipient}>"),
+        inbox: None,
+        authenticated: false,
+        reason: RefusalReason::from_label("inbox_full".to_owned()),
+        reply: "452 4.2.2 Inbox full".to_owned(),
+        refused_at: api.service.clock().now(),
+    };
+    let project = api.service.authenticate(api.other_key.as_str()).await.unwrap().unwrap().project;
+    let of_client = api.create_inbox_with(&api.other_key).await;
+    let of_key = api.create_inbox_with(&api.other_key).await;
+    // One client, and then so many that they would fill the queue together.
+    for number in 0..5_000 {
+        api.service.record_refusal(refused("192.0.2.1:4000", format!("{number}@shop.example")), None);
+    }
+    api.service.record_refusal(refused("192.0.2.2:4000", address(&of_client)), None);
+    for number in 0..5_000 {
+        let peer = format!("198.51.{}.{}:4000", number / 250, number % 250);
+        api.service.record_refusal(refused(&peer, format!("{number}@other.example")), None);
+    }
+    api.service.record_refusal(refused("192.0.2.1:4000", address(&of_key)), Some(project));
+    for inbox in [of_client, of_key] {
+        let explained = async {
+            // One request waits only a second for what is in the queue.
+            let path = format!("/v1/inboxes/{inbox}/explain");
+            while api.call_with(&api.other_key, "GET", &path, "").await.json()["cause"] != "inbox_full" {}
+        };
+        within(explained).await;
+    }
+}
+
 fn session(named: &[&str], ended_at: Timestamp) -> SmtpSession {
     SmtpSession {
         id: Uuid::now_v7(),

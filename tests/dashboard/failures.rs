@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::pages::refusal;
 use super::visitor::Visitor;
+use restante::model::RefusedMail;
 use testkit::{Answer, Engine, Harness, within};
 
 /// The page as soon as it shows `text`: stories and refusals are written in the background.
@@ -54,6 +56,50 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let path = other.project_path().await;
     assert!(other.get(&format!("{path}/failures")).await.body.contains("Nothing failed"));
+}
+
+#[testkit::each_engine]
+async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
+    let lines = "Hello Ada,\r\nhere is your receipt.\r\nConfirm your account today.\r\nBye";
+    let raw = format!("To: Ada <ada@shop.example>\r\nX-Campaign: welcome\r\nSubject: Hi\r\n\r\n{lines}");
+    harness.deliver_raw(&inbox, &raw).await;
+    fails(&harness, &inbox, "text=your+acount&to=ada@shop.exmple&header=X-Campaign:welcom2&from=shopp").await;
+    let page = seen(&own, &failures, "1 timed out").await.body;
+    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let page = own.get(&format!("/failures/{story}")).await.body;
+    for shown in [
+        "<dt>text contains</dt>",
+        "Confirm your a<ins>c</ins>count today.",
+        "Ada &#60;ada@shop.ex<ins>a</ins>mple&#62;",
+        "<dt>header X-Campaign contains</dt>",
+        "welcom<del>2</del>",
+        "<dt>from contains</dt>",
+        "before the wait ended</time>",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    // A header that the message does not have.
+    fails(&harness, &inbox, "header=X-Missing:x").await;
+    let page = seen(&own, &failures, "X-Missing").await.body;
+    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let page = own.get(&format!("/failures/{story}")).await.body;
+    assert!(page.contains("<span class=\"dim\">nothing</span>"), "{page}");
+}
+
+#[tokio::test]
+async fn a_rejection_without_a_recipient_links_to_the_rejections_of_its_client() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let refused = RefusedMail { recipient: String::new(), ..refusal() };
+    harness.service.record_refusal(refused, None);
+    let project = own.project_path().await;
+    let page = seen(&own, &format!("{project}/failures"), "1 rejected").await.body;
+    let link = page.split(&format!("href=\"{project}/refused?")).nth(1).expect(&page).split('"').next().unwrap();
+    let page = own.get(&format!("{project}/refused?{}", link.replace("&#38;", "&").replace("&amp;", "&"))).await.body;
+    assert!(page.contains("refused-row"), "{page}");
 }
 
 #[tokio::test]

@@ -86,6 +86,31 @@ async fn the_list_of_inboxes_announces_new_ones_and_mail_in_them() {
 }
 
 #[tokio::test]
+async fn the_list_of_inboxes_announces_what_failed() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let list = format!("{}/inboxes", own.project_path().await);
+    let (mark, mut events) = Events::of(&own, &list).await;
+    harness.service.record_refusal(refusal(), None);
+    let refused = events.changed().await;
+    assert_ne!(mark, refused);
+    let wait = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000"));
+    harness.advance_until_done(Duration::from_secs(1), wait).await;
+    let page = async {
+        loop {
+            events.changed().await;
+            let page = own.get(&format!("{list}?failed=1")).await.body;
+            if page.contains("1 timed out") {
+                return page;
+            }
+        }
+    };
+    let page = within(page).await;
+    assert!(page.contains(&inbox) && page.contains("With failures"), "{page}");
+}
+
+#[tokio::test]
 async fn other_faults_with_as_many_uses_are_announced() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;

@@ -10,6 +10,8 @@ mod faults;
 mod hostile;
 mod journeys;
 mod keyboard;
+mod links;
+mod lists;
 mod live;
 mod mail;
 mod pages;

@@ -196,6 +196,24 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
 }
 
 #[test]
+fn a_failure_appears_without_a_reload() {
+    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    sign_in(&browser, &test.site, KEY);
+    browser.click(".side [data-icon=failures]");
+    browser.sees("h2", "Nothing failed");
+    // A page that was loaded again would have lost this.
+    browser.run("window.stayed = true");
+    let url = test.site.times_out(&test.id, "");
+    browser.sees(".failure-row", &test.address);
+    browser.sees(".failure-group", "Nothing has connected");
+    browser.sees(".nav-count", "1");
+    assert_eq!(browser.run("return window.stayed"), true);
+    browser.click(".failure-row .row-link");
+    browser.sees(".sentence", "Nothing has connected over SMTP");
+    assert_eq!(browser.address(), url);
+}
+
+#[test]
 fn signing_in_leads_to_the_wanted_page() {
     let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
     let url = test.site.times_out(&test.id, "");

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,6 +14,7 @@ use testkit::port::ReservedPort;
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long the driver waits for an element, in milliseconds.
 const ELEMENT_TIMEOUT: u32 = 60_000;
+const SHIFT: &str = "\u{e008}";
 
 /// A new browser, which is closed at the end of the test.
 pub struct Browser {
@@ -62,6 +64,19 @@ impl Browser {
 
     pub fn click(&self, css: &str) {
         self.call("POST", &format!("/element/{}/click", self.find(css)), &json!({}));
+    }
+
+    pub fn click_with_shift(&self, css: &str) {
+        let key = |kind| json!({"type": kind, "value": SHIFT});
+        let keys = json!([key("keyDown"), {"type": "pause"}, {"type": "pause"}, {"type": "pause"}, key("keyUp")]);
+        let target = json!({"type": "pointerMove", "x": 0, "y": 0, "origin": {ELEMENT: self.find(css)}});
+        let button = |kind| json!({"type": kind, "button": 0});
+        let pointer = json!([{"type": "pause"}, target, button("pointerDown"), button("pointerUp")]);
+        let actions = [
+            json!({"type": "key", "id": "keyboard", "actions": keys}),
+            json!({"type": "pointer", "id": "mouse", "actions": pointer}),
+        ];
+        self.call("POST", "/actions", &json!({"actions": actions}));
     }
 
     pub fn write(&self, css: &str, text: &str) {
@@ -135,6 +150,42 @@ impl Browser {
     /// Switches back to the page.
     pub fn leave(&self) {
         self.call("POST", "/frame", &json!({"id": null}));
+    }
+
+    /// Waits until this many windows and tabs are open, and returns them, the current one first.
+    pub fn windows(&self, count: usize) -> Vec<String> {
+        let current = self.call("GET", "/window", &Value::Null);
+        let deadline = Instant::now() + Duration::from_millis(ELEMENT_TIMEOUT.into());
+        loop {
+            let mut open = self.open_windows();
+            if open.len() == count {
+                open.sort_by_key(|window| current != *window.as_str());
+                return open;
+            }
+            assert!(Instant::now() < deadline, "{open:?}");
+        }
+    }
+
+    fn open_windows(&self) -> Vec<String> {
+        serde_json::from_value(self.call("GET", "/window/handles", &Value::Null)).unwrap()
+    }
+
+    pub fn switch_to(&self, window: &str) {
+        self.call("POST", "/window", &json!({"handle": window}));
+    }
+
+    /// Closes all windows and tabs except the current one.
+    pub fn close_others(&self) {
+        let current = self.call("GET", "/window", &Value::Null);
+        let others = self.open_windows().into_iter().filter(|window| current != *window.as_str());
+        let others: Vec<String> = others.collect();
+        for window in &others {
+            self.switch_to(window);
+            self.call("DELETE", "/window", &Value::Null);
+        }
+        if !others.is_empty() {
+            self.switch_to(current.as_str().unwrap());
+        }
     }
 
     /// Minimizes the window, and waits until the page is hidden.

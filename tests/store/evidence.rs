@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use restante::model::{Inbox, Period, Timestamp};
+use restante::model::{Inbox, Period, SendApisUse, SmtpUse, Timestamp};
 use restante::store::Selection;
+use uuid::Uuid;
 
 use super::bed::{Bed, START, id};
 use super::overview::refusal;
@@ -52,4 +53,27 @@ async fn evidence_is_read_as_it_was(bed: Bed) {
     assert_eq!(bed.store.inboxes_with_mail(inbox.project, period).await.unwrap().len(), 3);
     let period = Period { since: at(11), started_at: at(11), until: at(15) };
     assert_eq!(bed.store.inboxes_with_mail(inbox.project, period).await.unwrap().len(), 0);
+}
+
+#[testkit::each_engine]
+async fn what_other_nodes_report_later_does_not_count(bed: Bed) {
+    let (node, this) = (Uuid::now_v7(), Uuid::now_v7());
+    let report = async |seconds: u32| {
+        let last = Some(at(seconds));
+        let used = SmtpUse { connections_open: 1, last_connection_at: last, last_message_at: last };
+        let apis = SendApisUse([last; 5]);
+        bed.store.report_node(node, START, (used, apis), START, at(seconds)).await.unwrap();
+    };
+    let used = async |until: u32| {
+        let (smtp, apis, _) = bed.store.use_of_other_nodes(this, START, at(until)).await.unwrap();
+        (smtp.connections_open, smtp.last_connection_at, smtp.last_message_at, apis.0[0])
+    };
+    report(10).await;
+    assert_eq!(used(10).await, (1, Some(at(10)), Some(at(10)), Some(at(10))));
+    report(20).await;
+    report(20).await;
+    assert_eq!(used(20).await, (1, Some(at(20)), Some(at(20)), Some(at(20))));
+    // After the end of a wait, another client has connected.
+    assert_eq!(used(15).await, (0, Some(at(10)), Some(at(10)), None));
+    assert_eq!(used(9).await, (0, None, None, None));
 }

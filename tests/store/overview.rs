@@ -10,6 +10,7 @@ use restante::store::ToDelete;
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
+use super::stories::story;
 
 async fn listed(bed: &Bed, filter: InboxFilter, limit: i64, now: Timestamp) -> Vec<String> {
     let found = bed.store.list_inboxes(bed.default_project, &filter, limit, now).await.unwrap();
@@ -52,6 +53,34 @@ async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_pag
     assert_eq!(listed(&bed, part(after), 2, START).await, ["alpha", "al_pha"]);
     let before = ListPart::Before(START, id("al_pha"));
     assert_eq!(listed(&bed, part(before), 2, START).await, ["beta", "alpha"]);
+}
+
+#[testkit::each_engine]
+async fn inboxes_show_what_failed_there_and_are_filtered_by_it(bed: Bed) {
+    for name in ["quiet", "refused", "waited"] {
+        bed.inbox(bed.default_project, name).await;
+    }
+    let (own, other) = (bed.default_project, bed.project("other").await);
+    let rejected = |inbox: &str, refused_at| RefusedMail { inbox: Some(id(inbox)), refused_at, ..refusal("<a@b>") };
+    let before = Timestamp::from_millis(START.as_millis() - 1);
+    let refusals =
+        [(own, rejected("refused", START)), (own, rejected("quiet", before)), (other, rejected("quiet", START))];
+    bed.store.add_refusals(&refusals).await.unwrap();
+    let mut stories = [story(own, START), story(own, START), story(other, START), story(own, START)];
+    for (story, name) in stories.iter_mut().zip(["waited", "waited", "quiet", "quiet"]) {
+        story.failure.wait.inbox = id(name);
+    }
+    // Of an earlier inbox with this address.
+    stories[3].failure.wait.inbox_created_at = before;
+    bed.store.add_stories(&stories).await.unwrap();
+    let failed = InboxFilter { with_failures: true, counts_failures: true, ..InboxFilter::default() };
+    let found = bed.store.list_inboxes(own, &failed, 10, START).await.unwrap();
+    let found: Vec<_> = found.iter().map(|one| (one.inbox.id.as_str(), one.timeouts, one.rejections)).collect();
+    assert_eq!(found, [("waited", 2, 0), ("refused", 0, 1)]);
+    let counted = InboxFilter { counts_failures: true, ..InboxFilter::default() };
+    let all = bed.store.list_inboxes(own, &counted, 10, START).await.unwrap();
+    let quiet = all.iter().find(|one| one.inbox.id == id("quiet")).unwrap();
+    assert_eq!((all.len(), quiet.timeouts, quiet.rejections), (3, 0, 0));
 }
 
 #[testkit::each_engine]

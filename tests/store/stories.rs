@@ -13,7 +13,7 @@ use super::bed::{Bed, START};
 
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-fn story(project: ProjectId, ended_at: Timestamp) -> Story {
+pub fn story(project: ProjectId, ended_at: Timestamp) -> Story {
     let wait = WaitRecord {
         id: Uuid::now_v7(),
         project,
@@ -62,7 +62,8 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
         from: "shop@app.example".to_owned(),
         subject: "Welcome".to_owned(),
         received_at: START,
-        missed_by: vec!["subject", "has"],
+        missed_by: vec!["subject", "text", "has"],
+        found: vec![("text", "The closest line".to_owned())],
     }];
     told.timeline = vec![Event::new(START.to_string(), EventKind::Created, "Created".to_owned())];
     bed.store.add_stories(std::slice::from_ref(&told)).await.unwrap();
@@ -89,6 +90,7 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
         subject: "\u{1}".repeat(500),
         received_at: START,
         missed_by: Vec::new(),
+        found: Vec::new(),
     };
     large.evidence.latest = (0..100).map(latest).collect();
     bed.store.add_stories(std::slice::from_ref(&large)).await.unwrap();

@@ -10,7 +10,9 @@ use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, WaitRecord};
+use crate::model::{
+    Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, Timestamp, WaitRecord,
+};
 use crate::service::remedy;
 
 /// An explanation.
@@ -54,8 +56,13 @@ struct Similar {
 impl Refusal {
     /// The refusals; of several with the same reply to the same recipient, only the newest.
     pub(super) fn distinct(app: &App, refused: &[RefusedMail]) -> Vec<Self> {
+        let now = app.service.clock().now();
+        Self::distinct_when(app, refused, &|at| When::new(at, now))
+    }
+
+    fn distinct_when(app: &App, refused: &[RefusedMail], when: &dyn Fn(Timestamp) -> When) -> Vec<Self> {
         let mut distinct: Vec<Self> = Vec::new();
-        for refusal in refused.iter().map(|refused| Self::new(app, refused)) {
+        for refusal in refused.iter().map(|refused| Self::new(app, refused, when)) {
             let is_same = |known: &Self| known.reply == refusal.reply && known.recipient == refusal.recipient;
             if !distinct.iter().any(is_same) {
                 distinct.push(refusal);
@@ -64,13 +71,13 @@ impl Refusal {
         distinct
     }
 
-    fn new(app: &App, refused: &RefusedMail) -> Self {
+    fn new(app: &App, refused: &RefusedMail, when: &dyn Fn(Timestamp) -> When) -> Self {
         Self {
             reply: shown(&refused.reply),
             remedy: coded(&remedy(refused, app.service.mail_domain())),
             sender: shown(refused.sender_address()),
             recipient: shown(refused.recipient_address()),
-            when: When::new(refused.refused_at, app.service.clock().now()),
+            when: when(refused.refused_at),
         }
     }
 }
@@ -92,7 +99,9 @@ impl ExplanationPanel {
             }
             explained => explained?,
         };
-        Ok(Self::new(app, &base, &page.inbox.id, smtp, &explained.summary.to_string(), &explained.evidence))
+        let (now, summary) = (app.service.clock().now(), explained.summary.to_string());
+        let of = (app, base.as_str(), &page.inbox.id);
+        Ok(Self::new(of, smtp, &summary, &explained.evidence, &|at| When::new(at, now)))
     }
 
     /// The explanation of a story. `base` is the path of its project.
@@ -100,7 +109,8 @@ impl ExplanationPanel {
         let (now, failure, smtp) = (app.service.clock().now(), &story.failure, smtp.to_string());
         let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
         let summary = Summary::new(&failure.finding.marked, reading).to_string();
-        Self::new(app, base, &failure.wait.inbox, smtp, &summary, &story.evidence)
+        let (of, ended_at) = ((app, base, &failure.wait.inbox), failure.ended_at());
+        Self::new(of, smtp, &summary, &story.evidence, &|at| When::around(at, ended_at))
     }
 
     /// The cause in one sentence.
@@ -113,28 +123,35 @@ impl ExplanationPanel {
         Self { summary: String::new(), ..self }
     }
 
-    fn new(app: &App, base: &str, inbox: &InboxId, smtp_address: String, summary: &str, evidence: &Evidence) -> Self {
-        let (now, domain) = (app.service.clock().now(), app.service.mail_domain());
+    /// `when` shows a time.
+    fn new(
+        (app, base, inbox): (&App, &str, &InboxId),
+        smtp_address: String,
+        summary: &str,
+        evidence: &Evidence,
+        when: &dyn Fn(Timestamp) -> When,
+    ) -> Self {
+        let domain = app.service.mail_domain();
         let url = |inbox: &InboxId| format!("{base}/inboxes/{}", path_segment(inbox.as_str()));
         let missed = |message: &Latest| MissedMessage {
             url: format!("{}/messages/{}", url(inbox), message.id),
             subject: subject(&message.subject),
             from: shown(&message.from),
-            received: When::new(message.received_at, now),
+            received: when(message.received_at),
             missed_by: message.missed_by.join(", "),
         };
         let similar = evidence.similar.iter().map(|similar| Similar {
             url: url(&similar.id),
             address: similar.address(domain),
             messages: similar.messages,
-            received: When::new(similar.last_received_at, now),
+            received: when(similar.last_received_at),
         });
         Self {
             summary: shown(summary),
             messages: evidence.latest.iter().map(missed).collect(),
-            refused: Refusal::distinct(app, &evidence.refused),
+            refused: Refusal::distinct_when(app, &evidence.refused, when),
             similar: similar.collect(),
-            connected: evidence.smtp.last_connection_at.map(|at| When::new(at, now)),
+            connected: evidence.smtp.last_connection_at.map(when),
             smtp_address,
         }
     }

@@ -212,6 +212,12 @@ impl Group {
     }
 }
 
+/// The page of the rejections of a client that had named no recipient.
+fn rejections_url(page: &ProjectPage, refused: &RefusedMail) -> String {
+    let (client, reason) = (refused.client(), refused.reason.label());
+    with_query(&page.path("/refused"), &[("q", Some(&client)), ("reason", Some(reason))])
+}
+
 fn rejection_title(reason: &RefusalReason) -> String {
     format!("Rejected: {}", reason.label().replace('_', " "))
 }
@@ -231,7 +237,7 @@ impl Entry {
         let recipient = refused.recipient_address();
         let address = if recipient.is_empty() { refused.client() } else { recipient.to_owned() };
         Self {
-            url: timeline_of(&page.path(""), refused),
+            url: Some(timeline_of(&page.path(""), refused).unwrap_or_else(|| rejections_url(page, refused))),
             address: shown(&address),
             label: None,
             filters: Vec::new(),

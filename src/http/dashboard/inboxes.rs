@@ -35,9 +35,10 @@ struct InboxesPage {
     project: String,
     search: Option<String>,
     /// The options of the kind filter.
-    kinds: [Kind; 4],
+    kinds: [Kind; 5],
     kind: Option<&'static str>,
     with_mail: bool,
+    with_failures: bool,
     totals: InboxTotals,
     /// The open waits of the project.
     waits: Vec<OpenWait>,
@@ -71,6 +72,8 @@ struct InboxRow {
     messages: i64,
     last: Option<LastMessage>,
     expires: Option<When>,
+    timeouts: i64,
+    rejections: i64,
 }
 
 struct LastMessage {
@@ -85,6 +88,7 @@ struct ListQuery {
     search: Option<String>,
     kind: Option<InboxKind>,
     with_mail: bool,
+    with_failures: bool,
     part: ListPart,
 }
 
@@ -102,14 +106,16 @@ impl From<&Query> for ListQuery {
             (None, Some((active_at, id))) => ListPart::Before(active_at, id),
             (None, None) => ListPart::Start,
         };
-        Self { search: query.search(), kind, with_mail: query.first("mail").is_some(), part }
+        let [with_mail, with_failures] = ["mail", "failed"].map(|name| query.first(name).is_some());
+        Self { search: query.search(), kind, with_mail, with_failures, part }
     }
 }
 
 impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
         let (address, part) = (self.text(mail_domain), self.part.clone());
-        InboxFilter { address, kind: self.kind, with_mail: self.with_mail, part }
+        let Self { kind, with_mail, with_failures, .. } = *self;
+        InboxFilter { address, kind, with_mail, with_failures, counts_failures: true, part }
     }
 
     fn text(&self, mail_domain: &Domain) -> SearchText {
@@ -118,14 +124,16 @@ impl ListQuery {
 
     /// Whether this is the first page of a search in all inboxes.
     fn is_start_of_search(&self) -> bool {
-        self.search.is_some() && self.kind.is_none() && !self.with_mail && matches!(self.part, ListPart::Start)
+        let is_chosen = self.kind.is_some() || self.with_mail || self.with_failures;
+        self.search.is_some() && !is_chosen && matches!(self.part, ListPart::Start)
     }
 
     /// The page `after` or `before` an inbox.
     fn page(&self, base: &str, side: &str, inbox: &InboxSummary) -> String {
         let place = format!("{}.{}", inbox.active_at.as_millis(), inbox.inbox.id);
-        let (kind, mail) = (self.kind.map(InboxKind::as_str), self.with_mail.then_some("1"));
-        with_query(base, &[("q", self.search.as_deref()), ("kind", kind), ("mail", mail), (side, Some(&place))])
+        let (search, kind) = (self.search.as_deref(), self.kind.map(InboxKind::as_str));
+        let (mail, failed) = (self.with_mail.then_some("1"), self.with_failures.then_some("1"));
+        with_query(base, &[("q", search), ("kind", kind), ("mail", mail), ("failed", failed), (side, Some(&place))])
     }
 
     /// Removes the extra inbox that shows whether the list continues, and returns on which sides it does.
@@ -172,6 +180,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         kinds: kinds(&base, &query),
         kind: query.kind.map(InboxKind::as_str),
         with_mail: query.with_mail,
+        with_failures: query.with_failures,
         totals: app.service.inbox_totals(project).await?,
         project: page.path(""),
         waits: open_waits(app, page).await?,
@@ -231,18 +240,24 @@ pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: F
     Ok(see(&page.path()))
 }
 
-fn kinds(base: &str, query: &ListQuery) -> [Kind; 4] {
+fn kinds(base: &str, query: &ListQuery) -> [Kind; 5] {
+    let kind = |kind: InboxKind| Some(("kind", kind.as_str()));
     let kinds = [
-        ("All", None, false),
-        ("With mail", None, true),
-        ("Temporary", Some(InboxKind::Temporary), false),
-        ("Permanent", Some(InboxKind::Permanent), false),
+        ("All", None),
+        ("With mail", Some(("mail", "1"))),
+        ("With failures", Some(("failed", "1"))),
+        ("Temporary", kind(InboxKind::Temporary)),
+        ("Permanent", kind(InboxKind::Permanent)),
     ];
-    kinds.map(|(label, kind, with_mail)| {
-        let parameters =
-            [("q", query.search.as_deref()), ("kind", kind.map(InboxKind::as_str)), ("mail", with_mail.then_some("1"))];
-        let is_current = kind == query.kind && with_mail == query.with_mail;
-        Kind { label, url: with_query(base, &parameters), is_current }
+    let current = match query {
+        ListQuery { with_failures: true, .. } => kinds[2].1,
+        ListQuery { with_mail: true, .. } => kinds[1].1,
+        ListQuery { kind: chosen, .. } => chosen.and_then(kind),
+    };
+    kinds.map(|(label, chosen)| {
+        let mut parameters = vec![("q", query.search.as_deref())];
+        parameters.extend(chosen.map(|(name, value)| (name, Some(value))));
+        Kind { label, url: with_query(base, &parameters), is_current: chosen == current }
     })
 }
 
@@ -260,5 +275,7 @@ fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> InboxRow 
             received: When::new(received_at, now),
         }),
         expires: summary.inbox.expires_at.map(|expires_at| When::new(expires_at, now)),
+        timeouts: summary.timeouts,
+        rejections: summary.rejections,
     }
 }

@@ -20,7 +20,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Story, parse_id, seconds};
+use crate::model::{Latest, MessageFilter, Story, parse_id, seconds};
 use crate::service::{advice, title};
 
 /// Messages with which each filter is compared.
@@ -49,23 +49,38 @@ struct StoryPage {
 
 /// A filter beside the field of a message that it excludes.
 struct Compared {
-    name: &'static str,
+    name: String,
+    /// Whether the message has no such field, or no text.
+    is_absent: bool,
     difference: Difference,
 }
 
 /// The filters that are compared with a text, each with the newest messages that it excludes.
 fn differences(story: &Story) -> Vec<Compared> {
     let wait = &story.failure.wait;
-    let filters = [("subject", &wait.filter.subject), ("from", &wait.filter.from)];
+    let MessageFilter { subject, from, to, text, header, .. } = &wait.filter;
+    let header = header.as_ref().map(|header| (format!("header {}", header.name), header.part.as_str()));
+    let texts = [("subject", subject), ("from", from), ("to", to), ("text", text)];
+    let texts = texts.into_iter().filter_map(|(name, wanted)| Some((name, name.to_owned(), wanted.as_deref()?)));
+    let header = header.into_iter().map(|(shown, part)| ("header", shown, part));
     let mut compared = Vec::new();
-    for (name, wanted) in filters.into_iter().filter_map(|(name, wanted)| Some((name, wanted.as_ref()?))) {
-        let missed = story.evidence.latest.iter().filter(|message| message.missed_by.contains(&name));
-        for message in missed.take(MAX_COMPARED) {
-            let found = if name == "subject" { &message.subject } else { &message.from };
-            compared.push(Compared { name, difference: difference(&shown(wanted), &shown(found)) });
+    for (filter, name, wanted) in texts.chain(header) {
+        let missed = story.evidence.latest.iter().filter(|message| message.missed_by.contains(&filter));
+        for found in missed.take(MAX_COMPARED).filter_map(|message| compared_text(message, filter)) {
+            let difference = difference(&shown(wanted), &shown(found));
+            compared.push(Compared { name: name.clone(), is_absent: found.is_empty(), difference });
         }
     }
     compared
+}
+
+/// The text of a message that a filter was compared with.
+fn compared_text<'a>(message: &'a Latest, filter: &str) -> Option<&'a str> {
+    match filter {
+        "subject" => Some(&message.subject),
+        "from" => Some(&message.from),
+        _ => message.found.iter().find(|(name, _)| *name == filter).map(|(_, text)| text.as_str()),
+    }
 }
 
 pub(super) async fn show(

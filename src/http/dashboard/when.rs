@@ -21,6 +21,16 @@ impl When {
         };
         Self { relative, exact: instant.to_string() }
     }
+
+    /// An instant relative to the end of a wait.
+    pub(super) fn around(instant: Timestamp, ended_at: Timestamp) -> Self {
+        let relative = if instant > ended_at {
+            format!("{} after the wait ended", span(instant.since(ended_at)))
+        } else {
+            format!("{} before the wait ended", span(ended_at.since(instant)))
+        };
+        Self { relative, exact: instant.to_string() }
+    }
 }
 
 /// How long ago something was, for example "5 min ago".
