@@ -116,8 +116,8 @@ impl Verifier {
         Authentication { spf: spf_check, dkim, dmarc: wording::dmarc(&dmarc) }
     }
 
-    /// The result, and the SPF records of the domain. There must be only one (RFC 7208, section 4.5); mail-auth uses the
-    /// first that it can parse.
+    /// The result, and the SPF records of the domain. There must be only one (RFC 7208, section 4.5); mail-auth uses
+    /// the first that it can parse.
     async fn spf(&self, authenticator: &MessageAuthenticator, connection: &Connection<'_>) -> (SpfOutput, Vec<String>) {
         let Connection { client, helo, sender, domain } = connection;
         let parameters = SpfParameters::verify_mail_from(*client, helo, self.host.as_str(), sender);

@@ -101,8 +101,7 @@ fn message_tools() -> Vec<Tool> {
         tool::<input::CheckMessage, output::Checks>(
             "check_message",
             "Check a message",
-            "Says what is wrong with a message: placeholders, dead links, missing parts and fields, HTML that mail \
-             clients do not show. With `dns`, also whether SPF, DKIM and DMARC pass.",
+            "Finds placeholders, dead links, missing parts, unsupported HTML; with `dns`, also SPF, DKIM and DMARC.",
             Effect::Reads,
         ),
         tool::<input::Explain, output::Explanation>(

@@ -46,7 +46,7 @@ pub(super) struct CreateInbox {
 pub(super) struct CheckMessage {
     /// The id of the message.
     pub(super) message: String,
-    /// Whether the DNS is queried.
+    // The description of the tool explains it.
     #[serde(default)]
     pub(super) dns: bool,
 }
