@@ -16,7 +16,9 @@ pub mod store;
 
 pub mod db;
 
+mod authentication;
 mod disk;
+mod dns;
 
 mod admission;
 mod causes;

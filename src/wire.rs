@@ -4,12 +4,12 @@ use restante_api::{
     Arrived, ArrivedMessages, CheckName, EndReason, Ended, HtmlFeature, HtmlSupport, MessageChecks, MissedBy, Problem,
     Refused, SendApisUse, Severity, Similar, SmtpUse, SourcePart,
 };
-use restante_mail::checks::{self, Checks};
+use restante_mail::checks;
 
 use crate::model::{
     Attempt, Domain, Evidence, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail,
 };
-use crate::service::Explanation;
+use crate::service::{Checked, Explanation};
 
 /// An inbox.
 pub(crate) fn inbox(inbox: &Inbox, mail_domain: &Domain) -> restante_api::Inbox {
@@ -63,8 +63,9 @@ fn fault(state: &FaultState) -> restante_api::FaultState {
 }
 
 /// The problems of a message.
-pub(crate) fn checks(checks: Checks) -> MessageChecks {
+pub(crate) fn checked(Checked { checks, authentication }: Checked) -> MessageChecks {
     MessageChecks {
+        authentication,
         problems: checks.problems.into_iter().filter_map(problem).collect(),
         html: checks.html.map(|support| HtmlSupport {
             support_percent: support.percent(),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use clap::{Args, ValueEnum};
-use restante_api::{CheckName, MessageChecks, Problem, Severity};
+use restante_api::{Authentication, CheckName, MessageChecks, Problem, Severity};
 
 use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
@@ -25,6 +25,9 @@ pub(super) struct CheckFlags {
     /// The least severe problems that make the command fail
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
     fail_on: FailOn,
+    /// Also print whether SPF, DKIM and DMARC pass, with queries of the server to the DNS
+    #[arg(long, value_parser = boolean)]
+    dns: bool,
     /// Print the problems as JSON
     #[arg(long, value_parser = boolean)]
     json: bool,
@@ -60,7 +63,7 @@ impl From<HasProblems> for CliError {
 pub(super) fn run(flags: &CheckFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let id = message::find(&client, &flags.name, &flags.filter)?;
-    let mut checks = client.checks(&id)?;
+    let mut checks = client.checks(&id, flags.dns)?;
     checks.problems.retain(|problem| !flags.ignore.contains(&problem.check));
     if flags.json {
         output::json(&checks)?;
@@ -85,7 +88,7 @@ fn check_name(text: &str) -> Result<CheckName, String> {
     })
 }
 
-/// The problems, one a line, with the line of the source below it.
+/// The problems, one a line, with the line of the source below it; then the results of SPF, DKIM and DMARC.
 struct Readable<'a>(&'a MessageChecks);
 
 impl fmt::Display for Readable<'_> {
@@ -100,6 +103,9 @@ impl fmt::Display for Readable<'_> {
             if let (Some(part), Some(line), Some(source)) = (part, line, source) {
                 write!(formatter, "\n  {part}:{line}  {}", printable_line(source))?;
             }
+        }
+        for (name, result, detail) in self.0.authentication.iter().flat_map(Authentication::results) {
+            write!(formatter, "\n{name}  {result}  {}", printable_line(detail))?;
         }
         Ok(())
     }

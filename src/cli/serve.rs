@@ -262,6 +262,7 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
         mail_domain: settings.mail_domain.clone(),
         accepted: settings.accepted.clone(),
         limits: settings.limits.clone(),
+        dns_server: settings.sending.dns_server,
     };
     let started = Service::start(database, Clock::system(), options).await;
     started.map_err(|source| ServeError::Start { url: url.clone(), source })

@@ -98,11 +98,10 @@ fn message_tools() -> Vec<Tool> {
             "Returns an attachment of a message as text, or as base64 if it is not text; up to 1 MiB.",
             Effect::Reads,
         ),
-        tool::<input::MessageName, output::Checks>(
+        tool::<input::CheckMessage, output::Checks>(
             "check_message",
             "Check a message",
-            "Checks whether a message is good: placeholders that were not filled, links that lead nowhere, missing \
-             parts, images, header fields, and HTML that mail clients do not show. Each problem has its line.",
+            "Finds placeholders, dead links, missing parts, unsupported HTML; with `dns`, also SPF, DKIM and DMARC.",
             Effect::Reads,
         ),
         tool::<input::Explain, output::Explanation>(

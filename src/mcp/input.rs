@@ -43,9 +43,12 @@ pub(super) struct CreateInbox {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct MessageName {
+pub(super) struct CheckMessage {
     /// The id of the message.
     pub(super) message: String,
+    // The description of the tool explains it.
+    #[serde(default)]
+    pub(super) dns: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]

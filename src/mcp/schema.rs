@@ -30,7 +30,8 @@ pub(super) fn output<O: JsonSchema + 'static>() -> Arc<JsonObject> {
 }
 
 fn shorten(schema: &mut JsonObject) {
-    let is_empty_default = |name: &str, value: &Value| name == "default" && *value == json!("");
+    let is_empty_default =
+        |name: &str, value: &Value| name == "default" && (*value == json!("") || *value == json!(false));
     schema.retain(|name, value| !LEFT_OUT.contains(&name.as_str()) && !is_empty_default(name, value));
     for (name, value) in schema.iter_mut() {
         match value {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{Arrived, FaultList, FaultState, MessageChecks, MissedBy, SendApisUse, Via};
+use restante_api::{Arrived, Authentication, FaultList, FaultState, MessageChecks, MissedBy, SendApisUse, Via};
 
 use super::output::{Attachment, Explanation, Message, Messages, Outgoing, Setup, Summary};
 
@@ -121,9 +121,19 @@ pub(super) fn checks(checks: &MessageChecks) -> String {
         format!(" On average, {} % of the mail clients support an HTML feature of it.", html.support_percent)
     });
     match checks.problems.len() {
-        0 => format!("The message has no problem.{support}"),
-        count => format!("The message has {count} problems.{support}\n{}", delimited(&lines)),
+        0 => format!("The message has no problem.{support}{}", authentication(checks)),
+        count => {
+            format!("The message has {count} problems.{support}\n{}{}", delimited(&lines), authentication(checks))
+        }
     }
+}
+
+/// The results of SPF, DKIM and DMARC, which quote the message and the DNS; empty if they were not requested.
+fn authentication(checks: &MessageChecks) -> String {
+    let results = checks.authentication.iter().flat_map(Authentication::results);
+    let lines: String =
+        results.map(|(name, result, detail)| format!("- {name} {result}: {}\n", line(detail))).collect();
+    if lines.is_empty() { lines } else { format!("\n{}", delimited(&lines)) }
 }
 
 pub(super) fn explanation(Explanation { explanation, summary, .. }: &Explanation) -> String {

@@ -1,8 +1,7 @@
 //! DKIM signatures (RFC 6376, RFC 8463): they prove that a message was sent by the mail domain.
 //!
-//! The canonical form is `relaxed/relaxed` ([`super::canonical`]). Signing takes a few calls of ring, which TLS needs
-//! anyway; a library for DKIM would also bring verification, reports and a second library for cryptography. The
-//! signature contains no time, so that every copy of a message has the same bytes.
+//! The canonical form is `relaxed/relaxed` ([`super::canonical`]). The signature contains no time, so that every copy
+//! of a message has the same bytes; mail-auth, with which [`crate::authentication`] verifies, always adds the time.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;

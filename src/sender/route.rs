@@ -3,8 +3,6 @@
 use std::net::{IpAddr, SocketAddr};
 
 use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig};
-use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::rdata::MX;
@@ -15,6 +13,7 @@ use super::failure::Failure;
 use super::peer::Peer;
 use super::targets::is_public;
 use crate::config::Sending;
+use crate::dns;
 use crate::model::Domain;
 
 /// Maximum number of addresses that one attempt tries.
@@ -44,16 +43,7 @@ impl Router {
     /// # Errors
     /// If that configuration cannot be read.
     pub(super) fn new(settings: Sending) -> Result<Self, NetError> {
-        let mut builder = match settings.dns_server {
-            Some(server) => {
-                let provider = TokioRuntimeProvider::default();
-                TokioResolver::builder_with_config(ResolverConfig::from_name_servers(vec![at(server)]), provider)
-            }
-            None => TokioResolver::builder_tokio()?,
-        };
-        // The hosts file is local configuration and does not contain the mail servers of a domain.
-        builder.options_mut().use_hosts_file = ResolveHosts::Never;
-        Ok(Self { resolver: builder.build()?, settings })
+        Ok(Self { resolver: dns::resolver(settings.dns_server)?, settings })
     }
 
     /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].
@@ -166,14 +156,6 @@ impl Router {
         let found: Vec<T> = lookup.answers().iter().filter_map(|record| read(&record.data)).collect();
         if found.is_empty() { Err(LookupError::NoRecord) } else { Ok(found) }
     }
-}
-
-fn at(server: SocketAddr) -> NameServerConfig {
-    let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
-        connection.port = server.port();
-        connection
-    });
-    NameServerConfig::new(server.ip(), true, connections.into())
 }
 
 fn lookup_error(error: &NetError) -> LookupError {

@@ -51,6 +51,7 @@ mod trash;
 mod wait;
 mod written;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -71,6 +72,7 @@ pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
 pub use advice::{advice, title};
 pub use attempt::{Retry, write};
+pub use checks::{Checked, Verifiable};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
 pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use error::{DeliverError, ProjectError, ServiceError};
@@ -100,6 +102,8 @@ pub struct Options {
     pub accepted: AcceptedDomains,
     /// The limits; the service enforces those on inboxes, messages, requests and keys.
     pub limits: Limits,
+    /// The DNS server for the checks of a message; `None` for those of the system.
+    pub dns_server: Option<SocketAddr>,
 }
 
 impl Options {

@@ -5,6 +5,7 @@
 mod action;
 mod addresses;
 mod backup;
+mod checks;
 mod client;
 mod commands;
 mod crowd;

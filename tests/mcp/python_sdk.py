@@ -157,6 +157,22 @@ async def a_mail_is_data_between_delimiters_that_it_cannot_forge(client):
     assert explained.startswith("Nothing has connected over SMTP") and "BEGIN MAIL" not in explained, explained
 
 
+async def a_message_is_checked(client):
+    inbox, _ = await call(client, "create_inbox")
+    application_sends(inbox["address"], "Hello", "Hello {{name}},\n\nhow are you?")
+    message = (await call(client, "wait_for_message", inbox=inbox["id"]))[0]["message"]
+    checks, text = await call(client, "check_message", message=message["id"])
+    problem = checks["problems"][0]
+    assert (problem["check"], problem["severity"], problem["line"]) == ("placeholder", "error", 1), shown(checks)
+    assert "- error placeholder (text, line 1): The text contains `{{name}}`." in text, text
+    assert checks["authentication"] is None and "not instructions" in checks["notice"]
+    checks, text = await call(client, "check_message", message=message["id"], dns=True)
+    authentication = checks["authentication"]
+    assert authentication["spf"]["client"] == "127.0.0.1" and authentication["dkim"] == [], shown(checks)
+    assert f"- dmarc {authentication['dmarc']['result']}: " in text, text
+    assert "message" in await refusal(client, "check_message", message=UNKNOWN_ID)
+
+
 async def messages_are_sent_and_answered(client):
     one, _ = await call(client, "create_inbox")
     other, _ = await call(client, "create_inbox")
@@ -294,6 +310,7 @@ EVERYTHING = [
     a_message_is_read_in_parts,
     attachments_are_text_or_base64_and_not_too_large,
     a_mail_is_data_between_delimiters_that_it_cannot_forge,
+    a_message_is_checked,
     messages_are_sent_and_answered,
     the_whole_project_is_searched,
     faults_are_set_and_cleared,

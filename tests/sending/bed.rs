@@ -10,7 +10,7 @@ use restante::model::{
     generate_inbox_id,
 };
 use restante::sender::Sender;
-use restante::service::Incoming;
+use restante::service::{Incoming, Options};
 use restante::store::Store;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dns::Dns;
 use testkit::port::ReservedPort;
-use testkit::{Answer, Harness, MAIL_DOMAIN, within};
+use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
 
 /// The settings of the mail worker.
 pub fn sending() -> Sending {
@@ -56,7 +56,8 @@ impl Bed {
     }
 
     pub async fn with(settings: Sending) -> Self {
-        let api = Harness::start().await;
+        let options = Options { dns_server: settings.dns_server, ..testkit::options(1_000) };
+        let api = Harness::with_options(Engine::Sqlite, options).await;
         let inbox = api.create_inbox().await;
         let stop = CancellationToken::new();
         let sender = Sender::new(&settings, api.service.clone()).unwrap();

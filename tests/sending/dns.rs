@@ -1,4 +1,5 @@
-//! A DNS server on the loopback with one zone, `example.`; queries for `broken.example.` return SERVFAIL.
+//! A DNS server on the loopback that serves every domain; queries for `broken.example.` and
+//! `elsewhere.test.` return SERVFAIL.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,10 +23,11 @@ pub struct Dns {
 struct Zone(Catalog);
 
 impl Dns {
-    /// Serves `records`, in the form of zone files, under `example.`.
+    /// Serves `records`, in the form of zone files; names without a dot at the end are under `example.`.
     pub async fn start(records: &str) -> Self {
-        let origin = Name::from_ascii("example.").unwrap();
-        let head = "$TTL 60\n@ IN SOA ns.example. admin.example. 1 60 60 60 60\n@ IN NS ns.example.\n";
+        let origin = Name::root();
+        let head =
+            "$TTL 60\n@ IN SOA ns.example. admin.example. 1 60 60 60 60\n@ IN NS ns.example.\n$ORIGIN example.\n";
         let (_, sets) = Parser::new(format!("{head}{records}\n"), None, Some(origin.clone())).parse().unwrap();
         let sets = sets.into_iter().collect::<std::collections::BTreeMap<RrKey, _>>();
         let handler: InMemoryZoneHandler<TokioRuntimeProvider> =
@@ -43,8 +45,10 @@ impl Dns {
 #[async_trait::async_trait]
 impl RequestHandler for Zone {
     async fn handle_request<R: ResponseHandler, T: Time>(&self, request: &Request, mut response: R) -> ResponseInfo {
-        let broken = LowerName::from(Name::from_ascii("broken.example.").unwrap());
-        if !broken.zone_of(request.request_info().unwrap().query.name()) {
+        let broken =
+            ["broken.example.", "elsewhere.test."].map(|name| LowerName::from(Name::from_ascii(name).unwrap()));
+        let asked = request.request_info().unwrap().query.name().clone();
+        if !broken.iter().any(|broken| broken.zone_of(&asked)) {
             return self.0.handle_request::<R, T>(request, response).await;
         }
         let failed = MessageResponseBuilder::from_message_request(request);

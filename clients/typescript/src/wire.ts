@@ -486,4 +486,6 @@ export interface MessageChecks {
   problems: Problem[];
   /** How many mail clients support the HTML; null without HTML. */
   html: HtmlSupport | null;
+  /** SPF, DKIM and DMARC; null unless the request has `dns=true`. */
+  authentication: Authentication | null;
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Example;
+use crate::authentication::Authentication;
 use crate::word::words;
 
 /// The results of the checks of a message.
@@ -14,6 +15,8 @@ pub struct MessageChecks {
     pub problems: Vec<Problem>,
     /// How many mail clients support the HTML; null without HTML.
     pub html: Option<HtmlSupport>,
+    /// SPF, DKIM and DMARC; null unless the request has `dns=true`.
+    pub authentication: Option<Authentication>,
 }
 
 /// A problem of a message.
@@ -131,6 +134,7 @@ impl Example for MessageChecks {
                 },
             ],
             html: Some(HtmlSupport { support_percent: 97, features: Vec::new() }),
+            authentication: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! published OpenAPI document, so they are written for readers of the API. A type or field that is not part of the
 //! contract carries `x-extension`.
 
+mod authentication;
 mod checks;
 mod details;
 mod event;
@@ -18,6 +19,7 @@ mod query;
 mod service;
 mod word;
 
+pub use authentication::{Authentication, AuthenticationResult, DkimCheck, DmarcCheck, DmarcPolicy, SpfCheck};
 pub use checks::{CheckName, HtmlFeature, HtmlSupport, MessageChecks, Problem, Severity, SourcePart};
 pub use details::{
     AttachmentInfo, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails, Otp, OtpRule,
@@ -36,7 +38,7 @@ pub use message::{Message, MessageList};
 pub use outgoing::{Attempt, ForwardBody, Outgoing, OutgoingStatus, SendAccepted, SendMessageBody};
 pub use path::{AddressPath, AttachmentPath, InboxNamePath, InboxPath, MessagePath, OutgoingPath};
 pub use project::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
-pub use query::{EventsQuery, FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
+pub use query::{CheckQuery, EventsQuery, FindInboxQuery, ListMessagesQuery, MessageQuery, WaitQuery};
 pub use service::{ErrorBody, Health};
 
 /// A type with an example for the document.

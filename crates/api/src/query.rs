@@ -11,6 +11,15 @@ pub struct FindInboxQuery {
     pub address: String,
 }
 
+/// What is checked of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CheckQuery {
+    /// Whether SPF, DKIM and DMARC are checked too, with queries to the DNS. Empty counts as absent.
+    #[schemars(with = "bool", extend("default" = false))]
+    pub dns: String,
+}
+
 /// The filters of lists, waits and explanations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]

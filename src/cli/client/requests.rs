@@ -57,9 +57,11 @@ impl ApiClient {
         Ok(BufReader::new(body.into_with_config().limit(u64::MAX).reader()))
     }
 
-    /// The problems of a message.
-    pub(in crate::cli) fn checks(&self, id: &str) -> Result<MessageChecks, ClientError> {
-        self.read(self.of_message(id, &["checks"])?)
+    /// The problems of a message, with SPF, DKIM and DMARC if `dns` is set.
+    pub(in crate::cli) fn checks(&self, id: &str, dns: bool) -> Result<MessageChecks, ClientError> {
+        let request = self.agent.get(self.path(&["messages", id, "checks"]));
+        let request = if dns { request.query("dns", "true") } else { request };
+        self.read(no_message(id, self.call(request, Duration::ZERO))?)
     }
 
     /// One message.
@@ -101,10 +103,7 @@ impl ApiClient {
 
     fn of_message(&self, id: &str, rest: &[&str]) -> Result<ureq::http::Response<Body>, ClientError> {
         let segments = [&["messages", id], rest].concat();
-        self.call(self.agent.get(self.path(&segments)), Duration::ZERO).map_err(|error| match error {
-            ClientError::Refused { status: 404, .. } => ClientError::NoMessage { id: id.to_owned() },
-            other => other,
-        })
+        no_message(id, self.call(self.agent.get(self.path(&segments)), Duration::ZERO))
     }
 
     /// An older server does not have the paths of the project.
@@ -123,4 +122,12 @@ impl ApiClient {
 /// Read in pieces, so no length limit is needed.
 fn unlimited(body: Body) -> impl Read + use<> {
     body.into_with_config().limit(u64::MAX).reader()
+}
+
+/// Names the message that was not found.
+fn no_message<T>(id: &str, answer: Result<T, ClientError>) -> Result<T, ClientError> {
+    answer.map_err(|error| match error {
+        ClientError::Refused { status: 404, .. } => ClientError::NoMessage { id: id.to_owned() },
+        other => other,
+    })
 }

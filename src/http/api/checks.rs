@@ -7,12 +7,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use restante_api::{MessageChecks, MessagePath};
+use restante_api::{CheckQuery, MessageChecks, MessagePath};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
 use crate::http::describe::{BUSY, Describe, MESSAGE_NOT_FOUND, TOO_LARGE_FOR_MEMORY};
 use crate::http::error::Error;
+use crate::http::query::Parameters;
 use crate::http::response::JSON;
 use crate::wire;
 
@@ -20,9 +21,15 @@ pub(super) async fn show(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
+    Parameters(query): Parameters<CheckQuery>,
 ) -> Result<Response, Error> {
-    let (checks, mut room) = app.service.checks(&caller, &path.id).await?;
-    let body = serde_json::to_vec(&wire::checks(checks))?;
+    let dns = match query.dns.as_str() {
+        "" | "false" => false,
+        "true" => true,
+        _ => return Err(Error::InvalidParameter("dns")),
+    };
+    let (checked, mut room) = app.service.checks(&caller, &path.id, dns).await?;
+    let body = serde_json::to_vec(&wire::checked(checked))?;
     room.shrink(body.len());
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
 }
@@ -30,7 +37,9 @@ pub(super) async fn show(
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. What is wrong with the message: placeholders that were not filled, links that lead \
                        nowhere, a missing text part, images, header fields, and HTML that mail clients do not show. \
-                       Each problem has its line. A good message has no problem of severity `error`.";
+                       Each problem has its line. A good message has no problem of severity `error`. With \
+                       `dns=true`, also the results of SPF, DKIM and DMARC; this is the only way in which received \
+                       mail causes queries to the DNS, and takes at most five seconds.";
     operation
         .named("checkMessage", "messages", "Whether a message is good", description)
         .extension()

@@ -1,6 +1,7 @@
 //! The tab with the problems of a message, and the HTML features that some mail clients do not support.
 
 use askama::Template;
+use restante_api::{Authentication, AuthenticationResult};
 use restante_mail::checks::html_support::Used;
 use restante_mail::checks::{Checks, Problem};
 
@@ -17,6 +18,17 @@ pub(super) struct CheckView {
     /// The features that every client supports.
     supported: usize,
     percent: u8,
+    results: Vec<ResultRow>,
+    /// The URL of this tab with the results of SPF, DKIM and DMARC.
+    dns_url: String,
+}
+
+/// A result of SPF, DKIM or DMARC.
+struct ResultRow {
+    name: &'static str,
+    result: &'static str,
+    detail: String,
+    is_pass: bool,
 }
 
 /// A problem.
@@ -42,14 +54,23 @@ struct FeatureRow {
 }
 
 impl CheckView {
-    pub(super) fn new(checks: Checks) -> Self {
+    pub(super) fn new(checks: Checks, authentication: Option<&Authentication>, dns_url: String) -> Self {
         let support = checks.html.unwrap_or_default();
+        let results = authentication.into_iter().flat_map(Authentication::results);
+        let row = |(name, result, detail): (_, AuthenticationResult, &str)| ResultRow {
+            name,
+            result: result.as_str(),
+            detail: detail.to_owned(),
+            is_pass: result == AuthenticationResult::Pass,
+        };
         Self {
             problems: checks.problems.into_iter().map(ProblemRow::new).collect(),
             has_html: !support.features.is_empty() || support.supported > 0,
             percent: support.percent(),
             features: support.features.iter().map(FeatureRow::new).collect(),
             supported: support.supported,
+            results: results.map(row).collect(),
+            dns_url,
         }
     }
 }

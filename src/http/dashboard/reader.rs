@@ -13,7 +13,8 @@ use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::memory::Room;
 use crate::model::{Everything, Timestamp};
-use crate::service::Found;
+use crate::service::{Found, Verifiable};
+use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
 use restante_mail::details::Link;
 use restante_mail::view::{self, SHOWN_BYTES};
@@ -84,6 +85,8 @@ pub(super) struct ReaderQuery {
     is_dark: bool,
     /// Whether images of other hosts are shown, this once.
     with_images: bool,
+    /// Whether SPF, DKIM and DMARC are checked.
+    with_dns: bool,
 }
 
 impl ReaderQuery {
@@ -95,6 +98,7 @@ impl ReaderQuery {
             width: WIDTHS.into_iter().find(|width| named("width", width)).unwrap_or(WIDTHS[0]),
             is_dark: named("scheme", "dark"),
             with_images: named("images", "show"),
+            with_dns: named("dns", "true"),
         }
     }
 }
@@ -211,6 +215,8 @@ struct Opened {
     shown: view::View,
     /// Of the tab that shows them.
     checks: Checks,
+    /// SPF, DKIM and DMARC, if they were requested.
+    authentication: Option<Authentication>,
 }
 
 impl MessageView {
@@ -220,7 +226,7 @@ impl MessageView {
         message: Found,
         query: &ReaderQuery,
     ) -> Result<(Self, Room), Error> {
-        let (opened, room) = Opened::read(app, page, message, query.tab == Some(Tab::Check)).await?;
+        let (opened, room) = Opened::read(app, page, message, query).await?;
         let has_html = opened.shown.html.bytes > 0;
         let tab = query.tab.unwrap_or(if has_html { Tab::Html } else { Tab::Text });
         let tab = if tab.needs_html() && !has_html { Tab::Text } else { tab };
@@ -245,18 +251,28 @@ impl MessageView {
 }
 
 impl Opened {
-    async fn read(app: &App, page: &InboxPage, message: Found, is_checked: bool) -> Result<(Self, Room), Error> {
+    async fn read(app: &App, page: &InboxPage, message: Found, query: &ReaderQuery) -> Result<(Self, Room), Error> {
+        let is_checked = query.tab == Some(Tab::Check);
+        let with_dns = is_checked && query.with_dns;
         let (mut everything, room) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
-        let received_at = everything.received_at.as_millis() / 1_000;
-        let reading = room.run(move || (view::view(&raw), is_checked.then(|| checks::checks(&raw, received_at))));
-        let ((shown, checks), room) = reading.await.map_err(Error::internal)?;
+        let received_at = everything.received_at;
+        let reading = room.run(move || {
+            let checks = is_checked.then(|| checks::checks(&raw, received_at.as_millis() / 1_000));
+            (view::view(&raw), checks, with_dns.then(|| Verifiable::read(&raw)))
+        });
+        let ((shown, checks, verifiable), room) = reading.await.map_err(Error::internal)?;
+        let authentication = match &verifiable {
+            Some(message) => Some(app.service.authentication(message, &everything.envelope, received_at).await),
+            None => None,
+        };
         let opened = Self {
             url: format!("{}/messages/{}", page.path(), everything.id),
             parts_url: page.of.path(&format!("/messages/{}", everything.id)),
             everything,
             shown,
             checks: checks.unwrap_or_default(),
+            authentication,
         };
         Ok((opened, room))
     }
@@ -295,7 +311,11 @@ impl Opened {
                 View::Headers { fields, more: anatomy.more_fields }
             }
             Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),
-            Tab::Check => View::Check(CheckView::new(self.checks)),
+            Tab::Check => {
+                let search = query.search.as_deref();
+                let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label())), ("dns", Some("true"))]);
+                View::Check(CheckView::new(self.checks, self.authentication.as_ref(), url))
+            }
             Tab::Source => View::Source { is_cut: source.is_cut(), source: source.start },
         }
     }

@@ -123,10 +123,7 @@ impl Tools {
         id: &str,
         work: impl FnOnce(Everything) -> T + Send + 'static,
     ) -> Result<T, ToolError> {
-        if held.is_reserved() {
-            // The arguments are so large that they have taken memory.
-            return Err(ToolError::InvalidField("message"));
-        }
+        held.check_free()?;
         let (message, room) = self.service.whole_message(caller, id).await?;
         let (done, room) = room.run(move || work(message)).await.map_err(ToolError::internal)?;
         held.put(room);

@@ -52,9 +52,10 @@ impl HeldRoom {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
     }
 
-    /// Whether the call has a reservation, so that it cannot make another one.
-    fn is_reserved(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_reserved()
+    /// A call can make a reservation only if it has none: only arguments that are very large have taken memory.
+    fn check_free(&self) -> Result<(), ToolError> {
+        let is_reserved = self.0.lock().unwrap_or_else(PoisonError::into_inner).is_reserved();
+        if is_reserved { Err(ToolError::InvalidField("message")) } else { Ok(()) }
     }
 }
 

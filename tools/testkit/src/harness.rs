@@ -106,6 +106,11 @@ impl Harness {
 
     /// Starts a service that accepts mail for these domains too (`--accept-domains`).
     pub async fn accepting(engine: Engine, domains: &str) -> Self {
+        Self::with_options(engine, Options { accepted: domains.parse().unwrap(), ..options(1_000) }).await
+    }
+
+    /// Starts a service with these options.
+    pub async fn with_options(engine: Engine, options: Options) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
         let (url, test_database) = match engine {
@@ -116,7 +121,6 @@ impl Harness {
             }
         };
         let database = Database::open(&url).await.unwrap();
-        let options = Options { accepted: domains.parse().unwrap(), ..options(1_000) };
         let service = Service::start(database, clock.clone(), options).await.unwrap();
         let key = ApiKey::generate();
         service.projects().prepare_default(Some(&key)).await.unwrap();
@@ -223,6 +227,7 @@ pub fn options(inbox_messages: u64) -> Options {
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         accepted: restante::model::AcceptedDomains::default(),
         limits,
+        dns_server: None,
     }
 }
 

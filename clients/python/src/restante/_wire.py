@@ -427,3 +427,4 @@ class MessageChecks:
 
     problems: tuple[Problem, ...]
     html: HtmlSupport | None
+    authentication: Authentication | None
