@@ -105,6 +105,9 @@ fn too_large() -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
+
     use super::*;
 
     fn form(content_type: &str, body: &[u8]) -> Result<Form, Failure> {
@@ -127,6 +130,46 @@ mod tests {
         let file = &parts.files[0];
         assert_eq!((&*file.field, &*file.name, &*file.content_type), ("attachment", "a.bin", "image/png"));
         assert_eq!(&file.content[..], b"\0\r\n--\n");
+    }
+
+    /// A name as applications write it: they percent-encode the other characters.
+    const NAME: &str = r#"[^\x00-\x1f\x7f"\\]{0,8}"#;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn fields_are_read_as_they_were_written(
+            fields in vec((NAME, ".{0,30}"), 0..8),
+            files in vec(("[a-z]{1,8}", NAME, any::<Vec<u8>>()), 0..3),
+        ) {
+            let encoded = form_urlencoded::Serializer::new(String::new()).extend_pairs(&fields).finish();
+            prop_assert_eq!(&form("application/x-www-form-urlencoded", encoded.as_bytes()).unwrap().fields, &fields);
+            // No content can have this line.
+            let line = "--THE-BOUNDARY-OF-THIS-FORM";
+            let mut body = Vec::new();
+            for (name, value) in &fields {
+                let head = format!("{line}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+                body.extend([head.as_bytes(), value.as_bytes(), b"\r\n"].concat());
+            }
+            for (field, name, content) in &files {
+                let names = format!("name=\"{field}\"; filename=\"{name}\"");
+                let head = format!("{line}\r\nContent-Disposition: form-data; {names}\r\n\r\n");
+                body.extend([head.as_bytes(), content, b"\r\n"].concat());
+            }
+            body.extend(format!("{line}--\r\n").as_bytes());
+            let read = form("multipart/form-data; boundary=THE-BOUNDARY-OF-THIS-FORM", &body).unwrap();
+            prop_assert_eq!(&read.fields, &fields);
+            let read = read.files.into_iter().map(|file| (file.field, file.name, file.content.to_vec()));
+            prop_assert_eq!(read.collect::<Vec<_>>(), files);
+        }
+
+        #[test]
+        fn no_body_makes_it_panic(body in any::<Vec<u8>>(), boundary in "[a-z-]{0,4}") {
+            for content_type in ["", "multipart/form-data", &format!("multipart/form-data; boundary={boundary}")] {
+                let _ = form(content_type, &[b"--", boundary.as_bytes(), b"\r\n", &body].concat());
+            }
+        }
     }
 
     #[test]

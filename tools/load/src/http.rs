@@ -31,6 +31,17 @@ impl Http {
         self.stream.write_all(request.as_bytes()).await
     }
 
+    /// The status and the body of the response to a message that is sent over the API of a provider.
+    pub(crate) async fn post(&mut self, path: &str, content_type: &str, body: &str) -> io::Result<(u16, Vec<u8>)> {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer load\r\nContent-Type: {content_type}\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        self.stream.write_all(format!("{head}{body}").as_bytes()).await?;
+        self.answer().await
+    }
+
     pub(crate) async fn answer(&mut self) -> io::Result<(u16, Vec<u8>)> {
         let (status, _, body) = self.whole_answer().await?;
         Ok((status, body))

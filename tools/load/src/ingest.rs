@@ -53,7 +53,7 @@ async fn against_restante(options: &Ingest) -> Outcome {
 }
 
 /// The number of these messages that are in no inbox.
-async fn missing(http: &str, recipients: &Recipients, mut taken: HashSet<u64>) -> usize {
+pub(crate) async fn missing(http: &str, recipients: &Recipients, mut taken: HashSet<u64>) -> usize {
     let mut http = Http::connect(http).await.unwrap();
     let inboxes: HashSet<String> = taken.iter().map(|number| recipients.inbox(*number)).collect();
     for inbox in inboxes {

@@ -37,6 +37,16 @@ pub(crate) fn number(subject: &str) -> Option<u64> {
     subject.strip_prefix(SUBJECT.strip_prefix("Subject: ")?)?.parse().ok()
 }
 
+/// The subject of the message `number`.
+pub(crate) fn subject(number: u64) -> String {
+    format!("load {number:0DIGITS$}")
+}
+
+/// The text of a message of about this size.
+pub(crate) fn text(size: usize) -> String {
+    plain(size)[head().len()..].to_owned()
+}
+
 /// Prose with a code and two links.
 fn plain(size: usize) -> String {
     let mut mail = head();

@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "figures are rounded, and never negative")]
 
+mod apis;
 mod compare;
 mod figures;
 mod frames;
@@ -38,6 +39,7 @@ fn main() {
     let ok = match Cli::parse().command {
         Command::Compare(options) => compare::run(&options),
         Command::Ingest(options) => ingest::run(&options),
+        Command::Apis(options) => apis::run(&options),
         Command::Waits(options) => waits::run(&options),
         Command::Reads(options) => reads::run(&options),
         Command::Search(options) => search::run(&options),

@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Send mail. At the end, check that every message with a reply 250 is stored.
     Ingest(Ingest),
+    /// Send over the API of each provider and over SMTP at the same time. At the end, check that nothing is lost.
+    Apis(Apis),
     /// Open many waits, wake one, then all.
     Waits(Waits),
     /// Read single messages and lists of ten while many messages are stored.
@@ -112,6 +114,21 @@ pub(crate) struct Ingest {
     /// Waits for every message, with one request after the other for each session.
     #[arg(long)]
     pub(crate) follow: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Apis {
+    #[command(flatten)]
+    pub(crate) program: Program,
+    /// Messages per second over each API, and over SMTP.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) rate: u64,
+    /// The duration.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Bytes of a message: prose with a code and two links.
+    #[arg(long, default_value_t = 4_096)]
+    pub(crate) size: usize,
 }
 
 #[derive(Args, Clone, Debug)]

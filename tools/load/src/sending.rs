@@ -59,7 +59,8 @@ impl Recipients {
         Self::New(domain.into())
     }
 
-    fn address(&self, number: u64) -> String {
+    /// The address of message `number`.
+    pub(crate) fn address(&self, number: u64) -> String {
         match self {
             Self::Each(addresses) => addresses[number as usize % addresses.len()].clone(),
             // Random like real ids. Inboxes with consecutive ids would share pages of the index.
