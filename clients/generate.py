@@ -23,7 +23,9 @@ TYPES = [
     "ListUnsubscribe", "MessageDetails", "SendAccepted", "Fault", "FaultState", "Ended", "Arrived", "ArrivedMessages",
     "Refused", "Similar", "SmtpUse", "SendApisUse", "Explanation", "EventFilters", "Exchange", "Event",
 ]  # fmt: skip
-CHECKS = ["Problem", "HtmlFeature", "HtmlSupport", "MessageChecks"]
+CHECKS = [
+    "Problem", "HtmlFeature", "HtmlSupport", "SpfCheck", "DkimCheck", "DmarcCheck", "Authentication", "MessageChecks",
+]  # fmt: skip
 """Go and Java have their own types of these."""
 TYPESCRIPT_NAMES = {
     "Inbox": "InboxFields", "Message": "MessageFields", "SendAccepted": "Sent", "Event": "InboxEvent",

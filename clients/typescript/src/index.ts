@@ -28,7 +28,10 @@ export type {
   ArrivedMessages,
   Attachment,
   AttachmentInfo,
+  Authentication,
   Code,
+  DkimCheck,
+  DmarcCheck,
   Ended,
   Envelope,
   EventFilters,
@@ -56,4 +59,5 @@ export type {
   Similar,
   SmtpAddress,
   SmtpUse,
+  SpfCheck,
 } from "./types.js";

@@ -480,6 +480,59 @@ export interface HtmlSupport {
   features: HtmlFeature[];
 }
 
+/** The result of SPF (RFC 7208). */
+export interface SpfCheck {
+  /** The result. */
+  result: "pass" | "fail" | "softfail" | "neutral" | "none" | "temperror" | "permerror";
+  /**
+   * The domain of the envelope sender, or the name in EHLO if the sender is empty; null if the message did not arrive
+   * over SMTP.
+   */
+  domain: string | null;
+  /** The address of the SMTP client; null if the message did not arrive over SMTP. */
+  client: string | null;
+  /** The reason, as a sentence. */
+  detail: string;
+}
+
+/** The result of a DKIM signature (RFC 6376, RFC 8463). */
+export interface DkimCheck {
+  /** The result. */
+  result: "pass" | "fail" | "softfail" | "neutral" | "none" | "temperror" | "permerror";
+  /** The domain that signs; null if the signature cannot be parsed. */
+  domain: string | null;
+  /** The selector of its key; null if the signature cannot be parsed. */
+  selector: string | null;
+  /** The reason, as a sentence. */
+  detail: string;
+}
+
+/** The result of DMARC (RFC 9989, which replaces RFC 7489). */
+export interface DmarcCheck {
+  /** The result. */
+  result: "pass" | "fail" | "softfail" | "neutral" | "none" | "temperror" | "permerror";
+  /** The domain of the From field; null without one. */
+  domain: string | null;
+  /** The policy for mail that fails; null without a record. */
+  policy: "none" | "quarantine" | "reject" | null;
+  /** Whether SPF passes for this domain or one of the same organisation. */
+  spfAligned: boolean;
+  /** Whether a DKIM signature of this domain, or of one of the same organisation, passes. */
+  dkimAligned: boolean;
+  /** The reason, as a sentence. */
+  detail: string;
+}
+
+/** SPF, DKIM and DMARC of a message, with the present records of the DNS. */
+export interface Authentication {
+  /** Whether the client may send for the domain of the envelope sender. */
+  spf: SpfCheck;
+  /** The DKIM signatures. At most 10 are verified. */
+  dkim: DkimCheck[];
+  /** Whether SPF or a signature passes for the domain of the From field. */
+  dmarc: DmarcCheck;
+}
+
 /** The results of the checks of a message. */
 export interface MessageChecks {
   /** The problems, the errors first. At most 20 of each check are listed. */

@@ -10,8 +10,11 @@ __all__ = [
     "Arrived",
     "ArrivedMessages",
     "AttachmentInfo",
+    "Authentication",
     "Code",
     "Details",
+    "DkimCheck",
+    "DmarcCheck",
     "Ended",
     "Envelope",
     "EventFilters",
@@ -37,6 +40,7 @@ __all__ = [
     "Sent",
     "Similar",
     "SmtpUse",
+    "SpfCheck",
 ]
 
 
@@ -419,6 +423,47 @@ class HtmlSupport:
 
     support_percent: int
     features: tuple[HtmlFeature, ...]
+
+
+@dataclass(frozen=True)
+class SpfCheck:
+    """The result of SPF (RFC 7208)."""
+
+    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"]
+    domain: str | None
+    client: str | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class DkimCheck:
+    """The result of a DKIM signature (RFC 6376, RFC 8463)."""
+
+    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"]
+    domain: str | None
+    selector: str | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class DmarcCheck:
+    """The result of DMARC (RFC 9989, which replaces RFC 7489)."""
+
+    result: Literal["pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"]
+    domain: str | None
+    policy: Literal["none", "quarantine", "reject"] | None
+    spf_aligned: bool
+    dkim_aligned: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """SPF, DKIM and DMARC of a message, with the present records of the DNS."""
+
+    spf: SpfCheck
+    dkim: tuple[DkimCheck, ...]
+    dmarc: DmarcCheck
 
 
 @dataclass(frozen=True)
