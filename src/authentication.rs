@@ -26,12 +26,18 @@ use tokio::time::{Instant, timeout_at};
 use crate::dns;
 use crate::model::{Domain, Envelope, Via};
 
-/// How long all queries of a message may take.
+/// How long all queries of a message may take, those for SPF and DKIM, and one query: a name server that does not
+/// answer must not use the time of the others.
 const MAX_TIME: Duration = Duration::from_secs(5);
+const MAX_TIME_OF_SENDER: Duration = Duration::from_millis(3_500);
+const MAX_TIME_OF_QUERY: Duration = Duration::from_secs(1);
 /// A larger header is not verified.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// Maximum number of signatures that are verified.
 const MAX_SIGNATURES: usize = 10;
+
+/// Maximum number of fields that a signature names: each is compared with each field of the header.
+const MAX_SIGNED_FIELDS: usize = 100;
 
 /// A hash of the body: its canonical form, the algorithm, the length that is signed, and the hash.
 type BodyHash = (Canonicalization, HashAlgorithm, u64, Vec<u8>);
@@ -62,8 +68,9 @@ impl Signed {
     fn message(&self, received_at: u64) -> Option<AuthenticatedMessage<'_>> {
         let mut message = AuthenticatedMessage::parse(&self.header)?;
         message.body_hashes.clone_from(&self.hashes);
-        message.errors.truncate(MAX_SIGNATURES);
-        message.dkim_headers.truncate(MAX_SIGNATURES - message.errors.len());
+        message.dkim_headers.retain(|header| header.header.h.len() <= MAX_SIGNED_FIELDS);
+        message.dkim_headers.truncate(MAX_SIGNATURES);
+        message.errors.truncate(MAX_SIGNATURES - message.dkim_headers.len());
         for signature in message.dkim_headers.iter_mut().map(|header| &mut header.header) {
             // A signature that was valid when the message arrived is still valid for the reader of an old message.
             if signature.x > received_at {
@@ -88,9 +95,9 @@ pub(crate) struct Verifier {
 impl Verifier {
     /// SPF, DKIM and DMARC of a message that was received at `received_at`, in seconds since 1970.
     pub(crate) async fn verify(&self, signed: &Signed, envelope: &Envelope, received_at: u64) -> Authentication {
-        let deadline = Instant::now() + MAX_TIME;
+        let (deadline, last) = (Instant::now() + MAX_TIME_OF_SENDER, Instant::now() + MAX_TIME);
         let connection = Connection::of(envelope);
-        let Ok(resolver) = dns::resolver(self.server) else {
+        let Ok(resolver) = dns::resolver(self.server, Some(MAX_TIME_OF_QUERY)) else {
             return wording::without_dns(connection.as_ref());
         };
         let authenticator = MessageAuthenticator(resolver);
@@ -108,7 +115,7 @@ impl Verifier {
         let ((spf, spf_check), dkim) = tokio::join!(spf, signatures(&authenticator, &message, deadline));
         let domain = connection.as_ref().map_or("", |connection| connection.domain.as_str());
         let parameters = DmarcParameters::new(&message, &dkim, domain, &spf);
-        let dmarc = timeout_at(deadline, authenticator.verify_dmarc(parameters)).await;
+        let dmarc = timeout_at(last, authenticator.verify_dmarc(parameters)).await;
         let dmarc = dmarc.unwrap_or_else(|_| {
             DmarcOutput::new(author_domain(&message)).with_spf_result(DmarcResult::TempError(no_answer()))
         });

@@ -39,7 +39,8 @@ async function load(url, part) {
 }
 
 async function refresh(again = false) {
-  if (leaving) return;
+  // A page with the results of the DNS is not loaded again: each time would repeat the queries.
+  if (leaving || new URL(location).searchParams.has("dns")) return;
   const turn = ++latest;
   try {
     const { response, page } = await load(location.href, true);

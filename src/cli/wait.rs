@@ -29,7 +29,8 @@ pub(super) struct WaitFlags {
     /// Wait for a message with a labelled code, in any form, and print only the code
     #[arg(long, value_parser = boolean, conflicts_with_all = ["otp", "link", "json"])]
     code: bool,
-    /// The same with the field `otp`: a labelled code of 4 to 8 digits, or else the first number of 6 digits
+    /// Wait for a message with a one-time code of digits, and print only the code: one of 4 to 8 digits that is labelled,
+    /// or else the first number of 6 digits
     #[arg(long, value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a matching link, and print only the first matching link
@@ -142,13 +143,14 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, Cl
     loop {
         let waited = started.elapsed();
         let left = flags.timeout.saturating_sub(waited);
-        match client.wait(inbox, &filter, left.min(MAX_WAIT)) {
-            Ok(Waited::Message(message)) => match answer(client, &message, flags)? {
+        let waited_for = client.wait(inbox, &filter, left.min(MAX_WAIT));
+        match waited_for.and_then(|waited| with_codes(client, waited, flags)) {
+            Ok((Waited::Message(message), codes)) => match answer(&message, codes, flags)? {
                 Some(answer) => return Ok(Answer::Found(answer)),
                 None => filter.after = Some(message.id),
             },
-            Ok(Waited::Timeout(help)) if left <= MAX_WAIT => return Ok(Answer::Timeout(help)),
-            Ok(Waited::Timeout(_)) => {}
+            Ok((Waited::Timeout(help), _)) if left <= MAX_WAIT => return Ok(Answer::Timeout(help)),
+            Ok((Waited::Timeout(_), _)) => {}
             Err(error) if error.is_temporary() && !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));
             }
@@ -178,9 +180,9 @@ fn flag_of_has(flags: &WaitFlags) -> &'static str {
 }
 
 /// The output for the message, or `None` if it does not have the code or link.
-fn answer(client: &ApiClient, message: &Message, flags: &WaitFlags) -> Result<Option<String>, CliError> {
+fn answer(message: &Message, codes: Vec<String>, flags: &WaitFlags) -> Result<Option<String>, SeveralCodes> {
     if flags.code {
-        return code(client, &message.id);
+        return code(&message.id, codes);
     }
     if flags.otp {
         return Ok(Some(message.otp.clone()).filter(|otp| !otp.is_empty()));
@@ -194,11 +196,19 @@ fn answer(client: &ApiClient, message: &Message, flags: &WaitFlags) -> Result<Op
     Ok(Some(describe(message)))
 }
 
-/// The labelled code of a message.
-fn code(client: &ApiClient, id: &str) -> Result<Option<String>, CliError> {
-    let mut codes: Vec<String> = client.details(id)?.codes.into_iter().map(|code| code.code).collect();
+/// A message with its labelled codes, if they are wanted.
+fn with_codes(client: &ApiClient, waited: Waited, flags: &WaitFlags) -> Result<(Waited, Vec<String>), ClientError> {
+    let codes = match &waited {
+        Waited::Message(message) if flags.code => client.details(&message.id)?.codes,
+        _ => Vec::new(),
+    };
+    Ok((waited, codes.into_iter().map(|code| code.code).collect()))
+}
+
+/// The only labelled code of a message.
+fn code(id: &str, mut codes: Vec<String>) -> Result<Option<String>, SeveralCodes> {
     if codes.len() > 1 {
-        return Err(SeveralCodes { id: id.to_owned(), codes }.into());
+        return Err(SeveralCodes { id: id.to_owned(), codes });
     }
     Ok(codes.pop())
 }

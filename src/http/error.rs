@@ -198,6 +198,7 @@ impl From<ServiceError> for Error {
             ServiceError::TooManyWaits => Self::TooManyWaits,
             ServiceError::TooManySends => Self::TooManySends,
             ServiceError::TooManyStreams => Self::TooManyStreams,
+            ServiceError::Busy => Self::Busy,
             ServiceError::Stopping => Self::Stopping,
             // If an address cannot be written in a header, it is the recipient's, because the sender's is always plain.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),

@@ -102,7 +102,7 @@ impl From<ServiceError> for ToolError {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::Stopping => Self::Stopping,
-            ServiceError::Unavailable => Self::Busy,
+            ServiceError::Unavailable | ServiceError::Busy => Self::Busy,
             ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),

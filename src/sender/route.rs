@@ -43,7 +43,7 @@ impl Router {
     /// # Errors
     /// If that configuration cannot be read.
     pub(super) fn new(settings: Sending) -> Result<Self, NetError> {
-        Ok(Self { resolver: dns::resolver(settings.dns_server)?, settings })
+        Ok(Self { resolver: dns::resolver(settings.dns_server, None)?, settings })
     }
 
     /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].

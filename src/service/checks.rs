@@ -4,11 +4,17 @@
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
 
+use super::shares::{Share, Shares};
 use super::{Caller, Service, ServiceError};
 use crate::authentication::{Signed, Verifier};
 use crate::memory::{Room, UNCOUNTED};
-use crate::model::{Envelope, Everything, Timestamp};
+use crate::model::{Envelope, Everything, ProjectId, Timestamp};
 use crate::store::StoreError;
+
+/// Maximum number of messages that are verified at the same time, because each needs several sockets: of all projects,
+/// and of one.
+const MAX_VERIFIED: usize = 64;
+const MAX_VERIFIED_OF_PROJECT: usize = 8;
 
 /// The results.
 #[derive(Debug)]
@@ -23,6 +29,28 @@ pub struct Checked {
 #[derive(Debug)]
 pub struct Verifiable(Signed);
 
+/// How many messages are verified at the moment: of a project, and (`None`) of all.
+pub(super) type Verifying = Shares<Option<ProjectId>>;
+
+/// A message that is verified until this is dropped.
+struct Verified<'a> {
+    verifying: &'a Verifying,
+    shares: [Share<Option<ProjectId>>; 2],
+}
+
+impl<'a> Verified<'a> {
+    fn new(verifying: &'a Verifying, project: ProjectId) -> Option<Self> {
+        let shares = [(Some(project), MAX_VERIFIED_OF_PROJECT), (None, MAX_VERIFIED)];
+        verifying.take(&shares).then_some(Self { verifying, shares })
+    }
+}
+
+impl Drop for Verified<'_> {
+    fn drop(&mut self) {
+        self.verifying.give_back(&self.shares);
+    }
+}
+
 impl Verifiable {
     /// Reads it from a message; takes a while for a large one.
     #[must_use]
@@ -36,7 +64,7 @@ impl Service {
     /// reservation of their memory.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`], or if it cannot be read.
+    /// [`ServiceError::MessageNotFound`], [`ServiceError::Busy`], or if it cannot be read.
     pub async fn checks(&self, caller: &Caller, id: &str, dns: bool) -> Result<(Checked, Room), ServiceError> {
         let (Everything { raw, received_at, envelope, .. }, room) = self.whole_message(caller, id).await?;
         let check = move || {
@@ -47,23 +75,46 @@ impl Service {
         let authentication = match verifiable {
             Some(message) => {
                 room.shrink(UNCOUNTED + message.0.size());
-                Some(self.authentication(&message, &envelope, received_at).await)
+                Some(self.authentication(caller.project, &message, &envelope, received_at).await?)
             }
             None => None,
         };
         Ok((Checked { checks, authentication }, room))
     }
 
-    /// SPF, DKIM and DMARC of a message, with queries to the DNS.
+    /// SPF, DKIM and DMARC of a message of a project, with queries to the DNS.
+    ///
+    /// # Errors
+    /// [`ServiceError::Busy`] if too many messages are verified at the moment.
     pub async fn authentication(
         &self,
+        project: ProjectId,
         message: &Verifiable,
         envelope: &Envelope,
         received_at: Timestamp,
-    ) -> Authentication {
+    ) -> Result<Authentication, ServiceError> {
+        let _verified = Verified::new(&self.0.verifying, project).ok_or(ServiceError::Busy)?;
         let options = &self.0.options;
         let verifier = Verifier { server: options.dns_server, host: options.mail_domain.clone() };
         let received_at = u64::try_from(received_at.as_millis() / 1_000).unwrap_or_default();
-        verifier.verify(&message.0, envelope, received_at).await
+        Ok(verifier.verify(&message.0, envelope, received_at).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_project_that_verifies_many_messages_leaves_room_for_others() {
+        let (verifying, busy, other) = (Verifying::new(), ProjectId(Uuid::now_v7()), ProjectId(Uuid::now_v7()));
+        let mut running: Vec<_> = (0..MAX_VERIFIED_OF_PROJECT).map(|_| Verified::new(&verifying, busy)).collect();
+        assert!(running.iter().all(Option::is_some));
+        assert!(Verified::new(&verifying, busy).is_none());
+        assert!(Verified::new(&verifying, other).is_some());
+        running.pop();
+        assert!(Verified::new(&verifying, busy).is_some());
     }
 }

@@ -47,6 +47,9 @@ pub enum ServiceError {
     /// The dashboard session, or the key, has as many live streams as are allowed.
     #[error("too many open dashboard pages or streams: close some")]
     TooManyStreams,
+    /// Too many requests of this kind run at the moment.
+    #[error("the service is busy")]
+    Busy,
     /// The caller's key is no longer valid.
     #[error("unauthorized")]
     Unauthorized,

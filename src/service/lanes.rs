@@ -88,7 +88,8 @@ impl Lanes {
         let lanes = self.clone();
         let queued = Queued::new(&self.lanes, recipient);
         let is_large = is_large(&delivery);
-        let time = Retry::ALONE.time + if is_large { MAX_LARGE_WAIT } else { Duration::ZERO };
+        // Also for small mail, because a large message of the same inbox may be before it.
+        let time = Retry::ALONE.time + MAX_LARGE_WAIT;
         self.tasks.spawn(async move {
             let written_alone = async {
                 let _turn = queued.turn.acquire().await;

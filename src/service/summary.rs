@@ -207,7 +207,11 @@ impl Facts<'_> {
         let used = used.join(" and ");
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
-            let of = if recipient.is_empty() { String::new() } else { format!(" of mail to {}", quoted(recipient)) };
+            let other = if recipient.eq_ignore_ascii_case(&self.address) { "" } else { "another address, " };
+            let of = match recipient {
+                "" => String::new(),
+                _ => format!(" was of mail to {other}{}", quoted(recipient)),
+            };
             let flag = if (self.is_own_client)(refused) { missing_flag(refused) } else { String::new() };
             format!(" The last rejection{of}: {}{flag}", refused.reply)
         });

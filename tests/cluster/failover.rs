@@ -70,9 +70,8 @@ async fn moves_from_a_host_that_is(manner: Manner) {
     first.behave(manner);
     let _held = if manner == Manner::Deaf { first.fill_backlog().await } else { Vec::new() };
     second.behave(Manner::Plain);
-    let start = Instant::now();
-    while node.deliver(mail("a", "after")).await.is_err() {}
-    assert!(start.elapsed() < MOVED, "{manner:?}: {:?}", start.elapsed());
+    let delivered = async { while node.deliver(mail("a", "after")).await.is_err() {} };
+    tokio::time::timeout(MOVED, delivered).await.unwrap_or_else(|_| panic!("{manner:?}: no mail is stored"));
     let locked = async { while other.locks().try_lock(1).await.is_err() {} };
     tokio::time::timeout(MOVED, locked).await.expect("the control connection has moved");
     node.check_health().await.unwrap();
@@ -120,10 +119,12 @@ fn after_a_promotion_mail_is_stored_again() {
     primary.freeze();
     promoted.run("SELECT pg_promote()::text");
     let start = Instant::now();
-    while !sender.send(&inbox, "after").is_ok_and(|reply| reply.starts_with("250")) {}
+    eventually("mail is stored", || sender.send(&inbox, "after").is_ok_and(|reply| reply.starts_with("250")));
     println!("mail {:?} after the promotion", start.elapsed());
-    assert!(start.elapsed() < MOVED, "{:?}", start.elapsed());
-    assert_eq!(promoted.run("SELECT subject FROM messages ORDER BY sequence"), ["before", "after"]);
+    let mut subjects = promoted.run("SELECT subject FROM messages ORDER BY sequence");
+    // A commit whose answer was lost is sent again.
+    subjects.dedup();
+    assert_eq!(subjects, ["before", "after"]);
     let (status, message) = parked.join().unwrap();
     assert_eq!((status, message["subject"].as_str()), (200, Some("after")));
     eventually("health says so", || client.get("/v1/health").0 == 200);

@@ -101,7 +101,13 @@ async fn many_lost_locks_are_taken_again_in_one_request() {
     }
     let before = proxy.flights();
     database.end_connections();
-    within(async { while tokio::task::block_in_place(|| database.named_locks(true)) != held.len() {} }).await;
+    let taken = async {
+        while tokio::task::block_in_place(|| database.named_locks(true)) != held.len() {
+            // So that the limit of `within` has an effect.
+            tokio::task::yield_now().await;
+        }
+    };
+    within(taken).await;
     let flights = proxy.flights() - before;
     assert!(flights < 30, "{flights} round trips for a new session with {LOCKS} locks");
     within(node.locks().try_lock(LOCKS)).await.unwrap().expect("a new wait is not delayed");

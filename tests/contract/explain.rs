@@ -205,7 +205,7 @@ async fn mail_went_to_another_domain(engine: Engine) {
     assert!(client.send(&["somebody@else.example"], MAIL).await.starts_with("550 5.7.1"));
     let explained = explain(&api, &inbox, "").await;
     assert_summary(&explained, &format!("Clients use SMTP, but sent nothing to {}", address(&inbox)));
-    assert_summary(&explained, "The last rejection of mail to somebody@else.example: 550 5.7.1");
+    assert_summary(&explained, "The last rejection was of mail to another address, somebody@else.example: 550 5.7.1");
     assert_eq!(explained["refused"], json!([]));
     assert_eq!(explained["smtp"]["connections_open"], 1);
     assert_eq!(explained["smtp"]["last_connection_at"], "2026-11-20T09:30:00.123Z");

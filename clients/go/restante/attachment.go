@@ -67,7 +67,7 @@ func (m *Message) attachment(ctx context.Context, matches func(string) bool, wan
 	for _, one := range details.Attachments {
 		listed += fmt.Sprintf("\n  %s (%s)", or(one.Filename, "without a name"), one.ContentType)
 	}
-	return Attachment{}, m.contentError("has %d attachments%s, not one. Its attachments:%s",
+	return Attachment{}, m.contentError("has %d attachments%s. Exactly one is needed. Its attachments:%s",
 		len(found), wanted, or(listed, " none"))
 }
 

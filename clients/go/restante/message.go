@@ -94,7 +94,7 @@ func (m *Message) LinkText(ctx context.Context, contains string) (string, error)
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	return "", m.contentError("has %d links with the text %q, not one. Its links:%s",
+	return "", m.contentError("has %d links with the text %q. Exactly one is needed. Its links:%s",
 		len(found), contains, or(listed, " none"))
 }
 
@@ -123,7 +123,7 @@ func (m *Message) link(matches func(string) bool, wanted string) (string, error)
 	if len(m.Links) > 0 {
 		listed = "\n  " + strings.Join(m.Links, "\n  ")
 	}
-	return "", m.contentError("has %d links%s, not one. Its links:%s", len(found), wanted, listed)
+	return "", m.contentError("has %d links%s. Exactly one is needed. Its links:%s", len(found), wanted, listed)
 }
 
 func (m *Message) contentError(format string, values ...any) error {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Statement};
 
@@ -91,17 +91,18 @@ impl Pool {
 
     /// Returns an idle connection, or a new one.
     pub(super) async fn connection(&self) -> Result<PooledConnection, DatabaseError> {
-        timeout(POOL_TIMEOUT, self.take()).await.map_err(|_| DatabaseError::Silent)?
+        let end = Instant::now() + POOL_TIMEOUT;
+        timeout_at(end, self.take(end)).await.map_err(|_| DatabaseError::Silent)?
     }
 
-    async fn take(&self) -> Result<PooledConnection, DatabaseError> {
+    async fn take(&self, end: Instant) -> Result<PooledConnection, DatabaseError> {
         let places = Arc::clone(&self.0.places);
         let place = places.acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
         let idle = std::iter::from_fn(|| lock(&self.0.idle).pop()).map(|(connection, _)| connection);
         let mut current = idle.filter(Connection::is_current);
         let connection = match current.next() {
             Some(connection) => connection,
-            None => self.connect().await?,
+            None => self.connect(end).await?,
         };
         let pool = self.clone();
         Ok(PooledConnection {
@@ -113,15 +114,20 @@ impl Pool {
         })
     }
 
-    /// Opens a connection. While the server restarts, or until a standby is promoted, it is tried again.
-    async fn connect(&self) -> Result<Connection, DatabaseError> {
+    /// Opens a connection. While the server restarts, or until a standby is promoted, it is tried again; the last error
+    /// before `end` is the result.
+    async fn connect(&self, end: Instant) -> Result<Connection, DatabaseError> {
         let moves = self.0.hosts.moves();
         loop {
             match self.0.hosts.connect(|_| {}).await {
                 Ok(Connected { client, place, .. }) => {
                     return Ok(Connection { client, statements: Mutex::default(), place, moves });
                 }
-                Err(error) if may_pass(&error) => sleep(CONNECT_PAUSE).await,
+                Err(error)
+                    if may_pass(&error) && !self.0.places.is_closed() && Instant::now() + CONNECT_PAUSE < end =>
+                {
+                    sleep(CONNECT_PAUSE).await;
+                }
                 Err(error) => return Err(error),
             }
         }

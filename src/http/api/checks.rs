@@ -38,8 +38,8 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
     let description = "Extension. What is wrong with the message: placeholders that were not filled, links that lead \
                        nowhere, a missing text part, images, header fields, and HTML that mail clients do not show. \
                        Each problem has its line. A good message has no problem of severity `error`. With \
-                       `dns=true`, also the results of SPF, DKIM and DMARC; this is the only way in which received \
-                       mail causes queries to the DNS, and takes at most five seconds.";
+                       `dns=true`, also the results of SPF, DKIM and DMARC; receiving mail causes no query to the \
+                       DNS. The queries take at most five seconds.";
     operation
         .named("checkMessage", "messages", "Whether a message is good", description)
         .extension()

@@ -263,7 +263,10 @@ impl Opened {
         });
         let ((shown, checks, verifiable), room) = reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
-            Some(message) => Some(app.service.authentication(message, &everything.envelope, received_at).await),
+            Some(message) => {
+                let (project, envelope) = (page.of.caller().project, &everything.envelope);
+                Some(app.service.authentication(project, message, envelope, received_at).await?)
+            }
             None => None,
         };
         let opened = Self {

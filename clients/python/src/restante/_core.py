@@ -241,8 +241,8 @@ class Core:
             return Attachment(**vars(found[0]), content=content)
         wanted = "" if name is None else f" that match {describe(name)}"
         listed = "".join(f"\n  {one.filename or 'without a name'} ({one.content_type})" for one in details.attachments)
-        text = f"{named} has {len(found)} attachments{wanted}, not one. Its attachments:{listed or ' none'}{story}"
-        raise ContentError(text)
+        count = f"{named} has {len(found)} attachments{wanted}. Exactly one is needed."
+        raise ContentError(f"{count} Its attachments:{listed or ' none'}{story}")
 
     def content(self, message: str, part: str) -> Steps[bytes]:
         """The bytes of `raw`, `page` or `attachments/N`."""

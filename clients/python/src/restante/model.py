@@ -76,7 +76,7 @@ class MessageData(MessageFields):
         shown = (f"\n  {link} ({texts[link]})" if texts.get(link) else f"\n  {link}" for link in self.links)
         listed = "".join(shown) or " none"
         raise ContentError(
-            f"{self._named()} has {len(found)} links{wanted}, not one. Its links:{listed}{self._story()}"
+            f"{self._named()} has {len(found)} links{wanted}. Exactly one is needed. Its links:{listed}{self._story()}"
         )
 
     def _code_problem(self, codes: tuple[Code, ...], found: list[Code], matching: TextMatch | None) -> str:

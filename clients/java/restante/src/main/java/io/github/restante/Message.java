@@ -270,7 +270,7 @@ public final class Message {
       return found.get(0);
     }
     throw contentException(
-        "has %d links%s, not one. Its links:%s"
+        "has %d links%s. Exactly one is needed. Its links:%s"
             .formatted(found.size(), wanted, listed(links(), link -> link)));
   }
 
@@ -290,7 +290,7 @@ public final class Message {
       return found.get(0).url();
     }
     throw contentException(
-        "has %d links with the text \"%s\", not one. Its links:%s"
+        "has %d links with the text \"%s\". Exactly one is needed. Its links:%s"
             .formatted(
                 found.size(),
                 contained,
@@ -375,7 +375,7 @@ public final class Message {
     Function<AttachmentInfo, String> shown =
         info -> Settings.or(info.filename(), "without a name") + " (" + info.contentType() + ")";
     throw contentException(
-        "has %d attachments%s, not one. Its attachments:%s"
+        "has %d attachments%s. Exactly one is needed. Its attachments:%s"
             .formatted(found.size(), wanted, listed(all, shown)));
   }
 
