@@ -29,8 +29,8 @@ pub(super) struct WaitFlags {
     /// Wait for a message with a labelled code, in any form, and print only the code
     #[arg(long, value_parser = boolean, conflicts_with_all = ["otp", "link", "json"])]
     code: bool,
-    /// Wait for a message with a one-time code of digits, and print only the code: one of 4 to 8 digits that is labelled,
-    /// or else the first number of 6 digits
+    /// Wait for a message with a one-time code of digits, and print only the code: one of 4 to 8 digits that is
+    /// labelled, or else the first number of 6 digits
     #[arg(long, value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a matching link, and print only the first matching link
