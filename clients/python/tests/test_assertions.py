@@ -171,7 +171,7 @@ NAME, DATE, IMAGE = problem("placeholder", "error", 7), problem("headers", "erro
 def test_check_fails_with_exactly_the_problems_that_count(
     problems: list[dict[str, Any]], options: dict[str, Any], failing: list[str]
 ) -> None:
-    answer = Reply(200, {}, json.dumps({"problems": problems, "html": None}).encode())
+    answer = Reply(200, {}, json.dumps({"problems": problems, "html": None, "authentication": None}).encode())
     given = {"ignore": (), "warnings": False, **options}
 
     def check() -> None:
