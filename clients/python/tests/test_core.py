@@ -258,7 +258,7 @@ DATE = {"check": "headers", "severity": "error", "detail": "No Date.", "part": N
     ],
 )
 def test_problems_fail_a_check(problems: list[Any], ignore: list[str], warnings: bool, number: int) -> None:
-    script = Script(reply(200, {"problems": problems, "html": None}))
+    script = Script(reply(200, {"problems": problems, "html": None, "authentication": None}))
     steps = script.core.check("m1", ignore, warnings, "The message", "")
     if number == 0:
         script.run(steps)
@@ -269,7 +269,7 @@ def test_problems_fail_a_check(problems: list[Any], ignore: list[str], warnings:
 
 
 def test_each_problem_is_listed_with_its_line() -> None:
-    script = Script(reply(200, {"problems": [NAME, DATE, IMAGE], "html": None}))
+    script = Script(reply(200, {"problems": [NAME, DATE, IMAGE], "html": None, "authentication": None}))
     with pytest.raises(ContentError) as caught:
         script.run(script.core.check("m1", (), True, "The message", "\nDashboard"))
     assert str(caught.value).splitlines() == [
