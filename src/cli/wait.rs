@@ -122,7 +122,8 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     };
     let explanation = client.explain(&inbox.id, &filter(flags))?;
     let (wanted, address, timeout) = (wanted(&flags.filter, Some(flags)), inbox.address, Some(flags.timeout));
-    Err(NoMatch { wanted, address, timeout, explanation, flag_of_has: flag_of_has(flags), help }.into())
+    let flag_of_has = wanted_part(flags).map_or("--has", |(flag, _)| flag);
+    Err(NoMatch { wanted, address, timeout, explanation, flag_of_has, help }.into())
 }
 
 /// Creates the inbox with an address that has not been used yet. One that has ended is an error: its mail is gone.
@@ -161,22 +162,17 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, Cl
 
 /// The filter; includes the feature that `--code`, `--otp` or `--link` needs.
 fn filter(flags: &WaitFlags) -> FilterFlags {
-    let link = flags.link.is_some();
-    let needed = [(flags.code, "code"), (flags.otp, "otp"), (link, "link")];
-    let needed = needed.into_iter().find_map(|(is_needed, feature)| is_needed.then_some(feature));
+    let needed = wanted_part(flags).map(|(_, feature)| feature);
     let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
     let has = [given, needed].into_iter().flatten().collect::<Vec<_>>().join(",");
     FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
 }
 
-/// The flag by which the user asked for a feature of the message.
-fn flag_of_has(flags: &WaitFlags) -> &'static str {
-    match (flags.code, flags.otp, &flags.link) {
-        (true, ..) => "--code",
-        (_, true, _) => "--otp",
-        (.., Some(_)) => "--link",
-        (.., None) => "--has",
-    }
+/// The flag by which the user asked for a part of the message, and the feature that a message with it has.
+fn wanted_part(flags: &WaitFlags) -> Option<(&'static str, &'static str)> {
+    let parts =
+        [(flags.code, ("--code", "code")), (flags.otp, ("--otp", "otp")), (flags.link.is_some(), ("--link", "link"))];
+    parts.into_iter().find_map(|(is_wanted, part)| is_wanted.then_some(part))
 }
 
 /// The output for the message, or `None` if it does not have the code or link.

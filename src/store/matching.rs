@@ -63,10 +63,14 @@ impl Store {
             && let Some(compared) = self.compared(filter, head).await?
         {
             let filter = filter.clone();
-            let compare = move || Ok::<_, StoreError>((compared.missed_by(&filter)?, compared.closest(&filter)?));
+            let compare = move || {
+                let names = compared.missed_by(&filter)?;
+                let closest = compared.closest(&filter, &names)?;
+                Ok::<_, StoreError>((names, closest))
+            };
             let (names, closest) = on_blocking_thread(compare).await??;
-            found.extend(closest.into_iter().filter(|(name, _)| names.contains(name)));
             missed.extend(names);
+            found = closest;
         }
         Ok((missed, found))
     }
@@ -169,24 +173,33 @@ impl Compared {
         Ok(missed)
     }
 
-    /// For each filter the part of the message that comes closest to it.
-    fn closest(&self, filter: &ContentFilter) -> Result<Vec<(&'static str, String)>, StoreError> {
+    /// For each of these filters the part of the message that comes closest to it.
+    fn closest(
+        &self,
+        filter: &ContentFilter,
+        missed: &[&'static str],
+    ) -> Result<Vec<(&'static str, String)>, StoreError> {
         let (text, raw) = self.parts()?;
         let fields = |names: &[&str]| short(&header_values(raw, names).collect::<Vec<_>>().join(", "));
-        let text = filter.text.as_ref().map(|part| ("text", closest_line(text, part)));
-        let to = filter.to.as_ref().map(|_| ("to", fields(&["to", "cc"])));
-        let header = filter.header.as_ref().map(|(name, _)| ("header", fields(&[name.as_str()])));
-        Ok([text, to, header].into_iter().flatten().collect())
+        let closest = |name: &&'static str| {
+            let part = match (*name, &filter.header) {
+                ("text", _) => closest_line(text, filter.text.as_deref().unwrap_or_default()),
+                ("header", Some((field, _))) => fields(&[field.as_str()]),
+                _ => fields(&["to", "cc"]),
+            };
+            (*name, part)
+        };
+        Ok(missed.iter().map(closest).collect())
     }
 }
 
-/// The line that has the most runs of three characters of `part` in it.
+/// The line most similar to `part`: the one that contains most of its groups of three characters.
 fn closest_line(text: &str, part: &str) -> String {
     let part: Vec<char> = part.chars().take(CLOSEST_CHARACTERS).collect();
-    let runs: Vec<String> = part.windows(3).map(|run| run.iter().collect()).collect();
+    let groups: Vec<String> = part.windows(3).map(|group| group.iter().collect()).collect();
     let score = |line: &str| {
         let folded = fold_case(line);
-        runs.iter().filter(|run| folded.contains(run.as_str())).count()
+        groups.iter().filter(|group| folded.contains(group.as_str())).count()
     };
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     // Of equal lines the first.
