@@ -102,9 +102,10 @@ async fn an_open_wait_outlives_the_end_that_a_put_has_moved(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
     let id = created(&api, &api.key, ADA).await;
     api.clock.advance(HOUR - Duration::from_secs(10));
+    let deadline = api.clock.instant().after(Duration::from_secs(60));
     let waiting = api.spawn_get(&format!("/v1/inboxes/{id}/messages/wait?timeout=60000"));
     put(&api, &api.key, ADA).await;
-    let answer = api.advance_until_done(Duration::from_secs(1), waiting).await;
+    let answer = api.at_deadline(deadline, waiting).await;
     assert_eq!(answer.error(), (408, "timeout".to_owned()));
     assert_eq!(api.get(&format!("/v1/inboxes/{id}")).await.status, 200);
 }

@@ -10,6 +10,8 @@ use super::smtp::Smtp;
 use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
 
 const SECOND: Duration = Duration::from_secs(1);
+/// How long a wait takes that names no timeout.
+const WAIT: Duration = Duration::from_secs(15);
 const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
 const BARE: &str = "Subject: bare\n\r\n\r\n";
 
@@ -20,6 +22,7 @@ fn address(inbox: &str) -> String {
 /// The story of a wait, during which something happens.
 async fn story_with(api: &Harness, inbox: &str, query: &str, happens: impl AsyncFnOnce()) -> Story {
     let project = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
+    let deadline = api.clock.instant().after(WAIT);
     let waiting = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?{query}"));
     let started = async {
         while api.service.open_waits(project).await.unwrap().is_empty() {
@@ -28,7 +31,7 @@ async fn story_with(api: &Harness, inbox: &str, query: &str, happens: impl Async
     };
     within(started).await;
     happens().await;
-    let answer = api.advance_until_done(SECOND, waiting).await;
+    let answer = api.at_deadline(deadline, waiting).await;
     story_of(api, &answer).await
 }
 

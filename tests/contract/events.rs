@@ -53,10 +53,8 @@ async fn a_timeline_has_what_happened_in_order(engine: Engine) {
     let smtp = Smtp::start(&api).await;
     let inbox = api.create_inbox().await;
     api.clock.advance(SECOND);
-    let url = format!("/v1/inboxes/{inbox}/messages/wait?subject=Receipt&has=link&timeout=1000");
-    let failed = api.advance_until_done(SECOND, api.spawn_get(&url)).await;
+    let failed = api.time_out(&inbox, "subject=Receipt&has=link").await;
     let failure = failed.headers["link"].to_str().unwrap().split(['<', '>']).nth(1).unwrap().to_owned();
-    // The clock may be far past the deadline: until its end is recorded, such a wait is shown as failed.
     until_any(&api, &inbox, |event| event["outcome"] == "timeout").await;
     api.clock.advance(SECOND);
     let fault = r#"{"faults":[{"at":"rcpt","do":"defer"}]}"#;
@@ -154,8 +152,7 @@ async fn a_story_has_the_timeline_until_the_wait_ended(engine: Engine) {
     let inbox = api.create_inbox().await;
     assert!(smtp.send(&address(&inbox), "a\nb").await.starts_with("550"));
     until(&api, &inbox, "smtp").await;
-    let url = format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000");
-    let failed = api.advance_until_done(SECOND, api.spawn_get(&url)).await;
+    let failed = api.time_out(&inbox, "").await;
     let id = failed.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().parse().unwrap();
     api.clock.advance(SECOND);
     api.deliver(&inbox, "Later").await;
@@ -222,8 +219,9 @@ async fn an_inbox_that_existed_was_claimed(engine: Engine) {
     api.clock.advance(SECOND);
     assert_eq!(api.call("PUT", &path, "").await.status, 200);
     assert_eq!(kinds(&until(&api, "signup", "claimed").await), ["created", "claimed"]);
+    let deadline = api.clock.instant().after(Duration::from_millis(2_999));
     let waiting = api.spawn_get("/v1/inboxes/signup/messages/wait?timeout=2999");
-    assert_eq!(api.advance_until_done(SECOND, waiting).await.status, 408);
+    assert_eq!(api.at_deadline(deadline, waiting).await.status, 408);
     let events = until(&api, "signup", "wait_started").await;
     assert_eq!(events[2]["text"], "A wait of 3 s started.");
 }

@@ -55,11 +55,7 @@ async fn nothing_is_left_behind(engine: Engine) {
     let answers = join_all((0..100).map(|_| server.api.get("/v1/inboxes/nobody")));
     assert!(within(answers).await.iter().all(|answer| answer.status == 404));
     // The server must notice the ends of the last streams; nothing else has to happen.
-    let path = format!("/v1/inboxes/{inbox}/messages/wait?subject=none&timeout=1");
-    let one_more = async || {
-        let wait = server.api.spawn_get(&path);
-        server.api.advance_until_done(Duration::from_millis(1), wait).await.status
-    };
+    let one_more = async || server.api.time_out(&inbox, "subject=none").await.status;
     within(async { while one_more().await != 408 {} }).await;
     within(async { while server.api.service.budget().free() as u64 != 256 * MIB {} }).await;
     within(server.four_waits()).await;

@@ -151,11 +151,7 @@ async fn a_long_list_is_streamed(engine: Engine) {
 async fn a_client_that_hangs_up_frees_its_place(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
-    let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout=1");
-    let one_more = async || {
-        let wait = server.api.spawn_get(&path);
-        server.api.advance_until_done(Duration::from_millis(1), wait).await.status
-    };
+    let one_more = async || server.api.time_out(&inbox, "").await.status;
     let mut waits = server.four_waits().await;
     assert_eq!(one_more().await, 429);
     waits.remove(0).1.abort();

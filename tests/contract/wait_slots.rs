@@ -3,8 +3,6 @@
 //! A fifth wait shows that four waits hold their slots: of five waits without a message exactly one is refused, and
 //! then the others are open.
 
-use std::time::Duration;
-
 use futures_util::future::select_all;
 use tokio::task::JoinHandle;
 
@@ -35,8 +33,7 @@ pub(super) async fn four_waits_by(
 /// The answer to a short wait on a new inbox.
 async fn one_more(api: &Harness) -> (u16, String) {
     let inbox = api.create_inbox().await;
-    let wait = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1"));
-    api.advance_until_done(Duration::from_millis(1), wait).await.error()
+    api.time_out(&inbox, "").await.error()
 }
 
 fn too_many() -> (u16, String) {
@@ -83,10 +80,7 @@ async fn each_key_has_its_own_four(engine: Engine) {
     let api = Harness::on(engine).await;
     let _waits = four_waits(&api).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
-    let path = format!("/v1/inboxes/{theirs}/messages/wait?timeout=1");
-    let wait = api.spawn_get_with(&api.other_key, &path);
-    // Small steps: the four waits stay open, however many steps it takes.
-    assert_eq!(api.advance_until_done(Duration::from_millis(1), wait).await.error(), timed_out());
+    assert_eq!(api.time_out_with(&api.other_key, &theirs, "").await.error(), timed_out());
     assert_eq!(one_more(&api).await, too_many());
 }
 

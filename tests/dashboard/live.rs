@@ -95,8 +95,7 @@ async fn the_list_of_inboxes_announces_what_failed() {
     harness.service.record_refusal(refusal(), None);
     let refused = events.changed().await;
     assert_ne!(mark, refused);
-    let wait = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000"));
-    harness.advance_until_done(Duration::from_secs(1), wait).await;
+    harness.time_out(&inbox, "").await;
     let page = async {
         loop {
             events.changed().await;

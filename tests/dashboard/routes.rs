@@ -1,7 +1,5 @@
 //! Access to routes: every case is run for all routes of the table from which the router is built.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::http::Request;
 use restante::http::dashboard::{Access, routes};
@@ -28,8 +26,7 @@ impl Ids {
         let message = harness.deliver_raw(&inbox, PICTURE_MAIL).await;
         let body = r#"{"to":"somebody@elsewhere.example","subject":"Queued"}"#;
         let sent = harness.call_with(key, "POST", &format!("/v1/inboxes/{inbox}/messages"), body).await;
-        let missing = format!("/v1/inboxes/{inbox}/messages/wait?subject=missing&timeout=1");
-        let failed = harness.advance_until_done(Duration::from_millis(1), harness.spawn_get_with(key, &missing)).await;
+        let failed = harness.time_out_with(key, &inbox, "subject=missing").await;
         let failure = failed.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().to_owned();
         Self { project, inbox, message, item: sent.text("id"), failure }
     }

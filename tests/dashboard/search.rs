@@ -42,8 +42,7 @@ async fn an_inbox_that_has_ended_is_found_with_its_end(engine: Engine) {
     let own = Visitor::of_default(&harness).await;
     let project = own.project_path().await;
     let (quiet, failed) = (harness.create_inbox().await, harness.create_inbox().await);
-    let wait = harness.spawn_get(&format!("/v1/inboxes/{failed}/messages/wait?timeout=1000"));
-    harness.advance_until_done(Duration::from_secs(1), wait).await;
+    harness.time_out(&failed, "").await;
     for inbox in [&quiet, &failed] {
         assert_eq!(own.post(&format!("{project}/inboxes/{inbox}/delete"), &[]).await.status, 303);
     }

@@ -61,7 +61,9 @@ impl<'a> Visitor<'a> {
     /// The path of the project that this visitor's key belongs to.
     pub async fn project_path(&self) -> String {
         let home = self.get("/").await;
-        home.headers["location"].to_str().unwrap().trim_end_matches("/inboxes").to_owned()
+        // It leads to the inboxes or, once something has failed, to the failures.
+        let (path, _page) = home.headers["location"].to_str().unwrap().rsplit_once('/').unwrap();
+        path.to_owned()
     }
 }
 

@@ -28,6 +28,7 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
     let page = format!("{project}/inboxes/{inbox}");
     let url = format!("/v1/inboxes/{inbox}/messages/wait");
+    let deadline = harness.clock.instant().after(Duration::from_secs(60));
     let open = harness.spawn_get(&format!("{url}?subject=Reset%20password&from=shop&has=otp&timeout=60000"));
     let shown = seen(&own, &page, "1 open wait").await.body;
     for text in ["Reset password", "shop", "code", "in 1 min"] {
@@ -39,7 +40,7 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     assert!(shown.contains("Reset password"), "{shown}");
 
     harness.deliver(&inbox, "Welcome").await;
-    harness.advance_until_done(Duration::from_secs(1), open).await;
+    harness.at_deadline(deadline, open).await;
     let shown = seen(&own, &page, "Last wait: timed out").await.body;
     assert!(shown.contains("A message arrived, but it does not match the filters"), "{shown}");
     assert!(shown.contains("excluded by subject, has"), "{shown}");
@@ -103,8 +104,7 @@ async fn a_message_after_the_timeout_is_called_late() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
-    let wait = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=1000"));
-    harness.advance_until_done(Duration::from_secs(1), wait).await;
+    harness.time_out(&inbox, "").await;
     harness.clock.advance(Duration::from_secs(7));
     harness.deliver(&inbox, "Hello").await;
     let page = own.get(&format!("{}/inboxes/{inbox}", own.project_path().await)).await.body;

@@ -3,13 +3,13 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Extensions, HeaderMap, Request};
 use http_body_util::BodyExt;
-use restante::clock::Clock;
+use restante::clock::{Clock, Instant};
 use restante::config::{Data, DatabaseUrl, Limits, Listeners, MailpitApi, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
 use restante::http::{App, router};
@@ -28,6 +28,10 @@ pub const MAIL_DOMAIN: &str = "restante.example.com";
 pub const BASE_URL: &str = "http://restante.example.com:8025";
 /// The start time of every test: 2026-11-20T09:30:00.123Z.
 pub const START: Timestamp = Timestamp::from_millis(1_795_167_000_123);
+
+/// How long a wait takes that shall time out. Nothing else in the service sleeps for as long, so a task that sleeps by
+/// the clock until then is the wait.
+pub const SHORT_WAIT: Duration = Duration::from_millis(1_007);
 
 /// A running service, with two projects.
 pub struct Harness {
@@ -206,17 +210,33 @@ impl Harness {
         ids[0].to_string()
     }
 
-    /// Advances the clock in small steps until `task` has ended. Between two steps the database answers a query, so
-    /// that a wait that is just starting can run before hours have passed.
-    pub async fn advance_until_done(&self, step: Duration, task: JoinHandle<Answer>) -> Answer {
-        let passing = async {
-            while !task.is_finished() {
-                self.get("/v1/health").await;
-                self.clock.advance(step);
+    /// The answer to a short wait that no message ends: mostly 408.
+    pub async fn time_out(&self, inbox: &str, query: &str) -> Answer {
+        self.time_out_with(&self.key, inbox, query).await
+    }
+
+    /// The same with this key.
+    pub async fn time_out_with(&self, key: &ApiKey, inbox: &str, query: &str) -> Answer {
+        let timeout = SHORT_WAIT.as_millis();
+        let deadline = self.clock.instant().after(SHORT_WAIT);
+        let path = format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout={timeout}");
+        self.at_deadline(deadline, self.spawn_get_with(key, &path)).await
+    }
+
+    /// Advances the clock to the deadline of `wait` as soon as it sleeps until then. Returns its answer. A wait that
+    /// ends before, because it is refused for example, leaves the clock as it is.
+    pub async fn at_deadline(&self, deadline: Instant, mut wait: JoinHandle<Answer>) -> Answer {
+        let sleeping = async {
+            tokio::select! {
+                answer = &mut wait => Some(answer.unwrap()),
+                () = self.clock.until_sleeping(deadline) => None,
             }
         };
-        within(passing).await;
-        task.await.unwrap()
+        if let Some(answer) = within(sleeping).await {
+            return answer;
+        }
+        self.clock.advance(deadline.since(self.clock.instant()));
+        within(wait).await.unwrap()
     }
 }
 
@@ -280,7 +300,7 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
 /// Polls until the condition is true; fails the test if it does not become true.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     const LONG: Duration = Duration::from_secs(60);
-    let start = Instant::now();
+    let start = std::time::Instant::now();
     while !is_so() {
         assert!(start.elapsed() < LONG, "{what}: not within {LONG:?}");
         // A pause leaves the processor to the server.
