@@ -13,7 +13,8 @@ pub struct SmtpSession {
     pub id: Uuid,
     /// The inboxes that it named: the ids on the mail domain, and whole addresses on other domains.
     pub named: Vec<String>,
-    /// The project of the client's key, if it logged in with one.
+    /// The project that it concerns alone: that of the client's key, or the owner of the only inbox that it named. It
+    /// is `None` if that is not known.
     pub project: Option<ProjectId>,
     /// The client's address.
     pub client: String,

@@ -103,6 +103,7 @@ impl EventHandler {
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
                 Ok(receipt) => {
                     self.store_faults(&receipt);
+                    self.transcript.accepted_for(receipt.owner);
                     let ids = receipt.messages;
                     match &receipt.reply {
                         Some(action) => answer(session, action, |session| session.delivered(Ok(ids))),

@@ -34,6 +34,8 @@ pub(super) struct Transcript {
     named: Vec<EmailAddress>,
     /// The command whose reply follows.
     pending: Option<Line>,
+    /// The project of the first recipient's inbox, once the message is accepted.
+    owner: Option<ProjectId>,
     state: State,
     has_failed: bool,
 }
@@ -99,6 +101,11 @@ impl Transcript {
         self.pending = Some(Line::new("(message)", SeenBy::All));
     }
 
+    /// The message was accepted for an inbox of this project, that of the first recipient.
+    pub(super) fn accepted_for(&mut self, owner: Option<ProjectId>) {
+        self.owner = owner;
+    }
+
     /// Whether the transcript of the last transaction has to be recorded before this command.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Ended
@@ -151,10 +158,12 @@ impl Transcript {
         // A command without a reply: the connection was lost or closed.
         self.lines.extend(self.pending.take().filter(|_| self.state != State::Ended));
         let has_failed = self.has_failed || self.state != State::Ended;
+        // A transaction with several recipients may name inboxes of several projects.
+        let owner = self.owner.take().filter(|_| self.named.len() == 1);
         let sessions = self.named.iter().enumerate().map(|(number, address)| SmtpSession {
             id: Uuid::now_v7(),
             named: names(address, client.mail_domain),
-            project: client.project,
+            project: client.project.or(owner),
             client: client.address.clone(),
             tls: client.tls.map(str::to_owned),
             has_failed,
@@ -174,7 +183,7 @@ impl Transcript {
     fn seen_by(&self, number: usize) -> Vec<Exchange> {
         let all = self.introduction.iter().chain(&self.lines);
         let own = all.filter(|line| [SeenBy::All, SeenBy::One(number)].contains(&line.seen_by));
-        own.map(|line| Exchange { command: line.command.to_string(), reply: line.reply.to_string() }).collect()
+        own.map(|line| Exchange { command: line.command.clone(), reply: line.reply.clone() }).collect()
     }
 }
 

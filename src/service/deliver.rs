@@ -49,6 +49,8 @@ impl Prepared {
 pub struct Receipt {
     /// The stored messages, in the order of the recipients.
     pub messages: Vec<MessageId>,
+    /// The project that owns the first recipient's inbox; `None` if a fault kept the message from all.
+    pub owner: Option<ProjectId>,
     /// The fault that changes the reply.
     pub reply: Option<FaultAction>,
     /// The recipients whose copies were accepted but not stored because of a fault.
@@ -206,6 +208,7 @@ impl Receipt {
         };
         match verdict {
             Verdict::Accepted { copies, reply } => {
+                receipt.owner = copies.first().map(|copies| copies.owner);
                 for copies in copies {
                     match &copies.fate {
                         Fate::Stored(_) => {}

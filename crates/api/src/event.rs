@@ -1,5 +1,7 @@
 //! What happened to an inbox, in order.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +57,9 @@ pub struct Event {
 #[schemars(extend("additionalProperties" = false))]
 pub struct Exchange {
     /// The command; empty for the greeting.
-    pub command: String,
+    pub command: Cow<'static, str>,
     /// The reply; empty if there was none.
-    pub reply: String,
+    pub reply: Cow<'static, str>,
 }
 
 /// The filters of a wait.
@@ -142,7 +144,10 @@ impl Event {
 impl Example for EventList {
     fn example() -> Self {
         let rejected = "An SMTP session of 127.0.0.1: 550 5.6.11 Bare CR or LF in the message".to_owned();
-        let exchange = |command: &str, reply: &str| Exchange { command: command.to_owned(), reply: reply.to_owned() };
+        let exchange = |command: &str, reply: &str| Exchange {
+            command: command.to_owned().into(),
+            reply: reply.to_owned().into(),
+        };
         Self {
             events: vec![Event {
                 client: Some("127.0.0.1".to_owned()),

@@ -270,7 +270,8 @@ impl Batch<'_> {
             Some(FaultAction::Duplicate) => Fate::Duplicated([(); 2].map(|()| self.place(request, &admitted))),
             _ => Fate::Stored(self.place(request, &admitted)),
         };
-        Copies { inbox: admitted.target.inbox, recipients: admitted.target.recipients, fate }
+        let Admitted { target, owner } = admitted;
+        Copies { inbox: target.inbox, owner, recipients: target.recipients, fate }
     }
 
     /// Queues the notification of a bounce for the sender, if there is one. A bounce never bounces.

@@ -40,6 +40,8 @@ pub enum Verdict {
 pub struct Copies {
     /// The inbox.
     pub inbox: InboxId,
+    /// The project that owns it.
+    pub owner: ProjectId,
     /// The recipients whose mail goes there, as addressed.
     pub recipients: Vec<Recipient>,
     /// What it gets.
