@@ -2,7 +2,8 @@
 //! name has several addresses, each of them is a place.
 //!
 //! Every connection of a node uses the same list. The place that worked last is tried first; after a failure, the next
-//! one is. So one connection finds out that a host is down, and the others follow.
+//! one is. So one connection finds out that a host is down, and the others follow. They do so at once: a primary that was
+//! frozen, and does not know yet that it has been replaced, must not be used beside the new one.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,7 +66,7 @@ struct Inner {
     hosts: Vec<Place>,
     /// The place that is tried first.
     next: Mutex<Option<Place>>,
-    /// The place to which the control connection has moved.
+    /// The place that worked last; its receivers are notified only of a move from another place.
     moves: watch::Sender<Option<Place>>,
 }
 
@@ -121,7 +122,7 @@ impl Hosts {
             let opened = timeout(time, self.open(place, notified.clone())).await;
             match opened.unwrap_or(Err(DatabaseError::Silent)) {
                 Ok(connected) if !connected.is_read_only => {
-                    *self.next() = Some(place.clone());
+                    self.use_place(place);
                     return Ok(connected);
                 }
                 Ok(connected) => read_only = Some(connected),
@@ -146,9 +147,13 @@ impl Hosts {
         matches!(self.connect(|_| {}).await, Ok(connected) if !connected.is_read_only)
     }
 
-    /// Ends all requests of connections to other hosts that were opened before: this one is the primary now.
-    pub(super) fn move_to(&self, place: Place) {
-        self.0.moves.send_replace(Some(place));
+    /// This place is the primary now. If it was another, all connections to that one end.
+    fn use_place(&self, place: &Place) {
+        *self.next() = Some(place.clone());
+        self.0.moves.send_if_modified(|current| {
+            let before = current.replace(place.clone());
+            before.is_some_and(|before| before != *place)
+        });
     }
 
     /// Receives the place of each move to another host.
