@@ -8,6 +8,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
+use crate::health::health;
 use crate::mail::{Mail, Outcome, send};
 use crate::options::{Failure, Options};
 use crate::postgres::{Death, Postgres};
@@ -16,6 +17,10 @@ use crate::world::World;
 /// The peace between two failures, in milliseconds. In the longer half, strict promises are checked.
 const PEACE: std::ops::Range<u64> = 500..9_000;
 
+/// How wrong a clock is, in seconds.
+const HOURS: i32 = 2 * 3_600;
+/// A node compares its clock with that of the database every five seconds.
+const NOTICED: Duration = Duration::from_secs(8);
 /// No node takes this long to follow a promotion.
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
@@ -85,6 +90,7 @@ impl<'a> Disturber<'a> {
                 let death = if percent % 2 == 0 { Death::Killed } else { Death::Frozen };
                 self.postgres().fail_over(death, || pause(3), || self.until_mail_is_stored(death));
             }),
+            Failure::Clock => world.fail("failures: clock", || self.step_clock(node, percent)),
             Failure::FreezeBackend => world.fail("failures: freeze a process of PostgreSQL", || {
                 if let Some(backend) = self.backend(percent) {
                     signal(&backend, "STOP");
@@ -113,6 +119,17 @@ impl<'a> Disturber<'a> {
 
     fn postgres(&self) -> &Postgres {
         self.world.nodes.postgres().expect("such failures are chosen only with PostgreSQL")
+    }
+
+    /// The clock of a node steps by two hours and, after the node has noticed, back.
+    fn step_clock(&self, node: usize, percent: u32) {
+        let nodes = &self.world.nodes;
+        nodes.set_clock(node, if percent.is_multiple_of(2) { HOURS } else { -HOURS });
+        thread::sleep(NOTICED);
+        if health(&self.world.nodes, node).0 == 200 && !self.world.is_untimed() {
+            self.world.find("a node whose clock is wrong is not healthy", format!("node {node}"));
+        }
+        nodes.set_clock(node, 0);
     }
 
     /// Waits until each node stores mail after a promotion.

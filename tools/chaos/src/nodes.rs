@@ -20,6 +20,7 @@ const STOP: Duration = Duration::from_secs(15);
 
 pub(crate) struct Nodes {
     program: PathBuf,
+    faketime: Option<PathBuf>,
     // Before PostgreSQL, so that the nodes end first.
     running: Vec<RwLock<Option<Server>>>,
     deliveries: Vec<Deliveries>,
@@ -34,9 +35,13 @@ impl Nodes {
         let directories = (0..options.nodes).map(|_| tempfile::tempdir().unwrap()).collect();
         let running = (0..options.nodes).map(|_| RwLock::new(None)).collect();
         let deliveries = (0..options.nodes).map(|_| Deliveries::new()).collect();
-        let nodes = Self { program: options.restante.clone(), running, deliveries, directories, postgres };
+        let (program, faketime) = (options.restante.clone(), options.faketime.clone());
+        let nodes = Self { program, faketime, running, deliveries, directories, postgres };
         let keys = (0..projects).map(|number| nodes.create_project(&format!("project {number}"))).collect();
-        (0..options.nodes).for_each(|node| nodes.resume(node));
+        (0..options.nodes).for_each(|node| {
+            nodes.set_clock(node, 0);
+            nodes.resume(node);
+        });
         (nodes, keys)
     }
 
@@ -85,9 +90,24 @@ impl Nodes {
         serve.args(["--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--api-key", DEFAULT_KEY]);
         serve.args(["--accept-domains", "example.com", "--smtp-starttls", "off"]);
         serve.args(["--inbox-lifetime", &format!("{}s", LIFETIME.as_secs())]).args(flags);
+        if let Some(library) = &self.faketime {
+            serve.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", self.clock(node));
+            serve.envs([("FAKETIME_CACHE_DURATION", "1"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]);
+        }
         let server = Server::spawn(&mut serve);
         self.deliveries[node].restart();
         *self.running[node].write().unwrap() = Some(server);
+    }
+
+    /// Sets by how many seconds the wall clock of a node is wrong. The node notices after a second.
+    pub(crate) fn set_clock(&self, node: usize, seconds: i32) {
+        let new = self.clock(node).with_extension("new");
+        std::fs::write(&new, format!("{seconds:+}\n")).unwrap();
+        std::fs::rename(new, self.clock(node)).unwrap();
+    }
+
+    fn clock(&self, node: usize) -> PathBuf {
+        self.directories[node].path().join("clock")
     }
 
     fn take(&self, node: usize) -> Option<Server> {

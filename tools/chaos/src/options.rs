@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// the start.
     #[arg(long)]
     pub(crate) log: Option<PathBuf>,
+    /// The library libfaketimeMT.so.1, absolute; without it, no clock is wrong.
+    #[arg(long)]
+    pub(crate) faketime: Option<PathBuf>,
     /// Only these failures; by default all that apply to the database.
     #[arg(long, value_delimiter = ',')]
     pub(crate) failures: Option<Vec<Failure>>,
@@ -61,6 +64,8 @@ pub(crate) enum Failure {
     Reconfigure,
     /// The primary of PostgreSQL ends or freezes, and its standby takes over; only with several nodes.
     FailOver,
+    /// The wall clock of a node is two hours wrong for some seconds; only with `--faketime`.
+    Clock,
     /// The disk of a node is short of space for up to two seconds, with a restart before and after.
     FullDisk,
 }
@@ -68,7 +73,16 @@ pub(crate) enum Failure {
 impl Failure {
     /// Whether it needs PostgreSQL.
     fn needs_postgres(self) -> bool {
-        matches!(self, Self::Terminate | Self::Cancel | Self::Lock | Self::Crash | Self::FreezeBackend | Self::FailOver)
+        matches!(
+            self,
+            Self::Terminate
+                | Self::Cancel
+                | Self::Lock
+                | Self::Crash
+                | Self::FreezeBackend
+                | Self::FailOver
+                | Self::Clock
+        )
     }
 }
 
@@ -89,8 +103,12 @@ impl Options {
     }
 
     fn can_have(&self, failure: Failure) -> bool {
-        let has_standby = self.has_standby() || failure != Failure::FailOver;
-        has_standby && (self.uses_postgres() || !failure.needs_postgres())
+        let has_needed = match failure {
+            Failure::FailOver => self.has_standby(),
+            Failure::Clock => self.faketime.is_some(),
+            _ => true,
+        };
+        has_needed && (self.uses_postgres() || !failure.needs_postgres())
     }
 }
 
