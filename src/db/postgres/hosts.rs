@@ -118,13 +118,14 @@ impl Hosts {
         let default = if places.len() > 1 { PLACE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
         let time = given.copied().unwrap_or(default);
         let (mut failure, mut read_only) = (DatabaseError::Silent, None);
+        let used = self.0.moves.borrow().clone();
         for (place, after) in places.iter().zip(places.iter().cycle().skip(1)) {
             let opened = timeout(time, self.open(place, notified.clone())).await;
             match opened.unwrap_or(Err(DatabaseError::Silent)) {
-                Ok(connected) if !connected.is_read_only => {
-                    self.use_place(place);
+                Ok(connected) if !connected.is_read_only && self.move_to(place, used.as_ref()) => {
                     return Ok(connected);
                 }
+                Ok(connected) if !connected.is_read_only => {}
                 Ok(connected) => read_only = Some(connected),
                 Err(error) => {
                     if places.len() > 1 {
@@ -147,13 +148,18 @@ impl Hosts {
         matches!(self.connect(|_| {}).await, Ok(connected) if !connected.is_read_only)
     }
 
-    /// This place is the primary now. If it was another, all connections to that one end.
-    fn use_place(&self, place: &Place) {
-        *self.next() = Some(place.clone());
+    /// Ends all connections to the place that was `used`, unless it was this one. `false` if the node has moved to
+    /// another place since it was used: this one may be an old primary, which was silent until now.
+    fn move_to(&self, place: &Place, used: Option<&Place>) -> bool {
+        let mut is_used = true;
         self.0.moves.send_if_modified(|current| {
-            let before = current.replace(place.clone());
-            before.is_some_and(|before| before != *place)
+            is_used = [used, Some(place)].contains(&current.as_ref());
+            is_used && current.replace(place.clone()).is_some_and(|before| before != *place)
         });
+        if is_used {
+            *self.next() = Some(place.clone());
+        }
+        is_used
     }
 
     /// Receives the place of each move to another host.
