@@ -105,9 +105,7 @@ fn after_a_promotion_mail_is_stored_again() {
     let (client, mut sender) = (node.client(), Sender::new(node.smtp()));
     let inbox = client.create_inbox();
     assert!(sender.send(&inbox, "before").unwrap().starts_with("250"));
-    let written = &database.run("SELECT pg_current_wal_lsn()::text")[0];
-    let has_it = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
-    eventually("the standby has it", || promoted.run(&has_it) == ["true"]);
+    database.until_copied(&promoted);
     let (_, list) = client.get(&format!("/v1/inboxes/{inbox}/messages"));
     let before = list["messages"][0]["id"].as_str().unwrap().to_owned();
     let parked = thread::spawn({
@@ -145,7 +143,7 @@ async fn an_old_primary_that_wakes_up_is_not_used() {
     let node = service(&database.text_with(&standby), Clock::system()).await;
     node.deliver(mail("a", "before")).await.unwrap();
     let subjects = |database: &TestDatabase| database.run("SELECT subject FROM messages ORDER BY subject");
-    eventually("the standby has it", || subjects(&promoted) == ["before"]);
+    database.until_copied(&promoted);
 
     primary.freeze();
     promoted.run("SELECT pg_promote()::text");

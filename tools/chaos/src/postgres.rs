@@ -109,8 +109,6 @@ impl Postgres {
         let database = self.database();
         let is_synchronous = "SELECT 'yes' FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'";
         eventually("the standby is synchronous", || database.run(is_synchronous) == ["yes"]);
-        let written = &database.run("SELECT pg_current_wal_lsn()::text")[0];
-        let has_it = format!("SELECT (flush_lsn >= '{written}')::text FROM pg_stat_replication");
-        eventually("the standby has it", || database.run(&has_it) == ["true"]);
+        database.until_copied(&self.databases[1 - self.primary()]);
     }
 }

@@ -68,6 +68,13 @@ impl TestDatabase {
         tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
     }
 
+    /// Waits until its copy at a standby has everything that was committed so far.
+    pub fn until_copied(&self, copy: &Self) {
+        let written = &self.run("SELECT pg_current_wal_lsn()::text")[0];
+        let has_it = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
+        crate::eventually("the standby has it", || copy.run(&has_it) == ["true"]);
+    }
+
     /// How many named locks its sessions have, or (not `granted`) for how many they wait.
     pub fn named_locks(&self, granted: bool) -> usize {
         let sql = "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
