@@ -94,6 +94,17 @@ macro_rules! live_heads {
     };
 }
 
+/// The newest of [`live_heads`] in one inbox between two sequences.
+macro_rules! newest_heads {
+    () => {
+        live_heads!(
+            "i.id = $2 AND i.created_at = $3 AND m.sequence < $5
+             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
+             ORDER BY m.sequence DESC LIMIT $6"
+        )
+    };
+}
+
 impl Store {
     /// A message by its id, if `project` owns it.
     ///
@@ -213,10 +224,10 @@ impl Store {
     ) -> Result<(Vec<Head>, Option<i64>), StoreError> {
         let mut matches = Vec::new();
         let most = selection.heads_for(limit);
-        // Of filtered messages, only the matches are needed.
-        let bytes = if selection.is_filter() { 0 } else { bytes };
+        // Of filtered messages, only the contents of the matches are needed.
+        let bytes = Some(bytes).filter(|_| self.is_shared() && !selection.is_filter());
         loop {
-            let heads = self.newest_heads(inbox, selection.after, before, (most, bytes), now).await?;
+            let heads = self.newest_heads(inbox, (selection.after, before), (most, bytes), now).await?;
             let is_end = heads.len() < most;
             before = heads.last().map_or(before, |head| head.sequence);
             matches.extend(self.matching_heads(selection, heads, limit - matches.len()).await?);
@@ -258,33 +269,31 @@ impl Store {
         self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
     }
 
-    /// At most `most` heads, and with the same statement the contents of the first, `bytes` at most.
+    /// The newest heads of a range of sequences, at most `most`. With `bytes`, the contents of the first are read with
+    /// the same statement, as many as fit. That saves a round trip; without one, two statements are faster.
     async fn newest_heads(
         &self,
         inbox: &Inbox,
-        after: i64,
-        before: i64,
-        (most, bytes): (usize, usize),
+        (after, before): (i64, i64),
+        (most, bytes): (usize, Option<usize>),
         now: Timestamp,
     ) -> Result<Vec<Head>, DatabaseError> {
-        const NEWEST: &str = concat!(
+        const WITH_CONTENTS: &str = concat!(
             "SELECT h.*, CASE
                 WHEN CAST(SUM(h.parsed_size + h.raw_size) OVER (ORDER BY h.sequence DESC) AS BIGINT) <= $7
                 THEN (SELECT data FROM contents WHERE number = h.content_number) END
              FROM (",
-            live_heads!(
-                "i.id = $2 AND i.created_at = $3 AND m.sequence < $5
-                 AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
-                 ORDER BY m.sequence DESC LIMIT $6"
-            ),
+            newest_heads!(),
             ") h ORDER BY h.sequence DESC"
         );
-        let parameters = values![now, &inbox.id, inbox.created_at, after, before, most, bytes];
+        let mut parameters = values![now, &inbox.id, inbox.created_at, after, before, most];
+        let Some(bytes) = bytes else { return self.heads(newest_heads!(), parameters, most).await };
+        parameters.extend(values![bytes]);
         let with_data = |mut row| {
             let head = Head::read_from(&mut row)?;
             Ok(Head { data: row.optional_bytes()?, ..head })
         };
-        self.rows(NEWEST, parameters, most).await?.into_iter().map(with_data).collect()
+        self.rows(WITH_CONTENTS, parameters, most).await?.into_iter().map(with_data).collect()
     }
 
     /// The newest heads of an inbox that was live then.

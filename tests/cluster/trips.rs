@@ -80,7 +80,8 @@ async fn a_message_to_a_distant_database_takes_two_round_trips() {
             fewest = fewest.min(proxy.flights() - before);
         }
         times.sort_unstable();
-        println!("{inbox}: {expected} round trips of 4 ms, median {:?}", times[times.len() / 2]);
+        let (fast, median) = (times[times.len() / 10], times[times.len() / 2]);
+        println!("{inbox}: {expected} round trips of 4 ms, 10th percentile {fast:?}, median {median:?}");
         assert_eq!(fewest, expected, "{inbox}");
     }
 }
