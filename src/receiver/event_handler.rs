@@ -22,8 +22,8 @@ use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure, Verb};
 
-/// How long the client waits for the service. After that, the reply tells it to try again later.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the client waits for an answer of the service. After that, the reply tells it to try again later.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Enough for most traces.
 const TRACE_BYTES: usize = 256;
 
@@ -189,10 +189,10 @@ impl EventHandler {
     ) -> Result<Receipt, Refusal> {
         self.transcript.message();
         write_joined(&mut self.recipients, &envelope.recipients);
-        let size = raw.len() as u64;
+        let (size, time) = (raw.len() as u64, self.context.service.delivery_timeout(raw.len()));
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
         let started = Instant::now();
-        let outcome = match within_time_limit(&mut self.alarm, &self.context, delivery).await {
+        let outcome = match within(&mut self.alarm, &self.context, time, delivery).await {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
@@ -427,7 +427,12 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
 
 /// The result of `work`, or `None` if it takes too long.
 async fn within_time_limit<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
-    let deadline = context.clock().instant().after(DELIVERY_TIMEOUT);
+    within(alarm, context, ANSWER_TIMEOUT, work).await
+}
+
+/// The result of `work`, or `None` if it takes longer than `time`.
+async fn within<T>(alarm: &mut Alarm, context: &Context, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let deadline = context.clock().instant().after(time);
     tokio::select! {
         biased;
         done = work => Some(done),

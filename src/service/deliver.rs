@@ -1,8 +1,11 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
+use std::time::Duration;
+
 use restante_delivery::{Copies, Fate, Refusal, Request, Source, Verdict};
 use uuid::Uuid;
 
+use super::lanes::{MAX_BATCHED, MAX_LARGE_WAIT};
 use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{
@@ -12,6 +15,10 @@ use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, St
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
 const PARSED_IN_PLACE: usize = 256 * 1024;
+/// How long a delivery may take, and the wait for large ones: more than the attempts to write it take.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// A larger message may be one that waits for others: what is stored of it is at most four times as long.
+const MAX_SMALL: usize = MAX_BATCHED / 4;
 
 /// A message that was received in full.
 #[derive(Clone, Debug)]
@@ -69,6 +76,13 @@ pub enum Unstored {
 }
 
 impl Service {
+    /// How long the client that sent this many bytes should wait for the result.
+    #[must_use]
+    pub fn delivery_timeout(&self, bytes: usize) -> Duration {
+        let may_wait = self.0.store.is_shared() && bytes > MAX_SMALL;
+        if may_wait { DELIVERY_TIMEOUT + MAX_LARGE_WAIT } else { DELIVERY_TIMEOUT }
+    }
+
     /// Returns an error if mail to `recipient` would be rejected now, from a client that authenticated with a key of
     /// `project`. Uses up a fault of the inbox for RCPT TO, and returns it.
     ///

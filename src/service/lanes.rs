@@ -23,10 +23,10 @@ use crate::store::{Delivery, Policy, Store};
 const MAX_WRITING: usize = 4;
 /// A larger delivery is written alone if the database is on another host: it would delay the mail in its batch. Large
 /// ones are written one at a time, so that on a slow network some of them arrive, and not a part of each.
-const MAX_BATCHED: usize = 1024 * 1024;
+pub(super) const MAX_BATCHED: usize = 1024 * 1024;
 /// How long a large delivery may wait for the others, in addition to the time for writing it. If it was refused
 /// earlier, its client would have to send all of it again.
-const MAX_LARGE_WAIT: Duration = Duration::from_secs(60);
+pub(super) const MAX_LARGE_WAIT: Duration = Duration::from_secs(60);
 
 /// The deliveries that are written alone. Cheap to clone; clones share the same state.
 #[derive(Clone, Debug)]

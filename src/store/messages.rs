@@ -4,6 +4,7 @@
 //! created again since the caller looked it up. A list or a wait first reads the heads of messages (rows without
 //! content), a page at a time, and compares them with its [`Selection`].
 
+use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
@@ -74,6 +75,8 @@ pub(super) struct Head {
     pub(super) content_number: i64,
     pub(super) parsed_size: usize,
     pub(super) raw_size: usize,
+    /// The content, if it was read with the head.
+    pub(super) data: Option<Bytes>,
 }
 
 /// A SELECT of the columns of a [`Head`] from live messages; `$1` is the current time.
@@ -87,6 +90,17 @@ macro_rules! live_heads {
             live!("i.", "$1"),
             " AND m.content_number IS NOT NULL AND ",
             $conditions
+        )
+    };
+}
+
+/// The newest of [`live_heads`] in one inbox between two sequences.
+macro_rules! newest_heads {
+    () => {
+        live_heads!(
+            "i.id = $2 AND i.created_at = $3 AND m.sequence < $5
+             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
+             ORDER BY m.sequence DESC LIMIT $6"
         )
     };
 }
@@ -188,7 +202,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         let limit = usize::try_from(limit).unwrap_or(PAGE_MESSAGES).min(PAGE_MESSAGES);
-        let (mut heads, mut next) = self.newest_matches(inbox, selection, before, limit, now).await?;
+        let (mut heads, mut next) = self.newest_matches(inbox, selection, before, (limit, bytes), now).await?;
         let fitting = fitting(&heads, bytes);
         if fitting < heads.len() {
             heads.truncate(fitting);
@@ -205,13 +219,15 @@ impl Store {
         inbox: &Inbox,
         selection: &Selection,
         mut before: i64,
-        limit: usize,
+        (limit, bytes): (usize, usize),
         now: Timestamp,
     ) -> Result<(Vec<Head>, Option<i64>), StoreError> {
         let mut matches = Vec::new();
         let most = selection.heads_for(limit);
+        // Of filtered messages, only the contents of the matches are needed.
+        let bytes = Some(bytes).filter(|_| self.is_shared() && !selection.is_filter());
         loop {
-            let heads = self.newest_heads(inbox, selection.after, before, most, now).await?;
+            let heads = self.newest_heads(inbox, (selection.after, before), (most, bytes), now).await?;
             let is_end = heads.len() < most;
             before = heads.last().map_or(before, |head| head.sequence);
             matches.extend(self.matching_heads(selection, heads, limit - matches.len()).await?);
@@ -253,20 +269,31 @@ impl Store {
         self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
     }
 
+    /// The newest heads of a range of sequences, at most `most`. With `bytes`, the contents of the first are read with
+    /// the same statement, as many as fit. That saves a round trip; without one, two statements are faster.
     async fn newest_heads(
         &self,
         inbox: &Inbox,
-        after: i64,
-        before: i64,
-        most: usize,
+        (after, before): (i64, i64),
+        (most, bytes): (usize, Option<usize>),
         now: Timestamp,
     ) -> Result<Vec<Head>, DatabaseError> {
-        const NEWEST: &str = live_heads!(
-            "i.id = $2 AND i.created_at = $3 AND m.sequence < $5
-             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
-             ORDER BY m.sequence DESC LIMIT $6"
+        const WITH_CONTENTS: &str = concat!(
+            "SELECT h.*, CASE
+                WHEN CAST(SUM(h.parsed_size + h.raw_size) OVER (ORDER BY h.sequence DESC) AS BIGINT) <= $7
+                THEN (SELECT data FROM contents WHERE number = h.content_number) END
+             FROM (",
+            newest_heads!(),
+            ") h ORDER BY h.sequence DESC"
         );
-        self.heads(NEWEST, values![now, &inbox.id, inbox.created_at, after, before, most], most).await
+        let mut parameters = values![now, &inbox.id, inbox.created_at, after, before, most];
+        let Some(bytes) = bytes else { return self.heads(newest_heads!(), parameters, most).await };
+        parameters.extend(values![bytes]);
+        let with_data = |mut row| {
+            let head = Head::read_from(&mut row)?;
+            Ok(Head { data: row.optional_bytes()?, ..head })
+        };
+        self.rows(WITH_CONTENTS, parameters, most).await?.into_iter().map(with_data).collect()
     }
 
     /// The newest heads of an inbox that was live then.
@@ -283,14 +310,17 @@ impl Store {
         self.heads(NEWEST, values![until, &inbox.id, inbox.created_at, most], most).await
     }
 
-    /// Runs a statement that reads at most `most` heads, whose subjects may have 100 KiB each.
     async fn heads(&self, sql: &'static str, parameters: Vec<Value>, most: usize) -> Result<Vec<Head>, DatabaseError> {
-        let rows = if most <= FEW_HEADS {
-            self.database.look_up(sql, parameters).await?
+        self.rows(sql, parameters, most).await?.into_iter().map(Head::read).collect()
+    }
+
+    /// Runs a statement that reads at most `most` heads, whose subjects may have 100 KiB each.
+    async fn rows(&self, sql: &'static str, parameters: Vec<Value>, most: usize) -> Result<Vec<Row>, DatabaseError> {
+        if most <= FEW_HEADS {
+            self.database.look_up(sql, parameters).await
         } else {
-            self.database.query(sql, parameters).await?
-        };
-        rows.into_iter().map(Head::read).collect()
+            self.database.query(sql, parameters).await
+        }
     }
 
     /// Reads the content for a head, unless it is large; `None` if the message was removed in the meantime.
@@ -347,6 +377,7 @@ impl Head {
             content_number: row.integer()?,
             parsed_size: row.size()?,
             raw_size: row.size()?,
+            data: None,
         })
     }
 

@@ -42,9 +42,14 @@ impl Store {
     /// Reads one form of a message as a whole; `None` if the message was removed in the meantime.
     pub(super) async fn read_form(&self, head: &Head, form: ContentForm) -> Result<Option<Vec<u8>>, StoreError> {
         const DATA: &str = "SELECT data FROM contents WHERE number = $1";
-        let rows = self.database.look_up(DATA, values![head.content_number]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        let data = row.bytes()?;
+        let data = match &head.data {
+            Some(data) => data.clone(),
+            None => {
+                let rows = self.database.look_up(DATA, values![head.content_number]).await?;
+                let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+                row.bytes()?
+            }
+        };
         if !data.is_empty() {
             return decode(&data, head.parsed_size, form).map(Some);
         }

@@ -137,9 +137,13 @@ impl Selection {
 
     /// How many heads to read at once in order to find `wanted` messages.
     pub(super) fn heads_for(&self, wanted: usize) -> usize {
+        if self.is_filter() { HEADS } else { wanted }
+    }
+
+    /// Whether messages after the cursor may be left out.
+    pub(super) fn is_filter(&self) -> bool {
         let has_head_filter = self.subject.is_some() || self.from.is_some() || self.has != Features::default();
-        let selects = has_head_filter || self.content.is_some();
-        if selects { HEADS } else { wanted }
+        has_head_filter || self.content.is_some()
     }
 }
 
@@ -168,6 +172,7 @@ mod tests {
             content_number: 1,
             parsed_size: 0,
             raw_size: 0,
+            data: None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
 use tokio::net::TcpListener;
@@ -98,16 +99,13 @@ fn after_a_promotion_mail_is_stored_again() {
     let primary = Cluster::start(&[]);
     let database = TestDatabase::create_in(primary.url.clone());
     let standby = primary.standby();
-    let hosts = format!("host={},{}&", primary.path().display(), standby.path().display());
-    let url = database.text().replacen(&format!("host={}&", primary.path().display()), &hosts, 1);
+    let url = database.text_with(&standby);
     let promoted = database.copy_at(&standby);
     let node = Node::start(&url);
     let (client, mut sender) = (node.client(), Sender::new(node.smtp()));
     let inbox = client.create_inbox();
     assert!(sender.send(&inbox, "before").unwrap().starts_with("250"));
-    let written = &database.run("SELECT pg_current_wal_lsn()::text")[0];
-    let has_it = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
-    eventually("the standby has it", || promoted.run(&has_it) == ["true"]);
+    database.until_copied(&promoted);
     let (_, list) = client.get(&format!("/v1/inboxes/{inbox}/messages"));
     let before = list["messages"][0]["id"].as_str().unwrap().to_owned();
     let parked = thread::spawn({
@@ -133,6 +131,33 @@ fn after_a_promotion_mail_is_stored_again() {
     assert_eq!(Node::start(&url).client().get(&format!("/v1/inboxes/{inbox}")).0, 200);
     println!("another node starts in {:?}", start.elapsed());
     assert!(start.elapsed() < MOVED, "{:?}", start.elapsed());
+}
+
+/// A frozen primary that goes on accepts writes, until somebody ends it. The standby does not get them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_primary_that_wakes_up_is_not_used() {
+    let primary = Cluster::start(&[]);
+    let database = TestDatabase::create_in(primary.url.clone());
+    let standby = primary.standby();
+    let promoted = database.copy_at(&standby);
+    let node = service(&database.text_with(&standby), Clock::system()).await;
+    node.deliver(mail("a", "before")).await.unwrap();
+    let subjects = |database: &TestDatabase| database.run("SELECT subject FROM messages ORDER BY subject");
+    database.until_copied(&promoted);
+
+    primary.freeze();
+    promoted.run("SELECT pg_promote()::text");
+    // One of them has the idle connection. Another one opens a connection and finds the new primary, long before the
+    // control connection notices.
+    let deliver = || node.deliver(mail("a", "during"));
+    let stored = async { while join_all((0..4).map(|_| deliver())).await.iter().all(Result::is_err) {} };
+    tokio::time::timeout(MOVED, stored).await.expect("mail is stored");
+    primary.thaw();
+    for number in 0..20 {
+        node.deliver(mail("b", &format!("z {number}"))).await.unwrap();
+    }
+    assert_eq!(subjects(&database), ["before"], "the old primary");
+    assert_eq!(subjects(&promoted).iter().filter(|subject| subject.starts_with('z')).count(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]

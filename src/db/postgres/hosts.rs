@@ -2,7 +2,8 @@
 //! name has several addresses, each of them is a place.
 //!
 //! Every connection of a node uses the same list. The place that worked last is tried first; after a failure, the next
-//! one is. So one connection finds out that a host is down, and the others follow.
+//! one is. So one connection finds out that a host is down, and the others follow. They do so at once: a primary that was
+//! frozen, and does not know yet that it has been replaced, must not be used beside the new one.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,7 +66,7 @@ struct Inner {
     hosts: Vec<Place>,
     /// The place that is tried first.
     next: Mutex<Option<Place>>,
-    /// The place to which the control connection has moved.
+    /// The place that worked last; its receivers are notified only of a move from another place.
     moves: watch::Sender<Option<Place>>,
 }
 
@@ -117,13 +118,14 @@ impl Hosts {
         let default = if places.len() > 1 { PLACE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
         let time = given.copied().unwrap_or(default);
         let (mut failure, mut read_only) = (DatabaseError::Silent, None);
+        let used = self.0.moves.borrow().clone();
         for (place, after) in places.iter().zip(places.iter().cycle().skip(1)) {
             let opened = timeout(time, self.open(place, notified.clone())).await;
             match opened.unwrap_or(Err(DatabaseError::Silent)) {
-                Ok(connected) if !connected.is_read_only => {
-                    *self.next() = Some(place.clone());
+                Ok(connected) if !connected.is_read_only && self.move_to(place, used.as_ref()) => {
                     return Ok(connected);
                 }
+                Ok(connected) if !connected.is_read_only => {}
                 Ok(connected) => read_only = Some(connected),
                 Err(error) => {
                     if places.len() > 1 {
@@ -146,9 +148,18 @@ impl Hosts {
         matches!(self.connect(|_| {}).await, Ok(connected) if !connected.is_read_only)
     }
 
-    /// Ends all requests of connections to other hosts that were opened before: this one is the primary now.
-    pub(super) fn move_to(&self, place: Place) {
-        self.0.moves.send_replace(Some(place));
+    /// Ends all connections to the place that was `used`, unless it was this one. `false` if the node has moved to
+    /// another place since it was used: this one may be an old primary, which was silent until now.
+    fn move_to(&self, place: &Place, used: Option<&Place>) -> bool {
+        let mut is_used = true;
+        self.0.moves.send_if_modified(|current| {
+            is_used = [used, Some(place)].contains(&current.as_ref());
+            is_used && current.replace(place.clone()).is_some_and(|before| before != *place)
+        });
+        if is_used {
+            *self.next() = Some(place.clone());
+        }
+        is_used
     }
 
     /// Receives the place of each move to another host.

@@ -67,18 +67,6 @@ impl Connection {
         let has_moved = self.moves.has_changed().unwrap_or(true) && self.moves.borrow().as_ref() != Some(&self.place);
         !self.client.is_closed() && !has_moved
     }
-
-    /// Returns when the node has moved to another host.
-    fn until_moved(&self) -> impl Future<Output = ()> + use<> {
-        let (mut moves, place) = (self.moves.clone(), self.place.clone());
-        async move {
-            while moves.changed().await.is_ok() {
-                if moves.borrow_and_update().as_ref() != Some(&place) {
-                    return;
-                }
-            }
-        }
-    }
 }
 
 impl Pool {
@@ -189,7 +177,7 @@ impl PooledConnection {
         request: impl AsyncFnOnce(&Connection) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let connection = self.connection.as_ref().ok_or(DatabaseError::Silent)?;
-        let moved = connection.until_moved();
+        let moved = until_moved(connection.moves.clone(), connection.place.clone());
         self.is_waiting = true;
         let answer = tokio::select! {
             biased;
@@ -242,6 +230,15 @@ impl Drop for PooledConnection {
             }
             drop(place);
         });
+    }
+}
+
+/// Returns when the node has moved to another host than `place`.
+pub(super) async fn until_moved(mut moves: watch::Receiver<Option<Place>>, place: Place) {
+    while moves.changed().await.is_ok() {
+        if moves.borrow_and_update().as_ref() != Some(&place) {
+            return;
+        }
     }
 }
 

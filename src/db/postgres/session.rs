@@ -21,7 +21,7 @@ use tokio_postgres::{Client, SimpleQueryMessage, Statement};
 use super::changes::announced;
 use super::failure::failed;
 use super::hosts::{Hosts, Place, check_writable};
-use super::pool::{CONNECTIONS, Pool};
+use super::pool::{CONNECTIONS, Pool, until_moved};
 use super::schema::Schema;
 use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
@@ -120,7 +120,6 @@ struct Keeper {
 impl Keeper {
     async fn keep(mut self, mut link: Link) {
         loop {
-            let place = link.place.clone();
             if self.serve(link).await.is_break() {
                 return;
             }
@@ -129,9 +128,6 @@ impl Keeper {
                 ControlFlow::Continue(link) => link,
                 ControlFlow::Break(()) => return,
             };
-            if link.place != place {
-                self.hosts.move_to(link.place.clone());
-            }
             tracing::info!("the control connection to the database is restored");
             self.announcer.announce(&[Change::Unknown]);
         }
@@ -144,7 +140,8 @@ impl Keeper {
         let mut running = FuturesUnordered::new();
         let hosts = self.hosts.clone();
         let useless = requests.until_useless(&hosts);
-        tokio::pin!(useless);
+        let moved = until_moved(link.moves.clone(), link.place.clone());
+        tokio::pin!(useless, moved);
         // Commands do not restart this pause, so even a busy node takes its locks again.
         let (mut pause, mut retake_at) = (RETAKE_PAUSE, Instant::now());
         let mut retaking = FuturesUnordered::new();
@@ -175,6 +172,7 @@ impl Keeper {
                     pause = (pause * 2).min(MAX_PAUSE);
                 }
                 () = &mut useless => return ControlFlow::Continue(()),
+                () = &mut moved => return ControlFlow::Continue(()),
                 _ = &mut link.ended => return ControlFlow::Continue(()),
             }
         }
@@ -240,6 +238,8 @@ struct Link {
     /// The task that reads from the connection; it ends when the connection ends.
     ended: JoinHandle<()>,
     place: Place,
+    /// The moves of the node since before it was opened.
+    moves: watch::Receiver<Option<Place>>,
     /// What this session sends to itself. Other nodes that start at the same moment send theirs.
     greeting: String,
     /// Whether it has arrived.
@@ -265,11 +265,12 @@ impl Link {
             payload if payload.starts_with(HELLO) => {}
             payload => announcer.announce(&announced(payload)),
         };
+        let moves = hosts.moves();
         let connected = hosts.connect(notified).await?;
         let schema = Arc::new(Schema::new(&connected.schema));
         let requests = timeout(PREPARE_TIMEOUT, Requests::prepare(connected.client, schema)).await;
         let requests = requests.unwrap_or(Err(DatabaseError::Silent))?;
-        Ok(Self { requests, ended: connected.ended, place: connected.place, greeting, greeted })
+        Ok(Self { requests, ended: connected.ended, place: connected.place, moves, greeting, greeted })
     }
 
     /// Tests that this connection is a session of its own: it keeps its process while another connection has a

@@ -150,7 +150,8 @@ impl<'a> Client<'a> {
         let mail = Mail { recipients: &recipients, subject: &self.subject(token), text, key };
         let before = self.world.moment();
         let outcome = self.world.nodes.with(node, |server| server.smtp.clone());
-        let outcome = outcome.map_or(Outcome::NotSent, |address| mail::send(&address, &mail));
+        let send = |address: String| self.world.deliver(node, || mail::send(&address, &mail));
+        let outcome = outcome.map_or(Outcome::NotSent, send);
         let told = Told::by(&outcome);
         inboxes.iter().for_each(|index| self.tell(*index, token, told));
         self.world.count(if told == Told::Stored(1) { "messages acknowledged" } else { "messages not acknowledged" });
@@ -165,14 +166,9 @@ impl<'a> Client<'a> {
         let (recipients, key) = ([address.clone()], (!address.ends_with(DOMAIN)).then_some(self.key));
         let mails: Vec<_> = subjects
             .iter()
-            .map(|subject| {
-                let node = self.node();
-                // A node that does not run has no address to connect to.
-                let smtp = self.world.nodes.with(node, |server| server.smtp.clone()).unwrap_or_default();
-                (smtp, Mail { recipients: &recipients, subject, text: CODE, key })
-            })
+            .map(|subject| (self.node(), Mail { recipients: &recipients, subject, text: CODE, key }))
             .collect();
-        let outcomes = mail::send_together(&mails);
+        let outcomes = mail::send_together(self.world, &mails);
         for (token, outcome) in tokens.into_iter().zip(&outcomes) {
             let told = if *outcome == Outcome::Accepted { Told::StoredBeside } else { Told::by(outcome) };
             self.tell(inbox, token, told);

@@ -2,17 +2,27 @@
 
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
+use crate::health::health;
+use crate::mail::{Mail, Outcome, send};
 use crate::options::{Failure, Options};
+use crate::postgres::{Death, Postgres};
 use crate::world::World;
 
 /// The peace between two failures, in milliseconds. In the longer half, strict promises are checked.
 const PEACE: std::ops::Range<u64> = 500..9_000;
+
+/// How wrong a clock is, in seconds.
+const HOURS: i32 = 2 * 3_600;
+/// A node compares its clock with that of the database every five seconds.
+const NOTICED: Duration = Duration::from_secs(8);
+/// No node takes this long to follow a promotion.
+const GIVEN_UP: Duration = Duration::from_secs(60);
 
 /// Settings that must make no difference to the clients.
 const SETTINGS: [&[&str]; 4] = [
@@ -72,17 +82,15 @@ impl<'a> Disturber<'a> {
                 pause(3);
                 nodes.with(node, |server| server.signal("CONT"));
             }),
-            Failure::Terminate => world.fail("failures: terminate", || {
-                nodes.database().expect("PostgreSQL").end_connections();
-            }),
+            Failure::Terminate => world.fail("failures: terminate", || self.postgres().database().end_connections()),
             Failure::Cancel => world.fail("failures: cancel", || self.cancel(percent)),
             Failure::Lock => world.fail("failures: lock", || self.lock(percent)),
-            Failure::Crash => world.fail("failures: crash", || {
-                let cluster = nodes.cluster().expect("PostgreSQL");
-                cluster.kill();
-                pause(2);
-                cluster.resume();
+            Failure::Crash => world.fail("failures: crash", || self.postgres().crash(|| pause(2))),
+            Failure::FailOver => world.fail("failures: failover", || {
+                let death = if percent % 2 == 0 { Death::Killed } else { Death::Frozen };
+                self.postgres().fail_over(death, || pause(3), || self.until_mail_is_stored(death));
             }),
+            Failure::Clock => world.fail("failures: clock", || self.step_clock(node, percent)),
             Failure::FreezeBackend => world.fail("failures: freeze a process of PostgreSQL", || {
                 if let Some(backend) = self.backend(percent) {
                     signal(&backend, "STOP");
@@ -109,11 +117,39 @@ impl<'a> Disturber<'a> {
         self.world.nodes.resume_with(node, flags);
     }
 
+    fn postgres(&self) -> &Postgres {
+        self.world.nodes.postgres().expect("such failures are chosen only with PostgreSQL")
+    }
+
+    /// The clock of a node steps by two hours and, after the node has noticed, back.
+    fn step_clock(&self, node: usize, percent: u32) {
+        let nodes = &self.world.nodes;
+        nodes.set_clock(node, if percent.is_multiple_of(2) { HOURS } else { -HOURS });
+        thread::sleep(NOTICED);
+        if health(&self.world.nodes, node).0 == 200 && !self.world.is_untimed() {
+            self.world.find("a node whose clock is wrong is not healthy", format!("node {node}"));
+        }
+        nodes.set_clock(node, 0);
+    }
+
+    /// Waits until each node stores mail after a promotion.
+    fn until_mail_is_stored(&self, death: Death) {
+        let promoted = Instant::now();
+        let recipients = ["after-a-failover@restante.example.com".to_owned()];
+        let mail = Mail { recipients: &recipients, subject: "after a failover", text: "Here again.", key: None };
+        for node in 0..self.world.nodes.count() {
+            let address = self.world.nodes.with(node, |server| server.smtp.clone()).expect("all nodes run");
+            let deliver = || self.world.deliver(node, || send(&address, &mail));
+            while deliver() != Outcome::Accepted && promoted.elapsed() < GIVEN_UP {}
+        }
+        self.world.moved(death.name(), promoted.elapsed());
+    }
+
     /// The id of a process that serves a node.
     fn backend(&self, number: u32) -> Option<String> {
         let sql = "SELECT pid::text FROM pg_stat_activity
                    WHERE datname = current_database() AND application_name = 'restante' ORDER BY pid";
-        let backends = self.world.nodes.database()?.run(sql);
+        let backends = self.postgres().database().run(sql);
         let index = usize::try_from(number).ok()? % backends.len().max(1);
         backends.get(index).cloned()
     }
@@ -123,7 +159,7 @@ impl<'a> Disturber<'a> {
         let sql = "SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity
                    WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
         for _ in 0..20 + percent {
-            self.world.nodes.database().expect("PostgreSQL").run(sql);
+            self.postgres().database().run(sql);
         }
     }
 
@@ -131,7 +167,7 @@ impl<'a> Disturber<'a> {
     fn lock(&self, percent: u32) {
         let seconds = f64::from(percent) / 50.0;
         let sql = format!("BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE; SELECT pg_sleep({seconds})::text; COMMIT");
-        self.world.nodes.database().expect("PostgreSQL").run(&sql);
+        self.postgres().database().run(&sql);
     }
 }
 

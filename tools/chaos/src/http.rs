@@ -45,7 +45,12 @@ impl Request {
 
 impl Http {
     pub(crate) fn new() -> Self {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONG));
+        Self::within(LONG)
+    }
+
+    /// No answer takes longer than this.
+    pub(crate) fn within(limit: Duration) -> Self {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(limit));
         Self(config.build().into())
     }
 

@@ -6,6 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use testkit::smtp::Smtp;
 
+use crate::world::World;
+
 /// The outcome of one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -33,14 +35,22 @@ pub(crate) fn send(address: &str, mail: &Mail<'_>) -> Outcome {
     until_data(address, mail).map_or_else(|outcome| outcome, |connection| finish(connection, mail))
 }
 
-/// Sends each message on a connection of its own, all final dots at the same time.
-pub(crate) fn send_together(mails: &[(String, Mail<'_>)]) -> Vec<Outcome> {
-    let open: Vec<_> = mails.iter().map(|(address, mail)| (until_data(address, mail), mail)).collect();
+/// Sends each message to its node on a connection of its own, all final dots at the same time.
+pub(crate) fn send_together(world: &World, mails: &[(usize, Mail<'_>)]) -> Vec<Outcome> {
+    let open: Vec<_> = mails
+        .iter()
+        .map(|(node, mail)| {
+            // A node that does not run has no address to connect to.
+            let address = world.nodes.with(*node, |server| server.smtp.clone()).unwrap_or_default();
+            (until_data(&address, mail), *node, mail)
+        })
+        .collect();
     thread::scope(|scope| {
         let sending: Vec<_> = open
             .into_iter()
-            .map(|(connection, mail)| {
-                scope.spawn(move || connection.map_or_else(|outcome| outcome, |connection| finish(connection, mail)))
+            .map(|(connection, node, mail)| {
+                let finish = move |connection| world.deliver(node, || finish(connection, mail));
+                scope.spawn(move || connection.map_or_else(|outcome| outcome, finish))
             })
             .collect();
         sending.into_iter().map(|sent| sent.join().expect("it does not panic")).collect()

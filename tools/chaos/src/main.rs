@@ -14,13 +14,16 @@ mod asker;
 mod client;
 mod contract;
 mod dashboard;
+mod deliveries;
 mod disturbance;
+mod health;
 mod http;
 mod journal;
 mod mail;
 mod neighbour;
 mod nodes;
 mod options;
+mod postgres;
 mod report;
 mod scenarios;
 mod world;
@@ -32,6 +35,7 @@ use clap::Parser;
 
 use client::Client;
 use disturbance::Disturber;
+use health::watch;
 use neighbour::Neighbour;
 use options::Options;
 use world::World;
@@ -48,6 +52,12 @@ fn main() -> ExitCode {
                 })
             })
             .collect();
+        (0..options.nodes).for_each(|node| {
+            scope.spawn({
+                let world = &world;
+                move || watch(world, node)
+            });
+        });
         let quiet = scope.spawn(|| Neighbour::new(&world).run());
         Disturber::new(&world, &options).run();
         let told = clients.into_iter().map(|client| client.join().expect("a client does not panic")).collect();

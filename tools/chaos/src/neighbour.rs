@@ -59,7 +59,8 @@ impl<'a> Neighbour<'a> {
         let recipients = [created.body["address"].as_str()?.to_owned()];
         let smtp = self.world.nodes.with(node, |server| server.smtp.clone())?;
         let mail = Mail { recipients: &recipients, subject: "quiet", text: "Your code is 4821.", key: Some(self.key) };
-        if send(&smtp, &mail) != Outcome::Accepted {
+        let outcome = self.world.deliver(node, || send(&smtp, &mail));
+        if outcome != Outcome::Accepted {
             return None;
         }
         let id = created.body["id"].as_str()?;

@@ -6,11 +6,12 @@ use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testkit::postgres::{Cluster, TestDatabase};
 use testkit::server::Server;
 
+use crate::deliveries::Deliveries;
 use crate::journal::LIFETIME;
 use crate::options::Options;
+use crate::postgres::Postgres;
 
 /// The key of the default project, which the clients do not use.
 const DEFAULT_KEY: &str = "rst_live_0123456789abcdefghijABCDEFGHIJ01";
@@ -19,23 +20,28 @@ const STOP: Duration = Duration::from_secs(15);
 
 pub(crate) struct Nodes {
     program: PathBuf,
-    // Before the cluster, so that the nodes and the database end first.
+    faketime: Option<PathBuf>,
+    // Before PostgreSQL, so that the nodes end first.
     running: Vec<RwLock<Option<Server>>>,
+    deliveries: Vec<Deliveries>,
     directories: Vec<TempDir>,
-    database: Option<TestDatabase>,
-    cluster: Option<Cluster>,
+    postgres: Option<Postgres>,
 }
 
 impl Nodes {
     /// Starts the database, creates the projects, and starts the nodes. Also returns the keys of the projects.
     pub(crate) fn start(options: &Options, projects: usize) -> (Self, Vec<String>) {
-        let cluster = options.uses_postgres().then(|| Cluster::start(&["fsync = on"]));
-        let database = cluster.as_ref().map(|cluster| TestDatabase::create_in(cluster.url.clone()));
+        let postgres = options.uses_postgres().then(|| Postgres::start(options.has_standby()));
         let directories = (0..options.nodes).map(|_| tempfile::tempdir().unwrap()).collect();
         let running = (0..options.nodes).map(|_| RwLock::new(None)).collect();
-        let nodes = Self { program: options.restante.clone(), running, directories, database, cluster };
+        let deliveries = (0..options.nodes).map(|_| Deliveries::new()).collect();
+        let (program, faketime) = (options.restante.clone(), options.faketime.clone());
+        let nodes = Self { program, faketime, running, deliveries, directories, postgres };
         let keys = (0..projects).map(|number| nodes.create_project(&format!("project {number}"))).collect();
-        (0..options.nodes).for_each(|node| nodes.resume(node));
+        (0..options.nodes).for_each(|node| {
+            nodes.set_clock(node, 0);
+            nodes.resume(node);
+        });
         (nodes, keys)
     }
 
@@ -43,12 +49,13 @@ impl Nodes {
         self.running.len()
     }
 
-    pub(crate) fn database(&self) -> Option<&TestDatabase> {
-        self.database.as_ref()
+    /// What became of the mail of a node.
+    pub(crate) fn deliveries(&self, index: usize) -> &Deliveries {
+        &self.deliveries[index % self.count()]
     }
 
-    pub(crate) fn cluster(&self) -> Option<&Cluster> {
-        self.cluster.as_ref()
+    pub(crate) fn postgres(&self) -> Option<&Postgres> {
+        self.postgres.as_ref()
     }
 
     /// Asks the first running node, starting at `index`.
@@ -83,7 +90,24 @@ impl Nodes {
         serve.args(["--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--api-key", DEFAULT_KEY]);
         serve.args(["--accept-domains", "example.com", "--smtp-starttls", "off"]);
         serve.args(["--inbox-lifetime", &format!("{}s", LIFETIME.as_secs())]).args(flags);
-        *self.running[node].write().unwrap() = Some(Server::spawn(&mut serve));
+        if let Some(library) = &self.faketime {
+            serve.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", self.clock(node));
+            serve.envs([("FAKETIME_CACHE_DURATION", "1"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]);
+        }
+        let server = Server::spawn(&mut serve);
+        self.deliveries[node].restart();
+        *self.running[node].write().unwrap() = Some(server);
+    }
+
+    /// Sets by how many seconds the wall clock of a node is wrong. The node notices after a second.
+    pub(crate) fn set_clock(&self, node: usize, seconds: i32) {
+        let new = self.clock(node).with_extension("new");
+        std::fs::write(&new, format!("{seconds:+}\n")).unwrap();
+        std::fs::rename(new, self.clock(node)).unwrap();
+    }
+
+    fn clock(&self, node: usize) -> PathBuf {
+        self.directories[node].path().join("clock")
     }
 
     fn take(&self, node: usize) -> Option<Server> {
@@ -100,8 +124,8 @@ impl Nodes {
         let mut command = Command::new(&self.program);
         command.env_clear().env("RESTANTE_LOG", "error").stdin(Stdio::null()).arg(name);
         command.arg("--data-dir").arg(self.directories[node].path());
-        if let Some(database) = &self.database {
-            command.args(["--database", &database.text()]);
+        if let Some(postgres) = &self.postgres {
+            command.args(["--database", &postgres.url()]);
         }
         command
     }

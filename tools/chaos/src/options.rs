@@ -26,6 +26,13 @@ pub(crate) struct Options {
     /// Judges nothing that depends on time, for a busy machine: what is stored and where, and who sees it, remains.
     #[arg(long)]
     pub(crate) untimed: bool,
+    /// Writes the health of each node, the replies to its mail and the failures to this file, with the seconds since
+    /// the start.
+    #[arg(long)]
+    pub(crate) log: Option<PathBuf>,
+    /// The library libfaketimeMT.so.1, absolute; without it, no clock is wrong.
+    #[arg(long)]
+    pub(crate) faketime: Option<PathBuf>,
     /// Only these failures; by default all that apply to the database.
     #[arg(long, value_delimiter = ',')]
     pub(crate) failures: Option<Vec<Failure>>,
@@ -55,6 +62,10 @@ pub(crate) enum Failure {
     FreezeBackend,
     /// A node is stopped and started again with other settings.
     Reconfigure,
+    /// The primary of PostgreSQL ends or freezes, and its standby takes over; only with several nodes.
+    FailOver,
+    /// The wall clock of a node is two hours wrong for some seconds; only with `--faketime`.
+    Clock,
     /// The disk of a node is short of space for up to two seconds, with a restart before and after.
     FullDisk,
 }
@@ -62,7 +73,16 @@ pub(crate) enum Failure {
 impl Failure {
     /// Whether it needs PostgreSQL.
     fn needs_postgres(self) -> bool {
-        matches!(self, Self::Terminate | Self::Cancel | Self::Lock | Self::Crash | Self::FreezeBackend)
+        matches!(
+            self,
+            Self::Terminate
+                | Self::Cancel
+                | Self::Lock
+                | Self::Crash
+                | Self::FreezeBackend
+                | Self::FailOver
+                | Self::Clock
+        )
     }
 }
 
@@ -71,10 +91,24 @@ impl Options {
         self.postgres || self.nodes > 1
     }
 
+    /// Whether PostgreSQL has a standby.
+    pub(crate) fn has_standby(&self) -> bool {
+        self.nodes > 1
+    }
+
     /// The failures of this run.
     pub(crate) fn failures(&self) -> Vec<Failure> {
         let wanted = self.failures.clone().unwrap_or_else(|| Failure::value_variants().to_vec());
-        wanted.into_iter().filter(|failure| self.uses_postgres() || !failure.needs_postgres()).collect()
+        wanted.into_iter().filter(|failure| self.can_have(*failure)).collect()
+    }
+
+    fn can_have(&self, failure: Failure) -> bool {
+        let has_needed = match failure {
+            Failure::FailOver => self.has_standby(),
+            Failure::Clock => self.faketime.is_some(),
+            _ => true,
+        };
+        has_needed && (self.uses_postgres() || !failure.needs_postgres())
     }
 }
 

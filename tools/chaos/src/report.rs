@@ -41,6 +41,11 @@ pub(crate) fn print(
         "         a quiet project: median {median:?}, p99 {:?}; alone {alone:?}",
         at(&busy, 99).unwrap_or_default()
     );
+    let mut moves = world.moves();
+    moves.sort_unstable();
+    if let (Some(median), Some(slowest)) = (at(&moves, 50), moves.last()) {
+        println!("         mail after a promotion: median {median:?}, slowest {slowest:?}");
+    }
     let findings = world.findings();
     println!("{:>8} findings", findings.len());
     let mut by_promise: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();

@@ -1,17 +1,22 @@
 //! What all threads of a run share: the nodes, whether anything fails at the moment, and what was found.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::contract::Contract;
 use crate::http::Http;
+use crate::mail::Outcome;
 use crate::nodes::Nodes;
 use crate::options::Options;
 
 /// How long after a failure an answer may still be its consequence.
 const RECOVERY: Duration = Duration::from_secs(3);
+/// How long after a promotion every node stores mail.
+const MAX_MOVE: Duration = Duration::from_secs(10);
 
 /// A promise that was broken.
 #[derive(Debug)]
@@ -40,6 +45,9 @@ pub(crate) struct World {
     recovered: AtomicU64,
     findings: Mutex<Vec<Finding>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+    log: Option<File>,
+    /// How long after each promotion every node stored mail.
+    moves: Mutex<Vec<Duration>>,
 }
 
 /// The moment before a request, to judge its answer by.
@@ -68,6 +76,8 @@ impl World {
             recovered: AtomicU64::new(0),
             findings: Mutex::default(),
             counts: Mutex::default(),
+            log: options.log.as_ref().map(|path| File::create(path).expect("the log can be written")),
+            moves: Mutex::default(),
         }
     }
 
@@ -88,8 +98,10 @@ impl World {
     /// Makes something fail while `failure` runs.
     pub(crate) fn fail(&self, name: &'static str, failure: impl FnOnce()) {
         self.count(name);
+        self.note(name);
         self.failures.fetch_add(1, Ordering::SeqCst);
         failure();
+        self.note(&format!("{name}: over"));
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap();
         self.recovered.store(now, Ordering::SeqCst);
         self.failures.fetch_add(1, Ordering::SeqCst);
@@ -107,6 +119,37 @@ impl World {
     /// Whether nothing failed from `before` until now, so that no failure explains what happened in between.
     pub(crate) fn peaceful_since(&self, before: Moment) -> bool {
         before.peaceful && self.failures.load(Ordering::SeqCst) == before.failures
+    }
+
+    /// Runs a delivery to a node, and notes its outcome.
+    pub(crate) fn deliver(&self, node: usize, deliver: impl FnOnce() -> Outcome) -> Outcome {
+        let outcome = self.nodes.deliveries(node).deliver(deliver);
+        self.note(&format!("node {} mail {outcome:?}", node % self.nodes.count()));
+        outcome
+    }
+
+    pub(crate) fn is_untimed(&self) -> bool {
+        self.untimed
+    }
+
+    /// Writes a line of the log.
+    pub(crate) fn note(&self, what: &str) {
+        if let Some(mut log) = self.log.as_ref() {
+            writeln!(log, "{:9.3} {what}", self.start.elapsed().as_secs_f64()).expect("the log can be written");
+        }
+    }
+
+    /// Every node stored mail so long after the primary had ended in this way, and the standby was promoted.
+    pub(crate) fn moved(&self, death: &str, took: Duration) {
+        self.note(&format!("mail is stored {took:?} after the promotion; the primary was {death}"));
+        self.moves.lock().unwrap().push(took);
+        if took > MAX_MOVE && !self.untimed {
+            self.find("mail is stored soon after a promotion", format!("{took:?}; the primary was {death}"));
+        }
+    }
+
+    pub(crate) fn moves(&self) -> Vec<Duration> {
+        self.moves.lock().unwrap().clone()
     }
 
     pub(crate) fn find(&self, promise: &'static str, detail: impl Into<String>) {

@@ -51,6 +51,11 @@ impl TestDatabase {
         self.cluster.replacen("/postgres?", &format!("/{}?", self.name), 1)
     }
 
+    /// The same as text, with a standby of its cluster as the second host.
+    pub fn text_with(&self, standby: &Cluster) -> String {
+        self.text().replacen("&user=", &format!(",{}&user=", standby.path().display()), 1)
+    }
+
     /// Runs a statement as the administrator and returns the first column of its rows.
     pub fn run(&self, sql: &str) -> Vec<String> {
         run(&self.text(), sql)
@@ -61,6 +66,13 @@ impl TestDatabase {
     pub async fn run_beside(&self, sql: &str) {
         let (url, sql) = (self.text(), sql.to_owned());
         tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
+    }
+
+    /// Waits until its copy at a standby has everything that was committed so far.
+    pub fn until_copied(&self, copy: &Self) {
+        let written = &self.run("SELECT pg_current_wal_lsn()::text")[0];
+        let has_it = format!("SELECT (pg_last_wal_replay_lsn() >= '{written}')::text");
+        crate::eventually("the standby has it", || copy.run(&has_it) == ["true"]);
     }
 
     /// How many named locks its sessions have, or (not `granted`) for how many they wait.
@@ -111,9 +123,14 @@ impl Cluster {
     pub fn standby(&self) -> Self {
         let directory = tempfile::tempdir().unwrap();
         open_to_all(directory.path());
-        let output = command("standby", directory.path()).arg(self.path()).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        Self { directory, url: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+        let url = follow(directory.path(), self);
+        Self { directory, url }
+    }
+
+    /// Discards the data of this cluster, which must not run, and starts it as a standby that follows `primary`.
+    pub fn follow(&self, primary: &Self) {
+        std::fs::remove_dir_all(self.path().join("data")).unwrap();
+        follow(self.path(), primary);
     }
 
     pub fn path(&self) -> &Path {
@@ -140,6 +157,11 @@ impl Cluster {
         self.act("freeze");
     }
 
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.act("thaw");
+    }
+
     fn act(&self, action: &str) {
         assert!(command(action, self.path()).status().unwrap().success(), "{action}");
     }
@@ -152,6 +174,13 @@ impl Drop for Cluster {
             let _ = command(action, self.path()).stderr(std::process::Stdio::null()).status();
         }
     }
+}
+
+/// Starts a standby of `primary` in this directory; returns its URL.
+fn follow(directory: &Path, primary: &Cluster) -> String {
+    let output = command("standby", directory).arg(primary.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn open_to_all(directory: &Path) {

@@ -62,7 +62,10 @@ pub(super) fn from_an_inbox(client: &mut Client<'_>) {
 fn post(client: &mut Client<'_>, inbox: usize, token: u64, request: &Request, success: u16) {
     let node = client.node();
     let told = match client.asker.ask(node, request) {
-        Some(answer) if answer.status == success => Told::Stored(1),
+        Some(answer) if answer.status == success => {
+            client.world.nodes.deliveries(node).stored();
+            Told::Stored(1)
+        }
         None => Told::Unknown(1),
         Some(answer) if matches!(answer.status, 429 | 500 | 503) => Told::Unknown(1),
         Some(answer) => {
