@@ -28,7 +28,7 @@ pub(super) struct Page {
     pub(super) base: Option<String>,
     /// The byte ranges of `text` that are the text of a link and contain a URL.
     pub(super) linked: Vec<(usize, usize)>,
-    /// The byte ranges of `text` that quote an older message. Each starts before the line end of the line before it.
+    /// The byte ranges of `text` that quote an older message, in order. Each starts where the text before it ends.
     pub(super) quotes: Vec<Range<usize>>,
 }
 
