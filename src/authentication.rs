@@ -70,6 +70,8 @@ impl Signed {
         message.body_hashes.clone_from(&self.hashes);
         message.dkim_headers.retain(|header| header.header.h.len() <= MAX_SIGNED_FIELDS);
         message.dkim_headers.truncate(MAX_SIGNATURES);
+        // Those of ARC and of other versions of DKIM are not shown.
+        message.errors.retain(|error| error.name.trim_ascii().eq_ignore_ascii_case(b"dkim-signature"));
         message.errors.truncate(MAX_SIGNATURES - message.dkim_headers.len());
         for signature in message.dkim_headers.iter_mut().map(|header| &mut header.header) {
             // A signature that was valid when the message arrived is still valid for the reader of an old message.
@@ -119,7 +121,8 @@ impl Verifier {
         let dmarc = dmarc.unwrap_or_else(|_| {
             DmarcOutput::new(author_domain(&message)).with_spf_result(DmarcResult::TempError(no_answer()))
         });
-        let dkim = dkim.iter().map(wording::dkim).collect();
+        let malformed = message.errors.iter().map(wording::malformed);
+        let dkim = malformed.chain(dkim.iter().map(wording::dkim)).collect();
         Authentication { spf: spf_check, dkim, dmarc: wording::dmarc(&dmarc) }
     }
 
@@ -156,7 +159,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// The results of the signatures.
+/// The results of the signatures, without those that are malformed.
 async fn signatures<'a>(
     authenticator: &MessageAuthenticator,
     message: &'a AuthenticatedMessage<'a>,
@@ -167,7 +170,8 @@ async fn signatures<'a>(
         let signatures = message.dkim_headers.iter().map(|header| &header.header);
         signatures.map(|signature| DkimOutput::temp_err(no_answer()).with_signature(signature)).collect()
     });
-    results.into_iter().map(|output| without_sha1(message, output)).collect()
+    let results = results.into_iter().filter(|output| output.signature().is_some());
+    results.map(|output| without_sha1(message, output)).collect()
 }
 
 /// A signature with SHA-1 is not valid (RFC 8301).
@@ -202,4 +206,40 @@ fn author_domain(message: &AuthenticatedMessage<'_>) -> String {
 
 fn no_answer() -> Error {
     Error::Dns(DnsError::Resolver(String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    use restante_api::AuthenticationResult::TempError;
+
+    use super::*;
+
+    const RFC_8463: &str = include_str!("../tests/dkim/rfc8463.eml");
+
+    /// The clock is paused: it advances to the next timer while the name server is silent.
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_name_server_takes_no_more_than_the_time_for_all_queries() {
+        let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let verifier = Verifier { server: silent.local_addr().ok(), host: Domain::parse("restante.example").unwrap() };
+        let envelope = Envelope {
+            from: "joe@football.example.com".to_owned(),
+            client: Some("192.0.2.1".to_owned()),
+            helo: Some("mail.example.com".to_owned()),
+            tls: None,
+            authenticated: Some(false),
+            via: Some(Via::Smtp),
+        };
+        let start = RFC_8463[1..].find("DKIM-Signature").unwrap() + 1;
+        let many = format!("{}{}", RFC_8463[..start].repeat(MAX_SIGNATURES), &RFC_8463[start..]);
+        let began = Instant::now();
+        let found = verifier.verify(&Signed::read(many.as_bytes()), &envelope, 0).await;
+        // A timer fires up to a millisecond late.
+        assert!(began.elapsed() <= MAX_TIME + Duration::from_millis(2), "{:?}", began.elapsed());
+        assert!(began.elapsed() >= MAX_TIME_OF_SENDER, "{:?}", began.elapsed());
+        let dkim: Vec<_> = found.dkim.iter().map(|check| check.result).collect();
+        assert_eq!((found.spf.result, dkim), (TempError, vec![TempError; MAX_SIGNATURES]));
+        assert_eq!((found.dmarc.result, found.dmarc.detail.as_str()), (TempError, "The DNS did not answer."));
+    }
 }

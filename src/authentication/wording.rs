@@ -1,5 +1,6 @@
 //! The results of mail-auth as the API shows them, each with its reason as a sentence.
 
+use mail_auth::common::headers::Header;
 use mail_auth::dkim::DkimError;
 use mail_auth::dmarc::Policy;
 use mail_auth::{DkimOutput, DkimResult, DmarcOutput, DmarcResult, DnsError, Error, SpfOutput, SpfResult};
@@ -8,6 +9,8 @@ use restante_api::{Authentication, AuthenticationResult, DkimCheck, DmarcCheck, 
 use super::{Connection, MAX_HEADER_BYTES};
 
 const NO_ANSWER: &str = "The DNS did not answer.";
+/// The tags that every signature needs, with `v` and `a` (RFC 6376, section 3.5).
+const TAGS: [&str; 5] = ["d", "s", "h", "bh", "b"];
 
 /// The results without a resolver.
 pub(super) fn without_dns(connection: Option<&Connection<'_>>) -> Authentication {
@@ -80,10 +83,32 @@ pub(super) fn dkim(output: &DkimOutput<'_>) -> DkimCheck {
         Some(Error::Dns(DnsError::Resolver(_))) => NO_ANSWER.to_owned(),
         Some(Error::Dns(DnsError::RecordNotFound(_))) => format!("There is no key at {key}."),
         Some(Error::Dns(DnsError::InvalidRecordType) | Error::ParseError) => format!("The key at {key} is not valid."),
-        Some(error) => format!("{}.", error.to_string().trim_end_matches('.')),
+        Some(error) => sentence(error),
     };
     let domain = signature.map(|signature| signature.d.clone());
     DkimCheck { result, domain, selector: signature.map(|signature| signature.s.clone()), detail }
+}
+
+/// A field that is no signature, with its domain and selector if they can be read.
+pub(super) fn malformed(field: &Header<'_, Error>) -> DkimCheck {
+    let value = String::from_utf8_lossy(field.value);
+    let tag = |name: &str| {
+        let mut tags = value.split(';').filter_map(|tag| tag.split_once('='));
+        let (_, value) = tags.find(|(given, _)| given.trim() == name)?;
+        let value: String = value.split_whitespace().collect();
+        value.contains(char::is_alphanumeric).then_some(value)
+    };
+    let missing: Vec<_> = TAGS.into_iter().filter(|name| tag(name).is_none()).collect();
+    let detail = match &field.header {
+        Error::MissingParameters if !missing.is_empty() => format!("The signature has no {}.", missing.join(", ")),
+        Error::Base64 => "A hash in the signature (`b` or `bh`) is not base64.".to_owned(),
+        error => sentence(error),
+    };
+    DkimCheck { result: AuthenticationResult::PermError, domain: tag("d"), selector: tag("s"), detail }
+}
+
+fn sentence(error: &Error) -> String {
+    format!("{}.", error.to_string().trim_end_matches('.'))
 }
 
 pub(super) fn dmarc(output: &DmarcOutput) -> DmarcCheck {

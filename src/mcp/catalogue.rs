@@ -10,6 +10,8 @@ use super::{input, output, schema};
 enum Effect {
     /// It changes nothing.
     Reads,
+    /// It changes nothing, but may query other servers.
+    Queries,
     /// It adds something.
     Adds,
     /// It may send mail to other servers.
@@ -102,7 +104,7 @@ fn message_tools() -> Vec<Tool> {
             "check_message",
             "Check a message",
             "Finds placeholders, dead links, missing parts, unsupported HTML; with `dns`, also SPF, DKIM and DMARC.",
-            Effect::Reads,
+            Effect::Queries,
         ),
         tool::<input::Explain, output::Explanation>(
             "explain_missing",
@@ -139,10 +141,12 @@ fn tool<I: JsonSchema + 'static, O: JsonSchema + 'static>(
     description: &'static str,
     effect: Effect,
 ) -> Tool {
-    let hints = ToolAnnotations::new().read_only(matches!(effect, Effect::Reads)).open_world(effect == Effect::Sends);
+    let reads = matches!(effect, Effect::Reads | Effect::Queries);
+    let open = matches!(effect, Effect::Sends | Effect::Queries);
+    let hints = ToolAnnotations::new().read_only(reads).open_world(open);
     let hints = match effect {
         // The other hints have a meaning only for a tool that changes something.
-        Effect::Reads => hints,
+        Effect::Reads | Effect::Queries => hints,
         _ => hints.destructive(effect == Effect::Removes).idempotent(effect == Effect::Removes),
     };
     Tool::new(name, description, schema::input::<I>())

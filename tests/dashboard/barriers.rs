@@ -62,10 +62,16 @@ fn look_at_every_page(width: u32, height: u32, schemes: &'static [&'static str])
     browser.sees("h1", "Projects");
     let pages = pages(&site, &browser);
     assert!(pages.len() > 20, "{pages:?}");
-    for page in pages {
-        browser.go(&site.url(&page));
+    for page in &pages {
+        browser.go(&site.url(page));
         barriers.extend(look(&browser, &axe));
     }
+    let forward = pages.iter().find(|page| page.ends_with("/forward")).unwrap();
+    browser.go(&site.url(forward));
+    browser.write("#to", "none@restante.example.com");
+    browser.click(".compose .primary");
+    browser.sees(".problem", "Recipient not found");
+    barriers.extend(look(&browser, &axe));
     barriers.extend(look_at_what_opens(&site, &browser, &axe));
     assert!(barriers.is_empty(), "{barriers:#?}");
 }

@@ -64,6 +64,8 @@ async def the_tools_are_described(client, revision):
     assert reading == TOOLS - {"create_inbox", "delete_inbox", "send_message", "set_faults"}, reading
     destructive = {name for name, tool in tools.items() if tool.annotations.destructive_hint}
     assert destructive == {"delete_inbox", "set_faults"}, destructive
+    reaching = {name for name, tool in tools.items() if tool.annotations.open_world_hint}
+    assert reaching == {"send_message", "check_message"}, reaching
     assert tools["wait_for_message"].input_schema["properties"]["timeout_seconds"]["default"] == 25
 
 

@@ -82,8 +82,31 @@ async fn the_signatures_of_the_standards_are_valid_until_something_changes() {
     assert_eq!(results(&RFC_6376.replace("s=brisbane", "s=sydney")).await, ["permerror"]);
     assert_eq!(results(&RFC_6376.replace("rsa-sha256", "rsa-sha1")).await, ["permerror"]);
     assert_eq!(results(&RFC_6376.replace("d=example.com", "d=broken.example")).await, ["temperror"]);
-    assert_eq!(results(&RFC_6376.replace("v=1", "v=7")).await, ["neutral"]);
     assert_eq!(results(MAIL).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_malformed_signature_is_a_result_beside_the_valid_ones() {
+    let (bed, _dns) = with_dns(KEYS).await;
+    for (correct, wrong, detail) in [
+        ("v=1", "v=7", "Unsupported version in DKIM Signature."),
+        ("a=ed25519-sha256", "a=rot13", "Unsupported algorithm in DKIM Signature."),
+        ("c=relaxed/relaxed", "c=fancy", "Unsupported canonicalization method in DKIM Signature."),
+        ("bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=", "bh=", "The signature has no bh."),
+        ("bh=2jUSO", "bh=*", "A hash in the signature (`b` or `bh`) is not base64."),
+    ] {
+        assert!(RFC_8463.contains(correct), "{correct}");
+        let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &RFC_8463.replacen(correct, wrong, 1)).await;
+        let malformed = json!({"result": "permerror", "domain": "football.example.com", "selector": "brisbane",
+            "detail": detail});
+        assert_eq!(found["dkim"][0], malformed, "{wrong}");
+        assert_eq!((&found["dkim"][1]["result"], found["dkim"].as_array().unwrap().len()), (&json!("pass"), 2));
+    }
+    let nameless = format!("DKIM-Signature: v=1; a=rsa-sha256\r\n{MAIL}");
+    let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &nameless).await;
+    let malformed = json!({"result": "permerror", "domain": null, "selector": null,
+        "detail": "The signature has no d, s, h, bh, b."});
+    assert_eq!(found["dkim"], json!([malformed]));
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
         message_id: first_id("message-id"),
         in_reply_to: first_id("in-reply-to"),
         date: field("date").and_then(date),
-        codes: otp::recognise(&subject, own_text, page_text),
+        codes: otp::recognise(&subject, own_text, page_text, &body.page.quotes),
         links: all_links(body, own_text, page_text),
         attachments: all_attachments(structure),
         list_unsubscribe: list_unsubscribe(field("list-unsubscribe"), field("list-unsubscribe-post")),

@@ -5,6 +5,7 @@
 
 mod elements;
 mod hidden;
+mod quotes;
 mod reader;
 mod writer;
 
@@ -27,6 +28,8 @@ pub(super) struct Page {
     pub(super) base: Option<String>,
     /// The byte ranges of `text` that are the text of a link and contain a URL.
     pub(super) linked: Vec<(usize, usize)>,
+    /// The byte ranges of `text` that quote an older message, in order. Each starts where the text before it ends.
+    pub(super) quotes: Vec<Range<usize>>,
 }
 
 /// The position of a link in the visible text.

@@ -7,6 +7,7 @@ use html5gum::{Emitter, Error, State};
 
 use super::elements::{self, COUNT, ElementId, Layout};
 use super::hidden::{Region, Style};
+use super::quotes::{self, Quotes};
 use super::writer::{Gap, Writer};
 use super::{Page, Reference};
 use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
@@ -15,6 +16,8 @@ use crate::budget::{LINK_BYTES, LINKS, NESTED_LAYOUTS};
 const NAME_BYTES: usize = 32;
 /// Bytes of a `style` attribute that are read.
 const STYLE_BYTES: usize = 4 * 1024;
+/// Bytes of a `class` or `id` that are read.
+const CLASS_BYTES: usize = 256;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Attribute {
@@ -22,6 +25,8 @@ enum Attribute {
     Style,
     Hidden,
     Start,
+    Class,
+    Id,
     #[default]
     Other,
 }
@@ -36,6 +41,8 @@ struct Tag {
     href: Value,
     style: Value,
     start: Value,
+    class: Value,
+    id: Value,
     hidden: bool,
 }
 
@@ -48,10 +55,15 @@ impl Tag {
         for text in [&mut self.name, &mut self.attribute_name] {
             text.clear();
         }
-        for value in [&mut self.href, &mut self.style, &mut self.start] {
+        for value in [&mut self.href, &mut self.style, &mut self.start, &mut self.class, &mut self.id] {
             value.is_given = false;
             value.text.clear();
         }
+    }
+
+    /// Whether an older message is quoted from this start tag on.
+    fn begins_quote(&self) -> bool {
+        self.name == b"blockquote" || quotes::is_mark(&self.class.text) || quotes::is_mark(&self.id.text)
     }
 }
 
@@ -97,6 +109,7 @@ pub(super) struct Reader<'p> {
     lists: Vec<Option<u32>>,
     /// The number of additional open lists, whose numbers are not kept.
     deeper_lists: usize,
+    quotes: Quotes,
     /// Where the text of the open link starts.
     link_start: Option<usize>,
     /// The index of the open link in the references.
@@ -116,6 +129,7 @@ impl<'p> Reader<'p> {
             hidden: None,
             lists: Vec::new(),
             deeper_lists: 0,
+            quotes: Quotes::default(),
             link_start: None,
             open_reference: None,
         }
@@ -141,6 +155,9 @@ impl<'p> Reader<'p> {
         }
         if !(style.hides || self.tag.hidden) {
             self.follow_link();
+        }
+        if self.tag.begins_quote() {
+            self.quotes.begin(self.writer.position());
         }
         self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
     }
@@ -223,6 +240,9 @@ impl<'p> Reader<'p> {
         }
         let was_open = self.open[id] > 0;
         self.open[id] = self.open[id].saturating_sub(1);
+        if self.tag.name == b"blockquote" && was_open && self.open[id] == 0 {
+            self.quotes.end(self.writer.position());
+        }
         match layout {
             Layout::Preformatted if was_open => self.writer.preformatted -= 1,
             Layout::List | Layout::NumberedList if was_open && self.deeper_lists > 0 => self.deeper_lists -= 1,
@@ -330,6 +350,8 @@ impl<'p> Reader<'p> {
             b"href" if !self.tag.href.is_given => Attribute::Href,
             b"style" if !self.tag.style.is_given => Attribute::Style,
             b"start" if !self.tag.start.is_given => Attribute::Start,
+            b"class" if !self.tag.class.is_given => Attribute::Class,
+            b"id" if !self.tag.id.is_given => Attribute::Id,
             b"hidden" => Attribute::Hidden,
             _ => Attribute::Other,
         };
@@ -377,6 +399,8 @@ impl Emitter for Reader<'_> {
             Attribute::Href => self.tag.href.push(text, LINK_BYTES + 1),
             Attribute::Style => self.tag.style.push(text, STYLE_BYTES),
             Attribute::Start => self.tag.start.push(text, NAME_BYTES),
+            Attribute::Class => self.tag.class.push(text, CLASS_BYTES),
+            Attribute::Id => self.tag.id.push(text, CLASS_BYTES),
             Attribute::Hidden | Attribute::Other => {}
         }
     }
@@ -403,6 +427,7 @@ impl Emitter for Reader<'_> {
 
     fn emit_eof(&mut self) {
         self.end_link();
+        self.page.quotes = std::mem::take(&mut self.quotes).finish(self.writer.position());
         self.page.text = std::mem::take(&mut self.writer).finish();
     }
 

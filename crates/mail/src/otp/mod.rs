@@ -104,6 +104,7 @@ pub struct Codes {
 
 /// The index of a text: subject, text, visible text of the HTML.
 type Source = usize;
+const SUBJECT: Source = 0;
 
 /// A code and the place where it was found.
 #[derive(Clone)]
@@ -113,13 +114,16 @@ struct FoundCode {
     source: Source,
     /// Its first and last line in that text.
     lines: (usize, usize),
+    is_quoted: bool,
 }
 
 /// Finds the `otp` and the `code` in the subject, the text and the visible text of the HTML; empty if there is none.
-pub(super) fn find(subject: &str, text: &str, page_text: &str) -> (String, String) {
-    let sources = [subject, text, page_text].map(searched);
+/// `quotes` are the byte ranges of the HTML's text that quote an older message.
+pub(super) fn find(subject: &str, text: &str, page_text: &str, quotes: &[Range<usize>]) -> (String, String) {
+    let page_text = quoted::marked(searched(page_text), quotes);
+    let sources = [searched(subject), searched(text), &page_text];
     let Digits { otp, labelled } = search(sources);
-    let quoted = Quoted::new(sources, &labelled);
+    let quoted = Quoted::new(&labelled);
     // Most messages have one code, and other forms need not be read.
     let is_settled = otp.as_ref().is_some_and(|otp| otp.rule != Rule::SixDigits && !quoted.has(otp));
     let code = if is_settled { otp.clone() } else { all_labelled(sources, labelled).into_iter().next() };
@@ -128,9 +132,10 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str) -> (String, Strin
 }
 
 /// All codes, with their rules and lines.
-pub(super) fn recognise(subject: &str, text: &str, page_text: &str) -> Codes {
+pub(super) fn recognise(subject: &str, text: &str, page_text: &str, quotes: &[Range<usize>]) -> Codes {
     let sources = [subject, text, page_text];
-    let searched = sources.map(searched);
+    let marked = quoted::marked(searched(page_text), quotes);
+    let searched = [searched(subject), searched(text), &marked];
     let Digits { otp, labelled } = search(searched);
     let otp = otp.map(|found| found.recognised(sources));
     if otp.as_ref().is_some_and(|otp| otp.rule == Rule::DomainBound) {
@@ -161,7 +166,7 @@ fn search(sources: [&str; 3]) -> Digits {
     }
     let normalized = sources.map(with_digits);
     let labelled = labelled(sources[0], &normalized);
-    let quoted = Quoted::new(sources, &labelled);
+    let quoted = Quoted::new(&labelled);
     let newest = labelled.iter().find(|found| !quoted.has(found)).or_else(|| labelled.first()).cloned();
     Digits { otp: newest.or_else(|| six_digits(&normalized)), labelled }
 }
@@ -170,7 +175,7 @@ fn search(sources: [&str; 3]) -> Digits {
 fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     let (source, code) = (1..3).find_map(|source| Some((source, normalize::domain_bound(sources[source])?)))?;
     let last = sources[source].trim_end().matches(normalize::LINE_ENDS).count();
-    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last) })
+    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last), is_quoted: false })
 }
 
 /// The labelled codes of all sources, the best first; of equal ones, the one in the earlier source.
@@ -195,7 +200,7 @@ fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
 fn all_labelled(sources: [&str; 3], digits: Vec<FoundCode>) -> Vec<FoundCode> {
     let mut all = digits;
     all.extend(other::find(sources));
-    let quoted = Quoted::new(sources, &all);
+    let quoted = Quoted::new(&all);
     if all.iter().any(|found| !quoted.has(found)) {
         all.retain(|found| !quoted.has(found));
     }
@@ -220,11 +225,13 @@ impl FoundCode {
     /// The digits at a place of a normalised text.
     fn at(text: &str, source: Source, place: Range<usize>, rule: Rule) -> Self {
         let line = |place: usize| text[..place].matches('\n').count();
-        Self { code: numbers::digits(&text[place.clone()]), rule, source, lines: (line(place.start), line(place.end)) }
+        let code = numbers::digits(&text[place.clone()]);
+        let is_quoted = quoted::is_quoted(text, place.start);
+        Self { code, rule, source, lines: (line(place.start), line(place.end)), is_quoted }
     }
 
     fn recognised(self, sources: [&str; 3]) -> Recognised {
-        let Self { code, rule, source, lines: (first, last) } = self;
+        let Self { code, rule, source, lines: (first, last), .. } = self;
         // Normalising keeps the number of lines.
         let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
         let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();

@@ -1,0 +1,40 @@
+//! Where a page quotes an older message: in a `blockquote`, or from the element on with which a mail client begins its
+//! quote.
+
+use std::ops::Range;
+
+/// The classes and ids with which Gmail, Outlook and Yahoo begin a quote. Clients that quote it again put a prefix
+/// before them.
+const MARKS: [&[u8]; 3] = [b"gmail_quote", b"divRplyFwdMsg", b"yahoo_quoted"];
+
+/// The quotes so far.
+#[derive(Debug, Default)]
+pub(super) struct Quotes {
+    ranges: Vec<Range<usize>>,
+    /// Where the open quote starts.
+    start: Option<usize>,
+}
+
+impl Quotes {
+    /// A quote starts, if none is open.
+    pub(super) fn begin(&mut self, position: usize) {
+        self.start.get_or_insert(position);
+    }
+
+    /// The outermost `blockquote` ends, or the page. A client puts a `blockquote` into the element that has its mark,
+    /// and a reply may follow.
+    pub(super) fn end(&mut self, position: usize) {
+        self.ranges.extend(self.start.take().map(|start| start..position).filter(|quote| !quote.is_empty()));
+    }
+
+    /// The byte ranges of the quotes, in order.
+    pub(super) fn finish(mut self, position: usize) -> Vec<Range<usize>> {
+        self.end(position);
+        self.ranges
+    }
+}
+
+/// Whether a `class` or `id` marks the start of a quote.
+pub(super) fn is_mark(value: &[u8]) -> bool {
+    value.split(u8::is_ascii_whitespace).any(|word| MARKS.iter().any(|mark| word.ends_with(mark)))
+}
