@@ -2,8 +2,8 @@
 //! name has several addresses, each of them is a place.
 //!
 //! Every connection of a node uses the same list. The place that worked last is tried first; after a failure, the next
-//! one is. So one connection finds out that a host is down, and the others follow. They do so at once: a primary that was
-//! frozen, and does not know yet that it has been replaced, must not be used beside the new one.
+//! one is. So one connection finds out that a host is down, and the others follow. They do so at once: a primary that
+//! was frozen, and does not know yet that it has been replaced, must not be used beside the new one.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

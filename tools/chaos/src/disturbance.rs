@@ -87,7 +87,7 @@ impl<'a> Disturber<'a> {
             Failure::Lock => world.fail("failures: lock", || self.lock(percent)),
             Failure::Crash => world.fail("failures: crash", || self.postgres().crash(|| pause(2))),
             Failure::FailOver => world.fail("failures: failover", || {
-                let death = if percent % 2 == 0 { Death::Killed } else { Death::Frozen };
+                let death = if percent.is_multiple_of(2) { Death::Killed } else { Death::Frozen };
                 self.postgres().fail_over(death, || pause(3), || self.until_mail_is_stored(death));
             }),
             Failure::Clock => world.fail("failures: clock", || self.step_clock(node, percent)),

@@ -1,4 +1,5 @@
-//! The health of each node beside what becomes of its mail: a node must not say that it is healthy while no mail gets in.
+//! The health of each node beside the results of its mail: a node must not say that it is healthy while no mail gets
+//! in.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -49,7 +49,7 @@ impl Nodes {
         self.running.len()
     }
 
-    /// What became of the mail of a node.
+    /// The results of the mail of a node.
     pub(crate) fn deliveries(&self, index: usize) -> &Deliveries {
         &self.deliveries[index % self.count()]
     }

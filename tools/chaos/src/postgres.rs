@@ -95,8 +95,8 @@ impl Postgres {
         self.primary.load(Ordering::SeqCst)
     }
 
-    /// From now on, a commit returns after the standby has flushed it. A standby copies the settings of its primary when
-    /// it is made, before this, so it does not wait for another when it is promoted.
+    /// From now on, a commit returns after the standby has flushed it. A standby copies the settings of its primary
+    /// when it is made, before this, so it does not wait for another when it is promoted.
     fn replicate(&self) {
         let database = self.database();
         database.run("ALTER SYSTEM SET synchronous_standby_names = '*'");
