@@ -27,7 +27,7 @@ use crate::model::{Refusal, Via};
 use crate::service::{Caller, ServiceError};
 
 /// How long a request may take: its body, its delivery, and the longest delay that a fault asks for.
-pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(60 + 300));
+pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(120 + 300));
 /// How many times its size a body takes at most: the body, its decoded files, and the message composed of them.
 const COPIES: usize = 3;
 /// The holder of the memory of all clients without a key.

@@ -16,8 +16,8 @@ use crate::model::{
 };
 use crate::service::{Incoming, Receipt, Service};
 
-/// How long the client waits for the service. After that, the answer tells it to try again later.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the client waits for an answer of the service. After that, the answer tells it to try again later.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A message that was accepted.
 pub(super) struct Sent {
@@ -119,7 +119,7 @@ impl Call<'_> {
         }
         for recipient in &envelope.recipients {
             let of = |failure: Failure| failure.of(&recipient.to_string());
-            let accepted = within_time_limit(&service, service.accept_recipient(recipient, self.project())).await;
+            let accepted = within(&service, ANSWER_TIMEOUT, service.accept_recipient(recipient, self.project())).await;
             let accepted = accepted.and_then(|accepted| accepted.map_err(Failure::from));
             if let Some(fault) = accepted.map_err(of)? {
                 tracing::info!(peer = %self.client, to = %recipient, fault = fault.as_str(), "recipient");
@@ -133,10 +133,11 @@ impl Call<'_> {
         let service = self.senders.app.service.clone();
         let (size, started) = (composed.raw.len() as u64, Instant::now());
         let Composed { message_id, raw, is_raw } = composed;
+        let time = service.delivery_timeout(raw.len());
         let incoming = self.incoming(envelope, raw);
         let held = room.clone();
         let storing = async { service.store(service.prepare(incoming).await?.holding(held)).await };
-        let stored = within_time_limit(&service, storing).await;
+        let stored = within(&service, time, storing).await;
         let receipt = stored.and_then(|stored| stored.map_err(Failure::from));
         self.log(envelope, size, receipt.as_ref());
         let receipt = receipt?;
@@ -301,12 +302,12 @@ impl Call<'_> {
     }
 }
 
-/// The result of `work`, or the failure of a store that does not answer in time.
-async fn within_time_limit<T>(service: &Service, work: impl Future<Output = T>) -> Result<T, Failure> {
+/// The result of `work`, or the failure of a store that does not answer within this time.
+async fn within<T>(service: &Service, time: Duration, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = service.clock().sleep(DELIVERY_TIMEOUT) => {
+        () = service.clock().sleep(time) => {
             tracing::error!("the store did not answer in time");
             Err(Failure::refused(Refusal::StoreFailure))
         }

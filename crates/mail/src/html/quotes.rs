@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::budget::CODE_SEARCH_BYTES;
+
 /// The classes and ids with which Gmail, Outlook and Yahoo begin a quote. Clients that quote it again put a prefix
 /// before them.
 const MARKS: [&[u8]; 3] = [b"gmail_quote", b"divRplyFwdMsg", b"yahoo_quoted"];
@@ -16,9 +18,12 @@ pub(super) struct Quotes {
 }
 
 impl Quotes {
-    /// A quote starts, if none is open.
+    /// A quote starts, if none is open. Those in a part of the text in which no code is looked for are not kept, so a
+    /// hostile page cannot have many.
     pub(super) fn begin(&mut self, position: usize) {
-        self.start.get_or_insert(position);
+        if position < CODE_SEARCH_BYTES {
+            self.start.get_or_insert(position);
+        }
     }
 
     /// The outermost `blockquote` ends, or the page. A client puts a `blockquote` into the element that has its mark,
