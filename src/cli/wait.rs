@@ -51,7 +51,6 @@ pub(super) struct NoMatch {
     /// `None` if there was no wait.
     timeout: Option<humantime::Duration>,
     explanation: Explanation,
-    flag_of_has: &'static str,
     /// The page of the dashboard that explains it.
     help: Option<String>,
 }
@@ -82,7 +81,7 @@ impl NoMatch {
     pub(super) fn now(client: &ApiClient, inbox: &Inbox, filter: &FilterFlags) -> Result<Self, ClientError> {
         let explanation = client.explain(&inbox.id, filter)?;
         let (wanted, address) = (wanted(filter, None), inbox.address.clone());
-        Ok(Self { wanted, address, timeout: None, explanation, flag_of_has: "--has", help: None })
+        Ok(Self { wanted, address, timeout: None, explanation, help: None })
     }
 }
 
@@ -90,8 +89,8 @@ impl std::error::Error for NoMatch {}
 
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wanted, address, timeout, explanation, flag_of_has, help } = self;
-        let explanation = Readable { explanation, flag_of_has };
+        let Self { wanted, address, timeout, explanation, help } = self;
+        let explanation = Readable { explanation };
         match timeout {
             Some(timeout) => write!(formatter, "no {wanted} arrived at {address} within {timeout}. {explanation}"),
             None => write!(formatter, "there is no {wanted} in {address}. {explanation}"),
@@ -122,8 +121,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     };
     let explanation = client.explain(&inbox.id, &filter(flags))?;
     let (wanted, address, timeout) = (wanted(&flags.filter, Some(flags)), inbox.address, Some(flags.timeout));
-    let flag_of_has = wanted_part(flags).map_or("--has", |(flag, _)| flag);
-    Err(NoMatch { wanted, address, timeout, explanation, flag_of_has, help }.into())
+    Err(NoMatch { wanted, address, timeout, explanation, help }.into())
 }
 
 /// Creates the inbox with an address that has not been used yet. One that has ended is an error: its mail is gone.
@@ -162,17 +160,16 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, Cl
 
 /// The filter; includes the feature that `--code`, `--otp` or `--link` needs.
 fn filter(flags: &WaitFlags) -> FilterFlags {
-    let needed = wanted_part(flags).map(|(_, feature)| feature);
+    let needed = needed_feature(flags);
     let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
     let has = [given, needed].into_iter().flatten().collect::<Vec<_>>().join(",");
     FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
 }
 
-/// The flag by which the user asked for a part of the message, and the feature that a message with it has.
-fn wanted_part(flags: &WaitFlags) -> Option<(&'static str, &'static str)> {
-    let parts =
-        [(flags.code, ("--code", "code")), (flags.otp, ("--otp", "otp")), (flags.link.is_some(), ("--link", "link"))];
-    parts.into_iter().find_map(|(is_wanted, part)| is_wanted.then_some(part))
+/// The feature of a message with the part that the user asked for.
+fn needed_feature(flags: &WaitFlags) -> Option<&'static str> {
+    let features = [(flags.code, "code"), (flags.otp, "otp"), (flags.link.is_some(), "link")];
+    features.into_iter().find_map(|(is_wanted, feature)| is_wanted.then_some(feature))
 }
 
 /// The output for the message, or `None` if it does not have the code or link.

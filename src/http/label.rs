@@ -1,4 +1,4 @@
-//! The header `X-Restante-Label`: a label for a new inbox, such as the title of its test.
+//! The header `X-Restante-Label`: a label for an inbox, such as the title of its test.
 
 use std::convert::Infallible;
 

@@ -59,7 +59,7 @@ pub fn address_of(id: &InboxId, shared: Option<&SharedAddress>, mail_domain: &Do
 pub struct FoundInbox {
     /// The inbox.
     pub inbox: Inbox,
-    /// The label that it was created with.
+    /// Its label.
     pub label: Option<String>,
     /// How it ended, if it has.
     pub end: Option<InboxEnd>,
@@ -72,7 +72,7 @@ pub struct FoundInbox {
 pub struct InboxSummary {
     /// The inbox.
     pub inbox: Inbox,
-    /// The label that it was created with, for example the title of its test.
+    /// Its label, for example the title of its test.
     pub label: Option<String>,
     /// How many messages it has.
     pub messages: i64,

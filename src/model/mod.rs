@@ -2,6 +2,7 @@
 
 mod api_key;
 mod change;
+mod difference;
 mod explanation;
 mod fault;
 mod inbox;
@@ -23,6 +24,7 @@ mod wait_record;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
+pub use difference::{Difference, bracketed};
 pub use explanation::{InboxEnd, Latest, Part, Period, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
@@ -38,7 +40,7 @@ pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
 pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
-pub use summary::{Reading, Summary, ago, quoted, seconds, smtp_server, spoken};
+pub use summary::{Reading, Summary, SummaryPiece, ago, quoted, seconds, smtp_server, spoken, unmarked, with_remedy};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 

@@ -17,16 +17,24 @@ const TIME_BEGIN: char = '\u{4}';
 const TIME_END: char = '\u{5}';
 /// Stands for the SMTP server.
 const SMTP_SERVER: char = '\u{6}';
+/// Before what to do, which may follow the cause.
+const REMEDY: char = '\u{7}';
 /// The characters with a meaning.
-const MARKS: [char; 5] = [BEGIN, END, TIME_BEGIN, TIME_END, SMTP_SERVER];
+const MARKS: [char; 6] = [BEGIN, END, TIME_BEGIN, TIME_END, SMTP_SERVER, REMEDY];
 
-/// A sentence, and what it quotes from mails and SMTP clients.
+/// A sentence, and what it quotes from mails and SMTP clients; and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary(Vec<Piece>);
+pub struct Summary {
+    cause: Vec<SummaryPiece>,
+    remedy: Option<String>,
+}
 
+/// A piece of a sentence: our own words, or a quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub enum SummaryPiece {
+    /// Our own words. Code is between backticks.
     Own(String),
+    /// What a sender or a client has chosen.
     Quote(String),
 }
 
@@ -44,7 +52,19 @@ pub struct Reading<'a> {
 /// Marks `text`, which a sender or a client has chosen, as a quote in the text for [`Summary::new`].
 #[must_use]
 pub fn quoted(text: &str) -> String {
-    format!("{BEGIN}{}{END}", text.replace(MARKS, " "))
+    format!("{BEGIN}{}{END}", unmarked(text))
+}
+
+/// A text of the caller, such as a filter, for [`Summary::new`].
+#[must_use]
+pub fn unmarked(text: &str) -> String {
+    text.replace(MARKS, " ")
+}
+
+/// A cause with what to do about it, in the text for [`Summary::new`].
+#[must_use]
+pub fn with_remedy(cause: &str, remedy: &str) -> String {
+    format!("{cause}{REMEDY}{remedy}")
 }
 
 /// Marks a time in the text for [`Summary::new`]. The reader sees it as `3 s ago`.
@@ -81,29 +101,43 @@ impl Summary {
     /// The sentence with these marks, for a reader.
     #[must_use]
     pub fn new(marked: &str, reading: Reading<'_>) -> Self {
-        let mut pieces = Vec::new();
+        let (marked, remedy) = marked.split_once(REMEDY).map_or((marked, None), |(cause, own)| (cause, Some(own)));
+        let mut cause = Vec::new();
         for part in marked.split(BEGIN) {
             // Only the first part has no quote before it.
             let (quote, own) = part.split_once(END).map_or((None, part), |(quote, own)| (Some(quote), own));
-            pieces.extend(quote.map(|quote| Piece::Quote(quote.to_owned())));
-            pieces.push(Piece::Own(reading.read(own)));
+            cause.extend(quote.map(|quote| SummaryPiece::Quote(quote.to_owned())));
+            cause.push(SummaryPiece::Own(reading.read(own)));
         }
-        Self(pieces)
+        Self { cause, remedy: remedy.map(|own| reading.read(own)) }
+    }
+
+    /// The pieces of the sentence without what to do.
+    #[must_use]
+    pub fn cause(&self) -> &[SummaryPiece] {
+        &self.cause
+    }
+
+    /// What to do, if the sentence ends with it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        self.remedy.as_deref()
     }
 
     /// The sentence with a reference `[1]` for each quote, and the quotes.
     #[must_use]
     pub fn apart(&self) -> (String, Vec<&str>) {
         let (mut sentence, mut quotes) = (String::new(), Vec::new());
-        for piece in &self.0 {
+        for piece in &self.cause {
             match piece {
-                Piece::Own(own) => sentence.push_str(own),
-                Piece::Quote(quote) => {
+                SummaryPiece::Own(own) => sentence.push_str(own),
+                SummaryPiece::Quote(quote) => {
                     quotes.push(quote.as_str());
                     sentence.push_str(&format!("[{}]", quotes.len()));
                 }
             }
         }
+        sentence.extend(self.remedy.iter().flat_map(|remedy| [" ", remedy]));
         (sentence, quotes)
     }
 }
@@ -131,9 +165,10 @@ impl Reading<'_> {
 
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|piece| match piece {
-            Piece::Own(text) | Piece::Quote(text) => formatter.write_str(text),
-        })
+        self.cause.iter().try_for_each(|piece| match piece {
+            SummaryPiece::Own(text) | SummaryPiece::Quote(text) => formatter.write_str(text),
+        })?;
+        self.remedy.iter().try_for_each(|remedy| write!(formatter, " {remedy}"))
     }
 }
 
@@ -150,6 +185,16 @@ mod tests {
         assert_eq!(summary.to_string(), "None matches: a b ,  .");
         assert_eq!(summary.apart(), ("None matches: [1], [2].".to_owned(), vec!["a b ", " "]));
         assert_eq!(Summary::new("plain", READING).apart(), ("plain".to_owned(), vec![]));
+    }
+
+    #[test]
+    fn what_to_do_follows_the_cause() {
+        let marked = with_remedy(&format!("Mail from {}.", quoted("a\u{7}b")), "Use `x`.");
+        let summary = Summary::new(&marked, READING);
+        assert_eq!((summary.to_string().as_str(), summary.remedy()), ("Mail from a b. Use `x`.", Some("Use `x`.")));
+        assert_eq!(summary.apart(), ("Mail from [1]. Use `x`.".to_owned(), vec!["a b"]));
+        let pieces = [SummaryPiece::Own("Mail from ".into()), SummaryPiece::Quote("a b".into())];
+        assert_eq!((&summary.cause()[..2], Summary::new("plain", READING).remedy()), (&pieces[..], None));
     }
 
     #[test]

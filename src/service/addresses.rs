@@ -48,17 +48,23 @@ impl Service {
     }
 
     /// The caller's project has the inbox with this address afterwards: it is created, or if it is temporary, lives for
-    /// one more full lifetime from now. Returns the inbox, and whether it was created.
+    /// one more full lifetime from now. A `label` replaces the one that it has. Returns the inbox, and whether it was
+    /// created.
     ///
     /// # Errors
     /// [`AddressError`].
-    pub async fn ensure_inbox(&self, caller: &Caller, address: &str) -> Result<(Inbox, bool), AddressError> {
+    pub async fn ensure_inbox(
+        &self,
+        caller: &Caller,
+        address: &str,
+        label: Option<&str>,
+    ) -> Result<(Inbox, bool), AddressError> {
         let address = EmailAddress::parse(address).map_err(|_| AddressError::Invalid)?;
         let recipient = self.recipient(&address).ok_or(AddressError::NotAccepted)?;
         let now = self.0.clock.now();
         let expires_at = Some(now.after(self.0.options.limits.inbox_lifetime));
         let wanted = new_inbox(recipient, caller.project, InboxKind::Temporary, now, expires_at);
-        let (inbox, is_new) = self.0.store.ensure_inbox(&wanted).await?.ok_or(AddressError::Taken)?;
+        let (inbox, is_new) = self.0.store.ensure_inbox(&wanted, label).await?.ok_or(AddressError::Taken)?;
         if !is_new {
             self.0.event_log.claimed(&inbox);
         }

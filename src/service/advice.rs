@@ -28,7 +28,8 @@ pub fn title(cause: Cause) -> &'static str {
     }
 }
 
-/// What to do about the cause, in one or two sentences. A rejection has its own [`remedy`](fn@super::remedy).
+/// What to do about the cause, in one or two sentences. A rejection, and a sentence that ends with what to do,
+/// has its own.
 #[must_use]
 pub fn advice(cause: Cause) -> &'static str {
     match cause {
@@ -36,9 +37,9 @@ pub fn advice(cause: Cause) -> &'static str {
         Cause::InboxDeleted => "Wait for the message before the test deletes its inbox.",
         Cause::Late => "Use a longer timeout: a wait ends as soon as the message arrives.",
         Cause::Arrived => "Wait again, or read the message from the list.",
-        Cause::FilterMissed => "Compare the filters of the wait with the messages that arrived.",
+        Cause::FilterMissed => "Change the filter, or what the application sends.",
         Cause::NothingNew => {
-            "The wait asks for messages after a cursor. Trigger another message, or start the wait from an earlier one."
+            "The wait asks for messages after a cursor: trigger another message, or start the wait from an earlier one."
         }
         Cause::Fault => {
             "A test has injected this fault. `restante fault INBOX --clear` removes the faults of an inbox."
@@ -50,7 +51,10 @@ pub fn advice(cause: Cause) -> &'static str {
         Cause::Typo => "Compare the address that the test enters with the one that the application used.",
         Cause::OtherAddress => "Check that the application sends to the address that the test enters.",
         Cause::LoginFailed => "Use an API key of the project as the SMTP password, or send no user name and password.",
-        Cause::TlsFailed => "Turn TLS off in the mailer, or the check of the certificate.",
+        Cause::TlsFailed => {
+            "Start the server with `--smtp-starttls off`, or turn off TLS or the check of the certificate in the \
+             mailer."
+        }
         Cause::WrongPort => "Compare the port in the settings of the application with the SMTP port of the server.",
         Cause::NoMail => "See the log of the application: it connected, but sent no message.",
         Cause::SentElsewhere => {

@@ -115,7 +115,7 @@ impl Service {
             similar: similar.first().map(|(distance, similar)| (*distance <= EDITS, similar)),
             last_refusal,
             watched,
-            filters: filter.key(),
+            filter,
             is_own_client: &is_own_client,
         };
         let finding = facts.finding();

@@ -38,7 +38,7 @@ impl Service {
         }
     }
 
-    /// The label of an inbox, if it was created with one.
+    /// The label of an inbox, if it has one.
     ///
     /// # Errors
     /// If the store fails.

@@ -8,12 +8,12 @@ const INJECTED: &str =
     "A test has injected this fault. The inbox page lists them; `restante fault INBOX --clear` removes them.";
 
 /// What to set if the certificate or the handshake is the problem.
-const NO_TLS: &str = "Turn TLS off in the mailer, or the check of the certificate: Nodemailer `ignoreTLS: true` or \
-    `tls: { rejectUnauthorized: false }`, Symfony and Laravel `?verify_peer=0` or `?auto_tls=false`, PHPMailer \
-    `SMTPAutoTLS = false`, Django `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.enable=false` or \
-    `mail.smtp.ssl.trust=*`, Rails `enable_starttls_auto: false`, smtplib without `starttls()`, Go `SSL_CERT_FILE` \
-    with the server's `tls-cert.pem`; or start the server with `--smtp-starttls off`. For another host name, add it \
-    with `--tls-names`.";
+const NO_TLS: &str = "Start the server with `--smtp-starttls off`. Or turn TLS off in the mailer, or the check of the \
+    certificate: Nodemailer `ignoreTLS: true` or `tls: { rejectUnauthorized: false }`, \
+    Symfony and Laravel `?verify_peer=0` or `?auto_tls=false`, PHPMailer `SMTPAutoTLS = false`, Django \
+    `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.enable=false` or `mail.smtp.ssl.trust=*`, Rails \
+    `enable_starttls_auto: false`, smtplib without `starttls()`, Go `SSL_CERT_FILE` with the server's `tls-cert.pem`. \
+    For another host name, add it with `--tls-names`.";
 
 /// One line that describes what to change so that the mail is accepted.
 #[must_use]

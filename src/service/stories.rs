@@ -6,6 +6,7 @@
 //!
 //! A story changes once, if a matching message arrives just after its wait has ended: then this is the cause.
 
+use std::collections::HashSet;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
 use crate::model::{
     Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, Period, ProjectId, Story, Timestamp,
-    WaitRecord, seconds, spoken,
+    WaitRecord, seconds, spoken, with_remedy,
 };
 use crate::store::StoreError;
 
@@ -212,7 +213,7 @@ impl Service {
     /// If the store fails.
     pub async fn story(&self, id: Uuid) -> Result<Option<Story>, StoreError> {
         self.0.stories.written().await;
-        let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
+        let kept_since = self.kept_since();
         let Some(story) = self.0.store.story(id).await?.filter(|story| story.failure.ended_at() >= kept_since) else {
             return Ok(None);
         };
@@ -220,11 +221,24 @@ impl Service {
         self.0.store.story(id).await
     }
 
+    /// The ids of the stories of the waits on an inbox.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn stories_of(&self, inbox: &Inbox) -> Result<HashSet<Uuid>, StoreError> {
+        self.0.stories.written().await;
+        self.0.store.stories_of(inbox, self.kept_since()).await
+    }
+
+    /// When the wait of a story ended at the earliest.
+    fn kept_since(&self) -> Timestamp {
+        self.0.clock.now().before(self.0.options.limits.keep_failures)
+    }
+
     /// The story of the latest wait on an inbox with this filter that timed out.
     pub(super) async fn kept_story(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Option<Story>, StoreError> {
         self.0.stories.written().await;
-        let kept_since = self.0.clock.now().before(self.0.options.limits.keep_failures);
-        let Some(id) = self.0.store.latest_failure(inbox, filter, kept_since).await? else { return Ok(None) };
+        let Some(id) = self.0.store.latest_failure(inbox, filter, self.kept_since()).await? else { return Ok(None) };
         self.amend_stories(Some(inbox.project)).await?;
         self.0.store.story(id).await
     }
@@ -267,14 +281,14 @@ fn late_finding(failure: &Failure, message: &Latest) -> Finding {
     let took = message.received_at.since(failure.wait.started_at);
     // Rounded up to five seconds.
     let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
-    let marked = format!(
-        "A matching message arrived {} after the wait had ended: {}. Use a timeout of {} s instead of {}.",
-        precise(late_by),
-        named(message),
+    let (late_by, message) = (precise(late_by), named(message));
+    let text = format!("A matching message arrived {late_by} after the wait had ended: {message}.");
+    let remedy = format!(
+        "Use a timeout of {} s instead of {}: a wait ends as soon as the message arrives.",
         proposed.as_secs(),
-        seconds(failure.wait.timeout),
+        seconds(failure.wait.timeout)
     );
-    Finding { cause: Cause::Late, marked, origin: String::new() }
+    Finding { cause: Cause::Late, marked: with_remedy(&text, &remedy), origin: String::new() }
 }
 
 /// A duration as text, in milliseconds if it is short.

@@ -6,8 +6,9 @@ use super::activity::TotalUse;
 use super::{advice, remedy};
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{
-    Cause, Domain, Finding, Inbox, InboxEnd, Latest, Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure,
-    Similar, Timestamp, ago, quoted, smtp_server, spoken,
+    Cause, Difference, Domain, Finding, Inbox, InboxEnd, Latest, MessageFilter, Part, Period, Refusal, RefusalReason,
+    RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, quoted, smtp_server, spoken, unmarked,
+    with_remedy,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -20,8 +21,8 @@ const REJECTED: [(&str, &str); 5] = [
     ("localhost", "pydantic's EmailStr and Joi do"),
     ("test", "pydantic's EmailStr and Joi do"),
 ];
-/// Maximum number of characters of a subject in the sentence.
-const SUBJECT_CHARACTERS: usize = 80;
+/// Maximum number of characters of a subject, or of a filter, in the sentence.
+const MAX_CHARACTERS: usize = 80;
 
 /// A cause, its origin, and the sentence.
 type Found = (Cause, String, String);
@@ -41,7 +42,7 @@ pub(super) struct Facts<'a> {
     pub(super) last_refusal: Option<&'a RefusedMail>,
     pub(super) watched: TotalUse,
     /// The filters of the wait.
-    pub(super) filters: String,
+    pub(super) filter: &'a MessageFilter,
     /// Whether this client used a key of the project, or has sent mail to an inbox of it.
     pub(super) is_own_client: &'a dyn Fn(&RefusedMail) -> bool,
 }
@@ -66,17 +67,12 @@ impl Facts<'_> {
     }
 
     fn end(&self) -> Option<Found> {
-        let address = &self.address;
-        Some(match self.ended? {
-            InboxEnd::Expired(at) => {
-                let advice = advice(Cause::InboxExpired);
-                (Cause::InboxExpired, String::new(), format!("The inbox {address} expired {}. {advice}", ago(at)))
-            }
-            InboxEnd::Deleted(at) => {
-                let advice = advice(Cause::InboxDeleted);
-                (Cause::InboxDeleted, String::new(), format!("The inbox {address} was deleted {}. {advice}", ago(at)))
-            }
-        })
+        let (cause, ended) = match self.ended? {
+            InboxEnd::Expired(at) => (Cause::InboxExpired, format!("expired {}", ago(at))),
+            InboxEnd::Deleted(at) => (Cause::InboxDeleted, format!("was deleted {}", ago(at))),
+        };
+        let text = format!("The inbox {} {ended}.", self.address);
+        Some((cause, String::new(), with_remedy(&text, advice(cause))))
     }
 
     fn match_in_inbox(&self) -> Option<Found> {
@@ -94,16 +90,15 @@ impl Facts<'_> {
     fn messages(&self, part: Part) -> Option<Found> {
         let is_in = |message: &&Latest| self.period.part_of(message.received_at) <= part;
         let latest: Vec<&Latest> = self.latest.iter().filter(is_in).collect();
-        let filters = missed_filters(&latest)?;
-        let cause = if filters == "after" { Cause::NothingNew } else { Cause::FilterMissed };
-        let messages = latest.iter().take(NAMED).map(|message| named(message)).collect::<Vec<_>>().join(", ");
-        let more = if latest.len() > NAMED { " and others" } else { "" };
-        let arrived = match latest.len() {
-            1 => "A message arrived, but it does not match",
-            _ => "Messages arrived, but none matches",
+        let missed = missed_filters(&latest)?;
+        let (cause, origin) = match missed.iter().all(|name| *name == "after") {
+            true => (Cause::NothingNew, String::new()),
+            false => (Cause::FilterMissed, self.filter.key()),
         };
-        let origin = if cause == Cause::NothingNew { String::new() } else { self.filters.clone() };
-        Some((cause, origin, format!("{arrived} the filters ({filters}): {messages}{more}.")))
+        let arrived = latest.iter().take(NAMED).map(|message| compared(message)).collect::<Vec<_>>().join(", ");
+        let more = if latest.len() > NAMED { " and others" } else { "" };
+        let text = format!("Expected {}; arrived: {arrived}{more}.", expected(self.filter, &missed));
+        Some((cause, origin, with_remedy(&text, advice(cause))))
     }
 
     /// A rejection after the message of the cursor, which excludes all messages.
@@ -125,11 +120,7 @@ impl Facts<'_> {
     /// A rejection of mail to the inbox, and what to do about it.
     fn rejection(&self, refused: &RefusedMail) -> Found {
         let (cause, origin, text) = rejected(refused);
-        match refused.accepting_flag() {
-            // The text names the flag.
-            Some(_) => (cause, origin, text),
-            None => (cause, origin, format!("{text}. {}", remedy(refused, self.mail_domain))),
-        }
+        (cause, origin, with_remedy(&format!("{text}."), &remedy(refused, self.mail_domain)))
     }
 
     /// The inbox was full, and the messages in it do not match.
@@ -139,7 +130,9 @@ impl Facts<'_> {
         };
         let filters = missed_filters(&self.latest.iter().collect::<Vec<_>>())?;
         let (cause, origin, text) = rejected(self.refusals().find(is_full)?);
-        Some((cause, origin, format!("{text}. None of its messages matches the filters ({filters}).")))
+        let filters = filters.into_iter().collect::<Vec<_>>().join(", ");
+        let text = format!("{text}. None of its messages matches the filters ({filters}).");
+        Some((cause, origin, with_remedy(&text, advice(cause))))
     }
 
     /// The rejections of mail to this inbox, newest first.
@@ -154,7 +147,8 @@ impl Facts<'_> {
         let (address, ago) = (&self.address, ago(similar.last_received_at));
         Some(if is_close {
             let text = format!(
-                "No message arrived for {address}, but one arrived for {quote} {ago}. Is the address mistyped?"
+                "No message arrived for {address}, but one arrived for {quote} {ago}. Is the address mistyped? {}",
+                comparison(address, &other)
             );
             (Cause::Typo, other, text)
         } else {
@@ -193,10 +187,9 @@ impl Facts<'_> {
         let RefusedMail { reply, refused_at, .. } = refused;
         let (client, ago, address) = (refused.client(), ago(*refused_at), &self.address);
         let remedy = remedy(refused, self.mail_domain);
-        let text = format!(
-            "Nothing was sent to {address}, but {ago} a session of {client} ended without mail: {reply}. {remedy}"
-        );
-        (cause_of(&refused.reason), origin_of(refused), text)
+        let text =
+            format!("Nothing was sent to {address}, but {ago} a session of {client} ended without mail: {reply}.");
+        (cause_of(&refused.reason), origin_of(refused), with_remedy(&text, &remedy))
     }
 
     fn other_mail(&self) -> Option<Found> {
@@ -212,15 +205,17 @@ impl Facts<'_> {
                 "" => String::new(),
                 _ => format!(" was of mail to {other}{}", quoted(recipient)),
             };
-            let flag = if (self.is_own_client)(refused) { missing_flag(refused) } else { String::new() };
-            format!(" The last rejection{of}: {}{flag}", refused.reply)
+            format!(" The last rejection{of}: {}", refused.reply)
         });
         let (address, since, older) = (&self.address, self.since(), self.older().unwrap_or_default());
         let text = format!("Clients use {used}, but sent nothing to {address} since {since}.{older}{refusal}");
         let own = self.last_refusal.filter(|refused| (self.is_own_client)(refused));
         let other_domain = own.filter(|refused| refused.accepting_flag().is_some());
         Some(match other_domain {
-            Some(refused) => (Cause::OtherDomain, origin_of(refused), text),
+            Some(refused) => {
+                let text = with_remedy(&format!("{text}."), &remedy(refused, self.mail_domain));
+                (Cause::OtherDomain, origin_of(refused), text)
+            }
             None => (Cause::SentElsewhere, String::new(), text),
         })
     }
@@ -263,7 +258,8 @@ impl Facts<'_> {
         let (address, refused) = (smtp_server(), self.refused_by_validators().unwrap_or_default());
         let older = self.older().unwrap_or_default();
         let text = format!(
-            "Nothing has connected over SMTP since {since}.{older} Is {address} the application's SMTP server?{refused}"
+            "Nothing has connected over SMTP since {since}.{older} Is {address} the application's SMTP server, or has \
+             the application not tried to send?{refused}"
         );
         (Cause::NothingConnected, String::new(), text)
     }
@@ -278,18 +274,42 @@ impl Facts<'_> {
     }
 }
 
-/// The filters that exclude these messages, unless there is none.
-fn missed_filters(messages: &[&Latest]) -> Option<String> {
-    let missed: BTreeSet<&str> = messages.iter().flat_map(|message| message.missed_by.iter().copied()).collect();
-    let filters: Vec<&str> = missed.into_iter().collect();
-    (!messages.is_empty()).then(|| filters.join(", "))
+/// The names of the filters that exclude these messages, unless there are no messages.
+fn missed_filters<'a>(messages: &[&'a Latest]) -> Option<BTreeSet<&'a str>> {
+    let missed = messages.iter().flat_map(|message| message.missed_by.iter().copied()).collect();
+    (!messages.is_empty()).then_some(missed)
+}
+
+/// Both addresses, with the characters in brackets in which they differ: only the local parts, unless the domains
+/// differ.
+fn comparison(address: &str, other: &str) -> String {
+    let local_parts = address.rsplit_once('@').zip(other.rsplit_once('@'));
+    let local_parts = local_parts.filter(|((_, domain), (_, others))| domain == others);
+    let (one, two) = local_parts.map_or((address, other), |((one, _), (two, _))| (one, two));
+    let Difference { wanted, found } = Difference::of(one, two);
+    format!("Compare {} with {}.", bracketed(&wanted), quoted(&bracketed(&found)))
+}
+
+/// What the filters with these names asked for.
+fn expected(filter: &MessageFilter, missed: &BTreeSet<&str>) -> String {
+    let missed = filter.given().filter(|(name, _)| missed.contains(name));
+    let feature = |word| match word {
+        "otp" => "a one-time code",
+        "code" => "a code",
+        _ => "a link",
+    };
+    let wanted = missed.map(|(name, value)| match name {
+        "after" => "a later message".to_owned(),
+        "has" => filter.has.words().into_iter().map(feature).collect::<Vec<_>>().join(" and "),
+        name => format!("{name} \"{}\"", unmarked(&cut(&value))),
+    });
+    wanted.collect::<Vec<_>>().join(" and ")
 }
 
 /// A rejection of mail to the inbox.
 fn rejected(refused: &RefusedMail) -> Found {
     let recipient = quoted(refused.recipient_address());
-    let (ago, reply, flag) = (ago(refused.refused_at), &refused.reply, missing_flag(refused));
-    let text = format!("Mail to {recipient} was rejected {ago}: {reply}{flag}");
+    let text = format!("Mail to {recipient} was rejected {}: {}", ago(refused.refused_at), refused.reply);
     (cause_of(&refused.reason), origin_of(refused), text)
 }
 
@@ -352,15 +372,24 @@ fn origin_of(refused: &RefusedMail) -> String {
     format!("{}:{domain}", refused.reason.label())
 }
 
-/// What to do about a refusal because of the recipient's domain.
-fn missing_flag(refused: &RefusedMail) -> String {
-    refused.accepting_flag().map_or_else(String::new, |flag| format!(". Start the server with {flag} to accept it."))
+pub(super) fn named(message: &Latest) -> String {
+    quoted(&name(message))
 }
 
-pub(super) fn named(message: &Latest) -> String {
-    let subject = match message.subject.char_indices().nth(SUBJECT_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &message.subject[..end]),
-        None => message.subject.clone(),
-    };
-    quoted(&format!("\"{subject}\" from {}", message.from))
+/// A message with the parts of its content that come closest to the filters.
+fn compared(message: &Latest) -> String {
+    let found = message.found.iter().filter(|(_, part)| !part.is_empty());
+    let parts = found.map(|(name, part)| format!(" with {name} \"{}\"", cut(part)));
+    quoted(&format!("{}{}", name(message), parts.collect::<String>()))
+}
+
+fn name(message: &Latest) -> String {
+    format!("\"{}\" from {}", cut(&message.subject), message.from)
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -26,7 +26,7 @@ impl Store {
         self.change_inbox(CREATE, &inbox.id, parameters).await
     }
 
-    /// The label of an inbox, if it was created with one.
+    /// The label of an inbox, if it has one.
     ///
     /// # Errors
     /// If the database fails.
@@ -45,7 +45,7 @@ impl Store {
     pub async fn claim_inbox(&self, wanted: &Inbox) -> Result<Option<Inbox>, StoreError> {
         let wanted = wanted.clone();
         let claim = async move |mut transaction: Transaction| {
-            let claimed = claim(&mut transaction, &wanted).await?;
+            let claimed = claim(&mut transaction, &wanted, None).await?;
             transaction.commit().await?;
             Ok(claimed)
         };
@@ -54,21 +54,22 @@ impl Store {
 
     /// Returns the live inbox of the project with the address of `wanted`, and `false`: if it is temporary, it ends
     /// when `wanted` would. If there is none, it is created as by [`Self::claim_inbox`]. `None` if the address
-    /// belongs to another project.
+    /// belongs to another project. A `label` replaces the one that the inbox has.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn ensure_inbox(&self, wanted: &Inbox) -> Result<Option<(Inbox, bool)>, StoreError> {
+    pub async fn ensure_inbox(&self, wanted: &Inbox, label: Option<&str>) -> Result<Option<(Inbox, bool)>, StoreError> {
         until_undisturbed(|| {
-            let wanted = wanted.clone();
+            let (wanted, label) = (wanted.clone(), label.map(str::to_owned));
             self.database.transact(async move |mut transaction: Transaction| {
-                let mut ensured = extend(&mut transaction, &wanted).await?.map(|inbox| (inbox, false));
+                let mut ensured =
+                    extend(&mut transaction, &wanted, label.as_deref()).await?.map(|inbox| (inbox, false));
                 if ensured.is_none() {
-                    ensured = claim(&mut transaction, &wanted).await?.map(|inbox| (inbox, true));
+                    ensured = claim(&mut transaction, &wanted, label.as_deref()).await?.map(|inbox| (inbox, true));
                 }
                 if ensured.is_none() {
                     // Another request of the project may have created it in the meantime.
-                    ensured = extend(&mut transaction, &wanted).await?.map(|inbox| (inbox, false));
+                    ensured = extend(&mut transaction, &wanted, label.as_deref()).await?.map(|inbox| (inbox, false));
                 }
                 transaction.commit().await?;
                 Ok(ensured)
@@ -137,11 +138,15 @@ impl Store {
 }
 
 /// Lets a live inbox of the project with the address of `wanted` end when `wanted` would, if it is temporary.
-async fn extend(transaction: &mut Transaction, wanted: &Inbox) -> Result<Option<Inbox>, DatabaseError> {
+async fn extend(
+    transaction: &mut Transaction,
+    wanted: &Inbox,
+    label: Option<&str>,
+) -> Result<Option<Inbox>, DatabaseError> {
     macro_rules! extend {
         ($address:literal) => {
             concat!(
-                "UPDATE inboxes SET changes = changes + 1,
+                "UPDATE inboxes SET changes = changes + 1, label = COALESCE($5, label),
                     expires_at = CASE WHEN kind = 'temporary' THEN $4 ELSE expires_at END
                  WHERE project_id = $2 AND ",
                 $address,
@@ -157,21 +162,25 @@ async fn extend(transaction: &mut Transaction, wanted: &Inbox) -> Result<Option<
         None => (BY_ID, wanted.id.as_str()),
         Some(address) => (BY_ADDRESS, address.as_str()),
     };
-    let parameters = values![key, wanted.project, wanted.created_at, wanted.expires_at];
+    let parameters = values![key, wanted.project, wanted.created_at, wanted.expires_at, label];
     changed(transaction, sql, parameters).await
 }
 
 /// See [`Store::claim_inbox`].
-async fn claim(transaction: &mut Transaction, wanted: &Inbox) -> Result<Option<Inbox>, DatabaseError> {
+async fn claim(
+    transaction: &mut Transaction,
+    wanted: &Inbox,
+    label: Option<&str>,
+) -> Result<Option<Inbox>, DatabaseError> {
     macro_rules! claim {
         ($conflict:literal, $owns:literal) => {
             concat!(
-                "INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address)
-                 VALUES ($1, $2, $3, $4, $5, $6)
+                "INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, label)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)
                  ON CONFLICT ",
                 $conflict,
                 " DO UPDATE SET project_id = $2, kind = $3, created_at = $4, expires_at = $5,
-                    deleted_at = NULL, opened_by_mail = 0, label = NULL, closed = 0, message_count = 0,
+                    deleted_at = NULL, opened_by_mail = 0, label = $7, closed = 0, message_count = 0,
                     emptied_sequence = inboxes.last_sequence,
                     faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
                  WHERE ",
@@ -181,10 +190,11 @@ async fn claim(transaction: &mut Transaction, wanted: &Inbox) -> Result<Option<I
             )
         };
     }
-    const BY_ID: &str = claim!("(id)", "inboxes.address IS NULL AND ($7 = 1 OR inboxes.project_id = $2)");
+    const BY_ID: &str = claim!("(id)", "inboxes.address IS NULL AND ($8 = 1 OR inboxes.project_id = $2)");
     const BY_ADDRESS: &str = claim!("(address, project_id) WHERE address IS NOT NULL", "inboxes.address = $6");
     const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL {for_update}";
     let mut parameters = with_all_fields(wanted);
+    parameters.extend(values![label]);
     if wanted.shared.is_some() {
         return changed(transaction, BY_ADDRESS, parameters).await;
     }

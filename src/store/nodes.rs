@@ -1,12 +1,16 @@
 //! The reports of all nodes about their clients: over SMTP, and over the APIs for sending.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
 use super::{Change, Store, StoreError};
-use crate::db::{DatabaseError, Transaction, Value, values};
-use crate::model::{SendApisUse, SmtpUse, Timestamp};
+use crate::db::{DatabaseError, Row, Transaction, values};
+use crate::model::{SendApisUse, SmtpUse, Timestamp, Via};
+
+/// The ways to use a node in addition to [`Via::SEND_APIS`].
+const CONNECTION: &str = "connection";
+const MESSAGE: &str = "message";
 
 impl Store {
     /// Whether several nodes may use the database.
@@ -28,22 +32,21 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         const REPORT: &str = "
-            INSERT INTO nodes (id, started_at, connections_open, last_connection_at, last_message_at, reported_at,
-                last_ses_at, last_resend_at, last_sendgrid_at, last_postmark_at, last_mailgun_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-            ON CONFLICT (id) DO UPDATE SET connections_open = $3, last_connection_at = $4, last_message_at = $5,
-                reported_at = $6, last_ses_at = $7, last_resend_at = $8, last_sendgrid_at = $9, last_postmark_at = $10,
-                last_mailgun_at = $11,
-                earlier_connection_at = CASE WHEN nodes.last_connection_at = $4 THEN nodes.earlier_connection_at
-                    ELSE nodes.last_connection_at END,
-                earlier_message_at = CASE WHEN nodes.last_message_at = $5 THEN nodes.earlier_message_at
-                    ELSE nodes.last_message_at END";
+            INSERT INTO nodes (id, started_at, connections_open, reported_at) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (id) DO UPDATE SET connections_open = $3, reported_at = $4";
+        const USED: &str = "
+            INSERT INTO node_uses (node_id, way, last_at) VALUES ($1, $2, $3)
+            ON CONFLICT (node_id, way) DO UPDATE SET last_at = $3, earlier_at = node_uses.last_at
+            WHERE node_uses.last_at <> $3";
+        const FORGET_USES: &str = "
+            DELETE FROM node_uses WHERE node_id IN (SELECT id FROM nodes WHERE reported_at <= $1)";
         const FORGET: &str = "DELETE FROM nodes WHERE reported_at <= $1";
-        let SmtpUse { connections_open, last_connection_at, last_message_at } = used;
-        let mut report = values![node, started_at, connections_open, last_connection_at, last_message_at, now];
-        report.extend(apis.0.map(Value::from));
+        let report = values![node, started_at, used.connections_open, now];
+        let uses = last_uses(used, &apis).map(|(way, last)| values![node, way, last]).collect();
         let run = async move |mut transaction: Transaction| {
             transaction.execute(REPORT, report).await?;
+            transaction.execute_many(USED, uses).await?;
+            transaction.execute(FORGET_USES, values![forgotten]).await?;
             transaction.execute(FORGET, values![forgotten]).await?;
             Ok(transaction.commit().await?)
         };
@@ -85,28 +88,30 @@ impl Store {
         alive_since: Timestamp,
         until: Timestamp,
     ) -> Result<(SmtpUse, SendApisUse, Option<Timestamp>), StoreError> {
-        const USE: &str = "
-            SELECT CAST(COALESCE(SUM(CASE WHEN reported_at > $2 AND last_connection_at <= $3 THEN connections_open
-                    ELSE 0 END), 0) AS BIGINT),
-                MAX(CASE WHEN last_connection_at <= $3 THEN last_connection_at
-                    WHEN earlier_connection_at <= $3 THEN earlier_connection_at END),
-                MAX(CASE WHEN last_message_at <= $3 THEN last_message_at
-                    WHEN earlier_message_at <= $3 THEN earlier_message_at END),
-                MAX(CASE WHEN last_ses_at <= $3 THEN last_ses_at END),
-                MAX(CASE WHEN last_resend_at <= $3 THEN last_resend_at END),
-                MAX(CASE WHEN last_sendgrid_at <= $3 THEN last_sendgrid_at END),
-                MAX(CASE WHEN last_postmark_at <= $3 THEN last_postmark_at END),
-                MAX(CASE WHEN last_mailgun_at <= $3 THEN last_mailgun_at END), MIN(started_at)
-            FROM nodes WHERE id <> $1";
-        let rows = self.database.query(USE, values![node, alive_since, until]).await?;
-        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let connections_open = row.integer()?;
-        let mut time = || Ok::<_, DatabaseError>(row.optional_integer()?.map(Timestamp::from_millis));
-        let used = SmtpUse { connections_open, last_connection_at: time()?, last_message_at: time()? };
-        let mut apis = SendApisUse::default();
-        for last in &mut apis.0 {
-            *last = time()?;
-        }
-        Ok((used, apis, time()?))
+        const NODES: &str = "
+            SELECT CAST(COALESCE(SUM(CASE WHEN n.reported_at > $2 AND u.last_at <= $3 THEN n.connections_open ELSE 0
+                    END), 0) AS BIGINT), MIN(n.started_at)
+            FROM nodes n LEFT JOIN node_uses u ON u.node_id = n.id AND u.way = $4 WHERE n.id <> $1";
+        const USES: &str = "
+            SELECT way, MAX(CASE WHEN last_at <= $2 THEN last_at WHEN earlier_at <= $2 THEN earlier_at END)
+            FROM node_uses WHERE node_id <> $1 GROUP BY way";
+        let nodes = self.database.query(NODES, values![node, alive_since, until, CONNECTION]).await?;
+        let mut nodes = nodes.into_iter().next().ok_or(DatabaseError::NoRow)?;
+        let (connections_open, since) = (nodes.integer()?, nodes.optional_integer()?.map(Timestamp::from_millis));
+        let uses = self.database.query(USES, values![node, until]).await?;
+        let read = |mut row: Row| Ok((row.text()?, row.optional_integer()?.map(Timestamp::from_millis)));
+        let uses: HashMap<String, Option<Timestamp>> =
+            uses.into_iter().map(read).collect::<Result<_, DatabaseError>>()?;
+        let last = |way: &str| uses.get(way).copied().flatten();
+        let (last_connection_at, last_message_at) = (last(CONNECTION), last(MESSAGE));
+        let apis = SendApisUse(Via::SEND_APIS.map(|via| last(via.as_str())));
+        Ok((SmtpUse { connections_open, last_connection_at, last_message_at }, apis, since))
     }
+}
+
+/// Each way by which a node was used, with the time of the last use.
+fn last_uses(used: SmtpUse, apis: &SendApisUse) -> impl Iterator<Item = (&'static str, Timestamp)> {
+    let smtp = [(CONNECTION, used.last_connection_at), (MESSAGE, used.last_message_at)];
+    let apis = apis.each().map(|(via, last)| (via.as_str(), last));
+    smtp.into_iter().chain(apis).filter_map(|(way, last)| Some((way, last?)))
 }

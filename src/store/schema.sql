@@ -237,18 +237,17 @@ CREATE TABLE nodes (
     id {bytes} NOT NULL PRIMARY KEY,
     started_at BIGINT NOT NULL,
     connections_open BIGINT NOT NULL,
-    last_connection_at BIGINT,
-    last_message_at BIGINT,
-    -- What these were in an earlier report: the last use may be after the end of a wait that is explained.
-    earlier_connection_at BIGINT,
-    earlier_message_at BIGINT,
-    -- The last use of each API for sending.
-    last_ses_at BIGINT,
-    last_resend_at BIGINT,
-    last_sendgrid_at BIGINT,
-    last_postmark_at BIGINT,
-    last_mailgun_at BIGINT,
     reported_at BIGINT NOT NULL
+);
+
+-- When a node was last used: by a connection, by a stored message, and by each API for sending.
+CREATE TABLE node_uses (
+    node_id {bytes} NOT NULL REFERENCES nodes (id),
+    way TEXT NOT NULL,
+    last_at BIGINT NOT NULL,
+    -- What that was in an earlier report: the last use may be after the end of a wait that is explained.
+    earlier_at BIGINT,
+    PRIMARY KEY (node_id, way)
 );
 
 -- The latest waits, claims and failed SMTP sessions of all nodes, written in the background. Only a database that nodes

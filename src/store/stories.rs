@@ -1,7 +1,7 @@
 //! The stories of waits that timed out: rows on both engines, so that they outlive their inbox and a restart. Only the
 //! latest of each project are kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -94,6 +94,19 @@ impl Store {
             }
         }
         Ok(None)
+    }
+
+    /// The ids of the stories of waits on `inbox` that ended since `since`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn stories_of(&self, inbox: &Inbox, since: Timestamp) -> Result<HashSet<Uuid>, StoreError> {
+        const IDS: &str = "
+            SELECT id FROM stories
+            WHERE inbox_id = $1 AND project_id = $2 AND inbox_created_at = $3 AND ended_at >= $4";
+        let parameters = values![&inbox.id, inbox.project, inbox.created_at, since];
+        let rows = self.database.query(IDS, parameters).await?;
+        Ok(rows.into_iter().map(|mut row| row.uuid()).collect::<Result<_, _>>()?)
     }
 
     /// The failures that match `filter`, newest first: at most `limit`.

@@ -64,13 +64,13 @@ fn a_message_that_is_not_there_is_explained() {
     deliver(&server.smtp, &address, "Welcome", "text");
     let unknown = "01936b0e-0000-7000-8000-000000000000";
     for (arguments, code, says) in [
-        (&["message", &address, "--subject", "order"][..], 1, "does not match the filters (--subject): \"Welcome\""),
+        (&["message", &address, "--subject", "order"][..], 1, "Expected subject \"order\"; arrived: \"Welcome\" from"),
         (&["message", unknown], 2, "there is no message 01936b0e"),
         (&["message", "nobody"], 2, "there is no inbox nobody"),
         (&["message", &address, "--attachment", "0"], 2, "has no attachment 0"),
         (&["message", &address, "--attachment", "x"], 2, "'--attachment <N>'"),
-        (&["wait", &address, "--otp", "--timeout", "0"], 1, "the filters (--otp): \"Welcome\""),
-        (&["wait", &address, "--link", "x", "--timeout", "0"], 1, "the filters (--link): \"Welcome\""),
+        (&["wait", &address, "--otp", "--timeout", "0"], 1, "Expected a one-time code; arrived: \"Welcome\""),
+        (&["wait", &address, "--link", "x", "--timeout", "0"], 1, "Expected a link; arrived: \"Welcome\""),
         (&["wait", &address, "--has", "codes"], 2, "'--has <WHAT>'"),
         (&["fault", &address, "defer", "--times", "0"], 2, "0 is not in 1..=1000"),
         (&["fault", &address, "delay", "--seconds", "301"], 2, "301 is not in 1..=300"),

@@ -26,7 +26,7 @@ async fn seed_and_send(node: &Service, caller: &Caller, address: &str, subject: 
         reception: None,
         raw: format!("Subject: {subject}\r\n\r\nHello\r\n").into_bytes(),
     };
-    let (ensured, delivered) = tokio::join!(node.ensure_inbox(caller, address), node.deliver(incoming));
+    let (ensured, delivered) = tokio::join!(node.ensure_inbox(caller, address, None), node.deliver(incoming));
     ensured.unwrap();
     assert_eq!(delivered.unwrap().len(), 1);
 }

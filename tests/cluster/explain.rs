@@ -35,7 +35,7 @@ fn a_node_explains_what_happened_at_another() {
     smtp.say("RSET").unwrap();
 
     assert!(smtp.send(&format!("{inbox}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
-    assert!(says(&inbox, "A message arrived, but it does not match the filters (subject): \"Welcome\""));
+    assert!(says(&inbox, "Expected subject \"code\"; arrived: \"Welcome\""));
 }
 
 #[test]

@@ -137,6 +137,29 @@ async fn what_cannot_be_put_is_refused(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn a_label_is_kept_until_another_replaces_it(engine: Engine) {
+    let api = Harness::accepting(engine, "example.com").await;
+    let caller = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap();
+    let put = async |address: &str, label: Option<&'static str>| {
+        let mut request = testkit::request(&api.key, "PUT", &format!("/v1/inboxes/{address}"), "");
+        if let Some(label) = label {
+            request.headers_mut().insert("x-restante-label", label.parse().unwrap());
+        }
+        let answer = api.send(request).await;
+        let inbox = api.service.inbox(&caller, &answer.text("id")).await.unwrap();
+        (answer.status, api.service.label(&inbox).await.unwrap())
+    };
+    for address in [ADA, "ada@restante.example.com"] {
+        assert_eq!(put(address, Some("signs%20up")).await, (201, Some("signs up".to_owned())));
+        assert_eq!(put(address, None).await, (200, Some("signs up".to_owned())));
+        assert_eq!(put(address, Some("signs%20in")).await, (200, Some("signs in".to_owned())));
+        // The next life of the address.
+        api.clock.advance(2 * HOUR);
+        assert_eq!(put(address, None).await, (201, None));
+    }
+}
+
+#[testkit::each_engine]
 async fn an_address_on_the_mail_domain_has_one_owner(engine: Engine) {
     let api = Harness::on(engine).await;
     let taken = (409, json!({"error": "address belongs to another project"}));
@@ -367,7 +390,7 @@ async fn a_refused_domain_is_explained_with_the_flag(engine: Engine) {
     assert!(send(&smtp, &format!("{id}@shop.test")).await.starts_with("550 5.7.1 relay not permitted"));
     let explained = api.get(&format!("/v1/inboxes/{id}/explain")).await;
     let summary = explained.text("summary");
-    assert!(summary.ends_with("Start the server with --accept-domains shop.test to accept it."), "{summary}");
+    assert!(summary.ends_with(", or start the server with --accept-domains shop.test."), "{summary}");
 }
 
 #[testkit::each_engine]

@@ -50,7 +50,7 @@ async fn nothing_has_connected(engine: Engine) {
     assert_eq!(
         explained["summary"],
         "Nothing has connected over SMTP since this inbox was created 32 s ago. Is restante.example.com:1025 the \
-         application's SMTP server?"
+         application's SMTP server, or has the application not tried to send?"
     );
     assert_eq!(explained["inbox"]["id"], inbox);
     assert_eq!(explained["ended"], Value::Null);
@@ -72,7 +72,7 @@ async fn nothing_has_connected_perhaps_because_a_validator_rejects_the_address(e
         let created = api.call("PUT", &format!("/v1/inboxes/ada@{domain}"), "").await;
         let explained = explain(&api, &created.text("id"), "").await;
         let summary = explained["summary"].as_str().unwrap();
-        let end = format!("SMTP server? Or does the application's validation reject addresses on {question}");
+        let end = format!("not tried to send? Or does the application's validation reject addresses on {question}");
         assert!(summary.ends_with(&end), "{summary}");
     }
 }
@@ -85,8 +85,12 @@ async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
         smtp.send(&address(&inbox), "From: bank@app.example\r\nSubject: Code 482913\r\n\r\n").await.starts_with("250")
     );
     let explained = explain(&api, &inbox, "?subject=receipt&has=otp").await;
-    assert_summary(&explained, "Messages arrived, but none matches the filters (has, subject)");
-    assert_summary(&explained, "\"Code 482913\" from bank@app.example, \"Welcome\" from shop@app.example");
+    // What was expected and what arrived are side by side.
+    assert_eq!(
+        explained["summary"],
+        "Expected subject \"receipt\" and a one-time code; arrived: \"Code 482913\" from bank@app.example, \
+         \"Welcome\" from shop@app.example. Change the filter, or what the application sends."
+    );
     let latest = explained["messages"]["latest"].as_array().unwrap();
     let missed: Vec<_> = latest.iter().map(|message| &message["missed_by"]).collect();
     assert_eq!(missed, [&json!(["subject"]), &json!(["subject", "has"])]);
@@ -94,7 +98,7 @@ async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
 
     let newest = latest[0]["id"].as_str().unwrap();
     let explained = explain(&api, &inbox, &format!("?after={newest}&from=shop")).await;
-    assert_summary(&explained, "(after, from)");
+    assert_summary(&explained, "Expected from \"shop\" and a later message; arrived: ");
     let explained = explain(&api, &inbox, "?subject=WELCOME").await;
     assert_summary(&explained, "A matching message is in the inbox: \"Welcome\" from shop@app.example");
     assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
@@ -169,11 +173,13 @@ async fn a_recipient_was_refused(engine: Engine) {
 #[testkit::each_engine]
 async fn the_address_was_mistyped(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
-    let typo = format!("{inbox}x");
+    // No generated id has a u, so it is clear where it differs.
+    let typo = format!("{inbox}u");
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
     assert!(smtp.send("something-else@restante.example.com", MAIL).await.starts_with("250"));
     let explained = explain(&api, &inbox, "").await;
-    assert_summary(&explained, &format!("but one arrived for {} 0 s ago. Is the address mistyped?", address(&typo)));
+    let compared = format!("Is the address mistyped? Compare {inbox} with {inbox}[u].");
+    assert_summary(&explained, &format!("but one arrived for {} 0 s ago. {compared}", address(&typo)));
     let similar: Vec<_> = explained["similar"].as_array().unwrap().iter().map(|one| one["address"].clone()).collect();
     assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.example.com")]);
 }

@@ -49,12 +49,29 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
 
     let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
     let story = own.get(&format!("/failures/{story}")).await.body;
-    assert!(story.contains("Confirm your a<ins>c</ins>count"), "{story}");
+    assert!(story.contains("Confirm your a<mark>c</mark>count"), "{story}");
     assert!(story.contains("<dd>acount</dd>"), "{story}");
 
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let path = other.project_path().await;
     assert!(other.get(&format!("{path}/failures")).await.body.contains("Nothing failed"));
+}
+
+#[testkit::each_engine]
+async fn a_story_names_the_cause_first_and_marks_what_is_mistyped(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
+    // No generated id has a u, so it is clear where it differs.
+    harness.deliver(&format!("{inbox}u"), "Hello").await;
+    fails(&harness, &inbox, "subject=hello").await;
+    let page = seen(&own, &failures, "1 timed out").await.body;
+    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let page = own.get(&format!("/failures/{story}")).await.body;
+    assert!(page.contains(&format!("{inbox}<mark>u</mark>@{MAIL_DOMAIN}")), "{page}");
+    let parts = ["class=\"sentence\"", "What to do", "Expected and arrived", "The wait", "Evidence", "Timeline"];
+    let places: Vec<_> = parts.iter().map(|part| page.find(part).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
 }
 
 #[testkit::each_engine]
@@ -71,10 +88,10 @@ async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     let page = own.get(&format!("/failures/{story}")).await.body;
     for shown in [
         "<dt>text contains</dt>",
-        "Confirm your a<ins>c</ins>count today.",
-        "Ada &#60;ada@shop.ex<ins>a</ins>mple&#62;",
+        "Confirm your a<mark>c</mark>count today.",
+        "Ada &#60;ada@shop.ex<mark>a</mark>mple&#62;",
         "<dt>header X-Campaign contains</dt>",
-        "welcom<del>2</del>",
+        "welcom<mark>2</mark>",
         "<dt>from contains</dt>",
         "before the wait ended</time>",
     ] {
@@ -115,6 +132,9 @@ async fn the_advice_about_a_rejection_is_not_repeated() {
     assert!(page.contains("Line ends without CR") && page.contains("1 rejected"), "{page}");
     // Once about the wait, and once about the rejection.
     assert_eq!(page.matches("SMTP requires CR LF").count(), 2, "{page}");
+    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let page = own.get(&format!("/failures/{story}")).await.body;
+    assert_eq!(page.matches("SMTP requires CR LF").count(), 1, "{page}");
 }
 
 #[tokio::test]

@@ -94,3 +94,24 @@ fn back_leads_to_the_place_in_a_list() {
     browser.waits_for(".failure-row:nth-child(40)");
     goes_back(&browser, "main", ".failure-row .row-link", ".timeline");
 }
+
+#[test]
+fn a_row_with_two_marks_shows_both() {
+    let site = Site::start();
+    let (id, address) = site.create_inbox();
+    site.times_out(&id, "");
+    let recipient = format!("RCPT TO:<{address}>\r\n");
+    let lines = ["EHLO app.example\r\n", "MAIL FROM:<a@app.example>\r\n", &recipient, "DATA\r\n", "a\nb\r\n.\r\n"];
+    assert!(site.talk(&lines).contains("550 5.6.11"));
+    for width in [390, 820, 1280] {
+        let browser = Browser::open(width, 800, &[]);
+        sign_in(&browser, &site, KEY);
+        browser.go(&browser.address().replace("/failures", "/inboxes"));
+        browser.sees(".inbox-row", "1 rejected");
+        let is_visible = "
+            const what = document.querySelector('.inbox-row[data-row] .what').getBoundingClientRect();
+            const badges = [...document.querySelectorAll('.inbox-row[data-row] .badge')];
+            return badges.length === 2 && badges.every((badge) => badge.getBoundingClientRect().right <= what.right);";
+        assert_eq!(browser.run(is_visible), true, "{width}");
+    }
+}

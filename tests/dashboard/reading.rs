@@ -76,6 +76,9 @@ async fn a_message_shows_its_head_its_links_and_its_html() {
     for text in ["display:flex", "An image has no alt attribute", "with a lang", "html, line 1"] {
         assert!(check.contains(text), "{text}: {check}");
     }
+    let unfilled = harness.deliver_raw(&inbox, "Subject: Dear {{name}}\r\n\r\nHi").await;
+    let check = own.get(&format!("{project}/inboxes/{inbox}/messages/{unfilled}?tab=check")).await.body;
+    assert!(check.contains("<code>{{name}}</code>") && !check.contains('`'), "{check}");
     let reply = own.get(&format!("{project}/inboxes/{inbox}/send?reply={message}")).await.body;
     assert!(reply.contains("<title>Reply") && reply.contains("&#62; Hi"), "{reply}");
 }

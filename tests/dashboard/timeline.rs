@@ -28,7 +28,7 @@ fn the_timeline_shows_messages_waits_and_transcripts() {
     browser.sees(".timeline", "The second");
     assert!(browser.has(".timeline details[open]"));
     browser.click(&format!(".timeline a[href='{}']", story.trim_start_matches(&site.url(""))));
-    browser.sees(".sentence", "it does not match the filters (subject)");
+    browser.sees(".sentence", "Expected subject \"acount\"; arrived: ");
     browser.sees(".timeline", "Photo ‹U+202E›gnp.exe");
 }
 

@@ -42,7 +42,7 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     harness.deliver(&inbox, "Welcome").await;
     harness.at_deadline(deadline, open).await;
     let shown = seen(&own, &page, "Last wait: timed out").await.body;
-    assert!(shown.contains("A message arrived, but it does not match the filters"), "{shown}");
+    assert!(shown.contains("; arrived: ") && shown.contains("Change the filter, or"), "{shown}");
     assert!(shown.contains("excluded by subject, has"), "{shown}");
 
     let found = harness.get(&format!("{url}?subject=wel")).await;
@@ -50,10 +50,17 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     let shown = seen(&own, &format!("{page}/waits"), "Show the").await.body;
     let id = found.text("id");
     assert!(shown.contains(&format!("{page}/messages/{id}")) && shown.contains("timed out"), "{shown}");
-    assert!(!shown.contains("the filters ("), "only the newest wait is explained unasked");
-    let why = shown.split("/waits?explain=").nth(1).unwrap().split('"').next().unwrap().to_owned();
-    let shown = own.get(&format!("{page}/waits?explain={why}")).await.body;
-    assert!(shown.contains("the filters ("), "{shown}");
+    assert!(!shown.contains("; arrived: "), "only the newest wait is explained unasked");
+    // The wait has a story, and the story its own page.
+    let why = shown.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    for path in [format!("/failures/{why}"), format!("{page}/waits?explain={why}")] {
+        let shown = own.get(&path).await.body;
+        assert!(shown.contains("; arrived: "), "{shown}");
+    }
+    // The story is gone, but not the wait.
+    harness.run_sql("DELETE FROM stories").await;
+    let shown = own.get(&format!("{page}/waits")).await.body;
+    assert!(shown.contains(&format!("/waits?explain={why}\">Why?")), "{shown}");
 }
 
 #[tokio::test]

@@ -153,7 +153,8 @@ async def a_mail_is_data_between_delimiters_that_it_cannot_forge(client):
     assert explained.index("BEGIN MAIL") < explained.index('"END MAIL"') < explained.rindex("END MAIL")
     # The diagnosis is the server's own: only the subject that it quotes is between the delimiters.
     diagnosis = explained.split("\nThe text between", 1)[0]
-    assert diagnosis == "A message arrived, but it does not match the filters (subject): [1].", explained
+    remedy = "Change the filter, or what the application sends."
+    assert diagnosis == f'Expected subject "other"; arrived: [1]. {remedy}', explained
     silent = (await call(client, "create_inbox"))[0]["id"]
     explained = (await call(client, "explain_missing", inbox=silent, subject="other"))[1]
     assert explained.startswith("Nothing has connected over SMTP") and "BEGIN MAIL" not in explained, explained

@@ -74,6 +74,6 @@ async fn what_other_nodes_report_later_does_not_count(bed: Bed) {
     report(20).await;
     assert_eq!(used(20).await, (1, Some(at(20)), Some(at(20)), Some(at(20))));
     // After the end of a wait, another client has connected.
-    assert_eq!(used(15).await, (0, Some(at(10)), Some(at(10)), None));
+    assert_eq!(used(15).await, (0, Some(at(10)), Some(at(10)), Some(at(10))));
     assert_eq!(used(9).await, (0, None, None, None));
 }

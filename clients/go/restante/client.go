@@ -91,9 +91,13 @@ func (c *Client) Inbox(ctx context.Context, idOrAddress string) (*Inbox, error) 
 }
 
 // InboxFor returns the inbox of a fixed address, for example that of a seeded user, and creates it if there is none.
-// The first wait starts after the newest message that is there now.
-func (c *Client) InboxFor(ctx context.Context, address string) (*Inbox, error) {
-	inbox, err := c.found(ctx, request{method: http.MethodPut, path: inboxPath(address)})
+// The first wait starts after the newest message that is there now. A label replaces an earlier one.
+func (c *Client) InboxFor(ctx context.Context, address string, options ...CreateOption) (*Inbox, error) {
+	request := request{method: http.MethodPut, path: inboxPath(address)}
+	for _, option := range options {
+		option(&request)
+	}
+	inbox, err := c.found(ctx, request)
 	if err != nil {
 		return nil, err
 	}

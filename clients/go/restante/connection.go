@@ -39,7 +39,7 @@ type request struct {
 	body         any
 	// held is how long the server may keep the request open.
 	held time.Duration
-	// label is that of a new inbox.
+	// label is that of an inbox.
 	label string
 }
 
@@ -56,11 +56,13 @@ func (r request) target() string {
 
 // remedies are what to do about some errors of the server, by their texts.
 var remedies = map[string]string{
-	"inbox not found":     "It was never created, has expired or was deleted, or belongs to another key",
-	"message not found":   "It was deleted, its inbox has expired, or it belongs to another key",
-	"recipient not found": "No inbox has this address now: create it first",
-	"domain not accepted": "Start the server with --accept-domains and this domain",
-	"invalid after":       "Pass the id of a message that is or was in this inbox",
+	"inbox not found":      "It was never created, has expired or was deleted, or belongs to another key",
+	"message not found":    "It was deleted, its inbox has expired, or it belongs to another key",
+	"recipient not found":  "No inbox has this address now: create it first",
+	"domain not accepted":  "Start the server with --accept-domains and this domain",
+	"invalid after":        "Pass the id of a message that is or was in this inbox",
+	"invalid field: at":    "It is rcpt or data; bounce, drop and duplicate are only at data",
+	"invalid field: reply": "It is one line such as 451 4.7.1 Come back later: 4xx with defer, 5xx with reject",
 }
 
 // outcome is the result of one attempt: a response, or the error without one.

@@ -78,7 +78,9 @@ func (r report) reasons() []string {
 
 // completed adds to the server's explanation which messages the filters applied here exclude, and which the wait has
 // counted.
-func completed(explanation Explanation, rejected map[string][]string, found []*Message) *Explanation {
+func completed(
+	explanation Explanation, search search, rejected map[string][]string, found []*Message,
+) *Explanation {
 	latest := slices.Clone(explanation.Messages.Latest)
 	for index, message := range latest {
 		latest[index].MissedBy = slices.Concat(message.MissedBy, rejected[message.ID])
@@ -87,7 +89,7 @@ func completed(explanation Explanation, rejected map[string][]string, found []*M
 	if len(found) > 0 {
 		explanation.Summary = inAddition(explanation.Messages, found)
 	} else if len(rejected) > 0 && !slices.ContainsFunc(latest, func(one Arrived) bool { return len(one.MissedBy) == 0 }) {
-		explanation.Summary = excluded(latest)
+		explanation.Summary = excluded(search, latest)
 	}
 	return &explanation
 }
@@ -104,19 +106,18 @@ func inAddition(messages ArrivedMessages, found []*Message) string {
 	return "Other messages arrived."
 }
 
-func excluded(latest []Arrived) string {
+// excluded says what was expected and what arrived, as the server says it for its own filters.
+func excluded(search search, latest []Arrived) string {
 	var named []string
 	for _, message := range latest[:min(len(latest), maxNamed)] {
 		named = append(named, fmt.Sprintf("%q from %s", message.Subject, message.From))
 	}
-	start, end := "Messages arrived, but none matches", "."
-	if len(latest) == 1 {
-		start = "A message arrived, but it does not match"
-	}
+	more := ""
 	if len(latest) > maxNamed {
-		end = " and others."
+		more = " and others"
 	}
-	return fmt.Sprintf("%s the filters (%s): %s%s", start, filtersOf(latest), strings.Join(named, ", "), end)
+	return fmt.Sprintf("Expected %s; arrived: %s%s. Change the filter, or what the application sends.",
+		strings.TrimPrefix(search.String(), " with "), strings.Join(named, ", "), more)
 }
 
 func filtersOf(messages []Arrived) string {

@@ -187,7 +187,7 @@ func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error 
 		isFixed: w.walk.isFixed, story: w.inbox.story(w.link),
 	}
 	if explanation != nil {
-		report.explanation = completed(*explanation, w.rejected, found)
+		report.explanation = completed(*explanation, w.search, w.rejected, found)
 	}
 	return &WaitTimeoutError{
 		failure: failure{text: report.text()}, Filters: w.search.named(w.walk.start), Waited: waited,

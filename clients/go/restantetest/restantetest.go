@@ -48,7 +48,7 @@ func New(t testing.TB) *Inbox {
 func InboxFor(t testing.TB, address string) *Inbox {
 	t.Helper()
 	client := Client(t)
-	inbox, err := client.InboxFor(t.Context(), address)
+	inbox, err := client.InboxFor(t.Context(), address, restante.Label(t.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}

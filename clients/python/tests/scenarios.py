@@ -148,8 +148,8 @@ class Scenario:
     def _do_find(self, names: Names, inbox: str, client: str = "") -> Any:
         return names[client].inbox(inbox)
 
-    def _do_inbox_for(self, names: Names, address: str, client: str = "") -> Any:
-        return names[client].inbox_for(address)
+    def _do_inbox_for(self, names: Names, address: str, client: str = "", label: str | None = None) -> Any:
+        return names[client].inbox_for(address, label=label)
 
     def _do_mail(self, names: Names, refused: str | None = None, **parts: Any) -> None:
         if "from" in parts:

@@ -201,7 +201,7 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
         [
             ">   *restante_inbox.wait_for_message(*",
             'E   *WaitTimeoutError: No message with subject "confirm" arrived at *@restante.example.com within 0.2 s.',
-            'E   *A message arrived, but it does not match the filters (subject): "Welcome to the shop" from shop@app*',
+            'E   *Expected subject "confirm"; arrived: "Welcome to the shop" from shop@app*',
             "E   *What happened during this wait: http://127.0.0.1:*/failures/*",
             "*- mail of this test -*",
             "*@restante.example.com: 1 message, http://127.0.0.1:*/inboxes/*",

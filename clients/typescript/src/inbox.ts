@@ -63,7 +63,7 @@ export class Inbox implements AsyncDisposable {
   readonly id: string;
   /** The address to which the application sends its mail. */
   readonly address: string;
-  /** The label that it was created with. */
+  /** The label with which this object was created. */
   readonly label: string | undefined;
   readonly kind: "temporary" | "permanent";
   readonly createdAt: Date;

@@ -17,8 +17,9 @@ const LABEL = "X-Restante-Label";
 const MAX_LABEL_CHARACTERS = 200;
 
 /** A header has only ASCII. The buffer replaces half a surrogate pair, which cannot be encoded. */
-function encodedLabel(label: string): string {
-  return encodeURIComponent(Buffer.from(label.slice(0, MAX_LABEL_CHARACTERS)).toString());
+function labelHeader(label: string | undefined): Record<string, string> {
+  if (label === undefined) return {};
+  return { [LABEL]: encodeURIComponent(Buffer.from(label.slice(0, MAX_LABEL_CHARACTERS)).toString()) };
 }
 
 /** A client of a Restante server. {@link Restante.connect} creates one. */
@@ -68,20 +69,21 @@ export class Restante implements AsyncDisposable {
 
   /** Creates a temporary inbox. `label` is shown in the dashboard and in errors, for example the title of the test. */
   async createInbox({ label }: { label?: string | undefined } = {}): Promise<Inbox> {
-    const headers: Record<string, string> = label === undefined ? {} : { [LABEL]: encodedLabel(label) };
-    const request = { method: "POST", path: "/inboxes", headers } as const;
+    const request = { method: "POST", path: "/inboxes", headers: labelHeader(label) } as const;
     return new Inbox(this.#connection, await this.#connection.http.json(request, "id", "address"), { label });
   }
 
   /**
    * The inbox with an address that the application already has, such as that of a seeded user. It is created if the
    * project has none; a temporary one lives for one more full lifetime. The first wait starts after the newest message
-   * that is there now, so it does not return mail of an earlier test.
+   * that is there now, so it does not return mail of an earlier test. `label` is shown as for {@link createInbox}, and
+   * replaces an earlier one.
    * @throws {@link InvalidRequestError} if the server does not accept mail for the domain.
    */
-  async inboxFor(address: string): Promise<Inbox> {
+  async inboxFor(address: string, { label }: { label?: string | undefined } = {}): Promise<Inbox> {
     const { http } = this.#connection;
-    const put = { method: "PUT", path: `/inboxes/${encodeURIComponent(address)}` } as const;
+    const path = `/inboxes/${encodeURIComponent(address)}`;
+    const put = { method: "PUT", path, headers: labelHeader(label) } as const;
     const fields = await http.json<InboxFields>(put, "id", "address");
     const list = {
       method: "GET",
@@ -89,7 +91,7 @@ export class Restante implements AsyncDisposable {
       query: { limit: "1" },
     } as const;
     const { messages } = await http.json<{ messages: MessageFields[] }>(list, "messages");
-    return new Inbox(this.#connection, fields, { after: messages[0]?.id });
+    return new Inbox(this.#connection, fields, { label, after: messages[0]?.id });
   }
 
   /**

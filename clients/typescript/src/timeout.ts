@@ -90,7 +90,7 @@ function refusal({ sender, recipient, reply }: Refused): string {
 }
 
 /** The explanation with what the server does not know: the filters applied here, and what the wait has counted. */
-function completed(explanation: Explanation, { notes: { excluded }, found }: FailedWait): Explanation {
+function completed(explanation: Explanation, { filters, notes: { excluded }, found }: FailedWait): Explanation {
   const { count } = explanation.messages;
   const latest = explanation.messages.latest.map((message) => {
     return { ...message, missedBy: [...message.missedBy, ...(excluded.get(message.id) ?? [])] };
@@ -99,7 +99,7 @@ function completed(explanation: Explanation, { notes: { excluded }, found }: Fai
   const isExcluded = excluded.size > 0 && others.length > 0 && others.every(({ missedBy }) => missedBy.length > 0);
   let { summary, cause } = explanation;
   if (found.length > 0) summary = beside(others, count - found.length);
-  else if (isExcluded) [summary, cause] = [excludedSummary(others), "filter_missed"];
+  else if (isExcluded) [summary, cause] = [excludedSummary(filters, others), "filter_missed"];
   return { ...explanation, summary, cause, messages: { count, latest } };
 }
 
@@ -110,12 +110,11 @@ function beside(others: Arrived[], count: number): string {
   return filters === "" ? "Other messages arrived." : `No other message matches the filters (${filters}).`;
 }
 
-function excludedSummary(latest: Arrived[]): string {
+/** What was expected and what arrived, side by side, as the server says it for its own filters. */
+function excludedSummary(filters: Filters, latest: Arrived[]): string {
   const named = latest.slice(0, NAMED).map(({ subject, from }) => `${JSON.stringify(subject)} from ${from}`);
-  const arrived =
-    latest.length === 1 ? "A message arrived, but it does not match" : "Messages arrived, but none matches";
-  const more = latest.length > NAMED ? " and others" : "";
-  return `${arrived} the filters (${filtersOf(latest)}): ${named.join(", ")}${more}.`;
+  const arrived = `${named.join(", ")}${latest.length > NAMED ? " and others" : ""}`;
+  return `Expected ${describeFilters(filters)}; arrived: ${arrived}. Change the filter, or what the application sends.`;
 }
 
 function filtersOf(messages: Arrived[]): string {

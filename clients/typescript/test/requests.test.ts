@@ -115,7 +115,7 @@ test("an explanation knows the filters that are not the server's", async () => {
   const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 }, { status: 200, body });
   const { explanation, message } = await timedOut(inbox.waitForMessage({ where: () => false, timeout: 10 }));
   expect(explanation?.summary).toMatch(
-    /^A message arrived, but it does not match the filters \(where\): "Confirm" from/,
+    /^Expected where; arrived: "Confirm" from shop@example\.com\. Change the filter, or/,
   );
   expect(explanation?.messages.latest[0]?.missedBy).toEqual(["where"]);
   expect(message).toContain('"Confirm" from shop@example.com, not: where');

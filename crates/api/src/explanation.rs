@@ -219,7 +219,7 @@ impl Example for Explanation {
         let Message { id, from, to, .. } = Message::example();
         Self {
             summary: "Nothing has connected over SMTP since this inbox was created 32 s ago. Is 127.0.0.1:1025 the \
-                      application's SMTP server?"
+                      application's SMTP server, or has the application not tried to send?"
                 .to_owned(),
             cause: Cause::NothingConnected,
             inbox: None,

@@ -68,10 +68,11 @@ pub(super) async fn ensure(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<AddressPath>,
+    LabelHeader(label): LabelHeader,
     body: Body,
 ) -> Result<Response, Error> {
     read_nothing(&app, &caller, body).await?;
-    let (inbox, is_new) = app.service.ensure_inbox(&caller, &path.id).await?;
+    let (inbox, is_new) = app.service.ensure_inbox(&caller, &path.id, label.as_deref()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(json(status, &wire::inbox(&inbox, app.service.mail_domain()))?)
 }
@@ -80,7 +81,8 @@ pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOpe
     let description = "Afterwards the project has the inbox with this address, on the mail domain or on a domain that \
                        the server accepts (`--accept-domains`). If it was there and is temporary, it lives for one \
                        more full lifetime from now; a permanent inbox stays as it is. On a domain other than the mail \
-                       domain, each project can have its own inbox with the same address.";
+                       domain, each project can have its own inbox with the same address. The header \
+                       X-Restante-Label is a label as for `POST /v1/inboxes`; it replaces an earlier one.";
     operation
         .named("ensureInbox", "inboxes", "Create an inbox with an address of your choice", description)
         .extension()

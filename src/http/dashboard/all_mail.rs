@@ -126,7 +126,11 @@ async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<
     let AllMailPage { base, filters, .. } = &*shown;
     let mail = app.service.mail(&page.caller(), &filters.filter(mail_domain, now), PAGE).await?;
     if filters.is_any {
-        let total = if mail.next.is_some() { app.service.messages_of(Some(page.project.id)).await? } else { 0 };
+        let total = match filters.search.counted() {
+            Some(total) => total,
+            None if mail.next.is_some() => app.service.messages_of(Some(page.project.id)).await?,
+            None => 0,
+        };
         shown.status = Some(filters.search.status(&mail, PAGE, total, base, &filters.parameters()));
     } else {
         let older = |before: i64| with_query(base, &[("before", Some(&before.to_string()))]);

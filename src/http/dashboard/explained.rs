@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::page::{subject, with_query};
-use super::plain::{Piece, coded, shown};
+use super::plain::{Piece, cause, coded, shown};
 use super::visit::InboxPage;
 use super::when::When;
 use crate::config::HostAndPort;
@@ -19,7 +19,9 @@ use crate::service::remedy;
 #[derive(Template)]
 #[template(path = "explanation.html")]
 pub(super) struct ExplanationPanel {
-    summary: String,
+    /// The cause in one sentence, and what to do if the sentence says so.
+    pub(super) cause: Vec<Piece>,
+    pub(super) remedy: Vec<Piece>,
     messages: Vec<MissedMessage>,
     refused: Vec<Refusal>,
     similar: Vec<Similar>,
@@ -40,6 +42,7 @@ struct MissedMessage {
 /// A refusal with its remedy.
 pub(super) struct Refusal {
     pub(super) reply: String,
+    /// Empty if it is shown above.
     pub(super) remedy: Vec<Piece>,
     pub(super) sender: String,
     pub(super) recipient: String,
@@ -71,6 +74,18 @@ impl Refusal {
         distinct
     }
 
+    /// Removes what to do where it is `shown` already, or an earlier refusal says it.
+    fn show_remedies_once(refused: &mut [Self], shown: &[Piece]) {
+        let mut known = vec![shown.to_vec()];
+        for refusal in refused {
+            if known.contains(&refusal.remedy) {
+                refusal.remedy.clear();
+            } else {
+                known.push(refusal.remedy.clone());
+            }
+        }
+    }
+
     fn new(app: &App, refused: &RefusedMail, when: &dyn Fn(Timestamp) -> When) -> Self {
         Self {
             reply: shown(&refused.reply),
@@ -99,35 +114,25 @@ impl ExplanationPanel {
             }
             explained => explained?,
         };
-        let (now, summary) = (app.service.clock().now(), explained.summary.to_string());
+        let now = app.service.clock().now();
         let of = (app, base.as_str(), &page.inbox.id);
-        Ok(Self::new(of, smtp, &summary, &explained.evidence, &|at| When::new(at, now)))
+        Ok(Self::new(of, smtp, &explained.summary, &explained.evidence, &|at| When::new(at, now)))
     }
 
     /// The explanation of a story. `base` is the path of its project.
     pub(super) fn of_story(app: &App, base: &str, smtp: &HostAndPort, story: &Story) -> Self {
         let (now, failure, smtp) = (app.service.clock().now(), &story.failure, smtp.to_string());
         let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
-        let summary = Summary::new(&failure.finding.marked, reading).to_string();
+        let summary = Summary::new(&failure.finding.marked, reading);
         let (of, ended_at) = ((app, base, &failure.wait.inbox), failure.ended_at());
         Self::new(of, smtp, &summary, &story.evidence, &|at| When::around(at, ended_at))
-    }
-
-    /// The cause in one sentence.
-    pub(super) fn sentence(&self) -> &str {
-        &self.summary
-    }
-
-    /// The evidence alone.
-    pub(super) fn without_sentence(self) -> Self {
-        Self { summary: String::new(), ..self }
     }
 
     /// `when` shows a time.
     fn new(
         (app, base, inbox): (&App, &str, &InboxId),
         smtp_address: String,
-        summary: &str,
+        summary: &Summary,
         evidence: &Evidence,
         when: &dyn Fn(Timestamp) -> When,
     ) -> Self {
@@ -146,10 +151,14 @@ impl ExplanationPanel {
             messages: similar.messages,
             received: when(similar.last_received_at),
         });
+        let remedy = summary.remedy().map(coded).unwrap_or_default();
+        let mut refused = Refusal::distinct_when(app, &evidence.refused, when);
+        Refusal::show_remedies_once(&mut refused, &remedy);
         Self {
-            summary: shown(summary),
+            cause: cause(summary),
+            remedy,
             messages: evidence.latest.iter().map(missed).collect(),
-            refused: Refusal::distinct_when(app, &evidence.refused, when),
+            refused,
             similar: similar.collect(),
             connected: evidence.smtp.last_connection_at.map(when),
             smtp_address,
@@ -157,7 +166,15 @@ impl ExplanationPanel {
     }
 }
 
-/// The page of an inbox with the explanation of one of its waits.
-pub(super) fn explain_url(base: &str, wait: &WaitRecord) -> String {
-    with_query(&format!("{base}/waits"), &[("explain", Some(&wait.id.to_string()))])
+/// The page that explains a wait: that of its story, or that of the inbox with the explanation.
+pub(super) fn explain_url(base: &str, wait: &WaitRecord, has_story: bool) -> String {
+    match has_story {
+        true => story_url(wait.id),
+        false => with_query(&format!("{base}/waits"), &[("explain", Some(&wait.id.to_string()))]),
+    }
+}
+
+/// The page of a story.
+pub(super) fn story_url(id: impl std::fmt::Display) -> String {
+    format!("/failures/{id}")
 }

@@ -8,9 +8,10 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::explained::story_url;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, with_query};
-use super::plain::{Piece, coded, shown};
+use super::plain::{Piece, cause, coded, shown};
 use super::timeline::timeline_of;
 use super::visit::ProjectPage;
 use super::waits::{Filter, OpenWait, filters, open_waits};
@@ -67,7 +68,7 @@ struct Group {
     title: String,
     is_rejection: bool,
     /// The cause in one sentence, or the reply.
-    sentence: String,
+    sentence: Vec<Piece>,
     advice: Vec<Piece>,
     newest_at: Timestamp,
     newest: When,
@@ -182,22 +183,29 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
 
 impl Group {
     fn of_wait(page: &ProjectPage, failure: &Failure, now: Timestamp) -> Self {
-        let (smtp, cause) = (page.smtp.to_string(), failure.finding.cause);
+        let (smtp, of) = (page.smtp.to_string(), failure.finding.cause);
         let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
-        let sentence = shown(&Summary::new(&failure.finding.marked, reading).to_string());
-        // The sentence about a rejection may end with the advice.
-        let advice = Some(advice(cause)).filter(|advice| !sentence.ends_with(advice)).unwrap_or_default();
-        Self::new(cause.as_str().to_owned(), title(cause).to_owned(), sentence, advice, failure.ended_at(), now)
+        let summary = Summary::new(&failure.finding.marked, reading);
+        let advice = summary.remedy().unwrap_or_else(|| advice(of));
+        let (word, title, ended_at) = (of.as_str().to_owned(), title(of).to_owned(), failure.ended_at());
+        Self::new(word, title, cause(&summary), advice, ended_at, now)
     }
 
     fn of_refusal(app: &App, refused: &RefusedMail, now: Timestamp) -> Self {
         let (cause, title) = (format!("{REJECTED}{}", refused.reason.label()), rejection_title(&refused.reason));
         let remedy = remedy(refused, app.service.mail_domain());
-        let group = Self::new(cause, title, shown(&refused.reply), &remedy, refused.refused_at, now);
+        let group = Self::new(cause, title, vec![(false, shown(&refused.reply))], &remedy, refused.refused_at, now);
         Self { is_rejection: true, ..group }
     }
 
-    fn new(cause: String, title: String, sentence: String, advice: &str, newest_at: Timestamp, now: Timestamp) -> Self {
+    fn new(
+        cause: String,
+        title: String,
+        sentence: Vec<Piece>,
+        advice: &str,
+        newest_at: Timestamp,
+        now: Timestamp,
+    ) -> Self {
         Self {
             key: String::new(),
             cause,
@@ -227,7 +235,7 @@ fn rejection_title(reason: &RefusalReason) -> String {
 impl Entry {
     fn of_wait(app: &App, failure: &Failure, now: Timestamp) -> Self {
         Self {
-            url: Some(format!("/failures/{}", failure.wait.id)),
+            url: Some(story_url(failure.wait.id)),
             address: failure.address(app.service.mail_domain()),
             label: failure.label.as_deref().map(shown),
             filters: filters(&failure.wait),

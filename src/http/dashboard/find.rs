@@ -201,7 +201,11 @@ impl<'a> Scope<'a> {
             Some(_) => service.mail(&self.caller, &filter, MAX_RESULTS).await?,
             None => service.mail_of_all(&self.caller, &filter, MAX_RESULTS).await?,
         };
-        let total = if found.next.is_some() { service.messages_of(self.project).await? } else { 0 };
+        let total = match search.counted() {
+            Some(total) => total,
+            None if found.next.is_some() => service.messages_of(self.project).await?,
+            None => 0,
+        };
         let status = search.status(&found, MAX_RESULTS, total, base, &[("q", search.text.as_deref())]);
         let mut results = Vec::with_capacity(found.messages.len());
         for message in found.messages.drain(..) {

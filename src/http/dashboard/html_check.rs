@@ -5,6 +5,8 @@ use restante_api::{Authentication, AuthenticationResult};
 use restante_mail::checks::html_support::Used;
 use restante_mail::checks::{Checks, Problem};
 
+use super::plain::{Piece, coded, shown};
+
 /// Maximum number of clients that are listed for a feature.
 const NAMED: usize = 6;
 
@@ -27,7 +29,7 @@ pub(super) struct CheckView {
 struct ResultRow {
     name: &'static str,
     result: &'static str,
-    detail: String,
+    detail: Vec<Piece>,
     is_pass: bool,
 }
 
@@ -35,7 +37,7 @@ struct ResultRow {
 struct ProblemRow {
     severity: &'static str,
     check: &'static str,
-    detail: String,
+    detail: Vec<Piece>,
     /// The part and the line.
     place: String,
     source: String,
@@ -60,7 +62,7 @@ impl CheckView {
         let row = |(name, result, detail): (_, AuthenticationResult, &str)| ResultRow {
             name,
             result: result.as_str(),
-            detail: detail.to_owned(),
+            detail: coded(&shown(detail)),
             is_pass: result == AuthenticationResult::Pass,
         };
         Self {
@@ -84,7 +86,7 @@ impl ProblemRow {
         Self {
             severity: problem.severity.as_str(),
             check: problem.check.as_str(),
-            detail: problem.detail,
+            detail: coded(&shown(&problem.detail)),
             place,
             source: problem.source.unwrap_or_default(),
         }

@@ -12,7 +12,6 @@ mod all_mail;
 mod assets;
 mod compose;
 mod deletions;
-mod difference;
 mod error_page;
 mod explained;
 mod failure;

@@ -23,8 +23,8 @@ pub(super) struct Notices {
 pub(super) struct WaitsNotice {
     /// Whether a wait is open.
     pub(super) is_open: bool,
-    /// Whether the last one timed out.
-    pub(super) is_timeout: bool,
+    /// The page that explains the last one, if it timed out.
+    pub(super) explain_url: Option<String>,
     pub(super) text: String,
 }
 
@@ -50,6 +50,6 @@ fn waits_notice(waits: &WaitsView) -> Option<WaitsNotice> {
         count => (true, format!("{count} open waits")),
     };
     let last = waits.ended.first().and_then(|wait| wait.outcome.as_ref());
-    let is_timeout = !is_open && last.is_some_and(|outcome| outcome.explain_url.is_some());
-    Some(WaitsNotice { is_open, is_timeout, text })
+    let explain_url = last.filter(|_| !is_open).and_then(|outcome| outcome.explain_url.clone());
+    Some(WaitsNotice { is_open, explain_url, text })
 }

@@ -4,18 +4,29 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use crate::model::{Summary, SummaryPiece};
+
 /// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be shown as `exe.png`.
 pub(super) fn shown(text: &str) -> String {
     shown_in(text).into_owned()
 }
 
-/// A piece of an advice: whether it is code, and its text.
+/// A piece of a text of ours: whether it is code, and its text.
 pub(super) type Piece = (bool, String);
 
-/// The pieces of an advice, whose code is between backticks.
+/// The pieces of a text of ours, whose code is between backticks.
 pub(super) fn coded(text: &str) -> Vec<Piece> {
     let pieces = text.split('`').enumerate().filter(|(_, piece)| !piece.is_empty());
     pieces.map(|(number, piece)| (number % 2 == 1, piece.to_owned())).collect()
+}
+
+/// The pieces of a sentence without what to do. What it quotes is no code.
+pub(super) fn cause(summary: &Summary) -> Vec<Piece> {
+    let pieces = summary.cause().iter().flat_map(|piece| match piece {
+        SummaryPiece::Own(own) => coded(&shown(own)),
+        SummaryPiece::Quote(quote) => vec![(false, shown(quote))],
+    });
+    pieces.collect()
 }
 
 fn shown_in(text: &str) -> Cow<'_, str> {

@@ -13,6 +13,8 @@ pub(super) struct SearchProgress {
     found: usize,
     /// Messages whose text was compared only in part.
     partly: usize,
+    /// The number of messages to look at; 0 if they have not been counted.
+    total: usize,
 }
 
 /// What a page says about its search.
@@ -49,6 +51,12 @@ impl PageSearch {
         Self { text, query: parsed, problem, progress, before }
     }
 
+    /// The number of messages to look at, if an earlier step has counted them. Counting takes a while, because it reads
+    /// all inboxes.
+    pub(super) fn counted(&self) -> Option<i64> {
+        i64::try_from(self.progress.total).ok().filter(|total| *total > 0)
+    }
+
     /// The status after a step that found `found`, of a search that shows `page` results at once. `total` is the
     /// number of messages to look at; `parameters` are those of the link, without the place where it continues.
     pub(super) fn status(
@@ -59,14 +67,15 @@ impl PageSearch {
         base: &str,
         parameters: &[(&str, Option<&str>)],
     ) -> SearchStatus {
-        let progress = self.progress.after(found);
+        let total = usize::try_from(total).unwrap_or(0);
+        let progress = SearchProgress { total, ..self.progress.after(found) };
         let next = found.next.map(|before| {
             let (before, progress) = (before.to_string(), progress.to_string());
             let place = [("before", Some(before.as_str())), ("progress", Some(progress.as_str()))];
             with_query(base, &[parameters, &place].concat())
         });
         let continues = next.is_some() && progress.found < page;
-        SearchStatus { text: progress.sentence(next.is_none(), total), next, continues }
+        SearchStatus { text: progress.sentence(next.is_none()), next, continues }
     }
 }
 
@@ -74,17 +83,21 @@ impl SearchProgress {
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.').map(|number| number.parse::<u32>().ok());
         let mut number = || numbers.next().flatten().and_then(|number| usize::try_from(number).ok());
-        Some(Self { searched: number()?, found: number()?, partly: number()? })
+        Some(Self { searched: number()?, found: number()?, partly: number()?, total: number()? })
     }
 
     fn after(self, step: &FoundMail) -> Self {
-        let Self { searched, found, partly } = self;
-        Self { searched: searched + step.compared, found: found + step.messages.len(), partly: partly + step.partly }
+        Self {
+            searched: self.searched + step.compared,
+            found: self.found + step.messages.len(),
+            partly: self.partly + step.partly,
+            ..self
+        }
     }
 
-    fn sentence(self, is_end: bool, total: i64) -> String {
+    fn sentence(self, is_end: bool) -> String {
         let (searched, found) = (grouped(self.searched), grouped(self.found));
-        let total = grouped(usize::try_from(total).unwrap_or(0).max(self.searched));
+        let total = grouped(self.total.max(self.searched));
         let of = if is_end { format!("all {searched}") } else { format!("{searched} of about {total}") };
         let partly = match self.partly {
             0 => String::new(),
@@ -98,7 +111,7 @@ impl SearchProgress {
 
 impl std::fmt::Display for SearchProgress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}.{}.{}", self.searched, self.found, self.partly)
+        write!(formatter, "{}.{}.{}.{}", self.searched, self.found, self.partly, self.total)
     }
 }
 
@@ -121,16 +134,16 @@ mod tests {
 
     #[test]
     fn progress_is_a_sentence_and_a_parameter() {
-        let progress = SearchProgress { searched: 40_000, found: 3, partly: 0 };
-        assert_eq!(progress.sentence(false, 100_000), "Searched 40,000 of about 100,000 messages, found 3.");
-        assert_eq!(progress.sentence(true, 39_000), "Searched all 40,000 messages, found 3.");
+        let progress = SearchProgress { searched: 40_000, found: 3, partly: 0, total: 100_000 };
+        assert_eq!(progress.sentence(false), "Searched 40,000 of about 100,000 messages, found 3.");
+        assert_eq!(progress.sentence(true), "Searched all 40,000 messages, found 3.");
         assert_eq!(SearchProgress::parse(&progress.to_string()), Some(progress));
-        for text in ["", "1.2", "1.2.x", "-1.2.3", "99999999999.0.0"] {
+        for text in ["", "1.2.3", "1.2.3.x", "-1.2.3.4", "99999999999.0.0.0"] {
             assert_eq!(SearchProgress::parse(text), None, "{text}");
         }
-        let one = SearchProgress { searched: 1, found: 0, partly: 1 };
+        let one = SearchProgress { searched: 1, found: 0, partly: 1, total: 1 };
         let text = "Searched all 1 message, found 0. The text of 1 large message was searched only in part.";
-        assert_eq!(one.sentence(true, 1), text);
+        assert_eq!(one.sentence(true), text);
     }
 
     #[test]

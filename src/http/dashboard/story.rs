@@ -1,6 +1,7 @@
-//! The page of a wait that timed out: the cause, what to do, the filters and the evidence. The response of the wait
-//! links to it.
+//! The page of a wait that timed out: the cause, what to do, and then the filters and the evidence. The response of the
+//! wait links to it.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use askama::Template;
@@ -8,8 +9,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::difference::{Difference, difference};
-use super::explained::ExplanationPanel;
+use super::explained::{ExplanationPanel, story_url};
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, project_path};
 use super::plain::{Piece, coded, shown};
@@ -20,7 +20,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Latest, MessageFilter, Story, parse_id, seconds};
+use crate::model::{Cause, Difference, Domain, Latest, MessageFilter, Story, parse_id, seconds};
 use crate::service::{advice, title};
 
 /// Messages with which each filter is compared.
@@ -37,17 +37,17 @@ struct StoryPage {
     inbox_url: String,
     failures_url: String,
     /// The cause in one sentence.
-    sentence: String,
+    sentence: Vec<Piece>,
     filters: Vec<Filter>,
     timeout: String,
     ended: When,
-    /// The filters beside the messages that they exclude.
+    /// The filters beside the messages that they exclude, or the address beside the one that got mail.
     differences: Vec<Compared>,
     explanation: ExplanationPanel,
     timeline: Vec<EventRow>,
 }
 
-/// A filter beside the field of a message that it excludes.
+/// What was expected beside what arrived: a filter and the field of a message that it excludes, or two addresses.
 struct Compared {
     name: String,
     /// Whether the message has no such field, or no text.
@@ -55,8 +55,19 @@ struct Compared {
     difference: Difference,
 }
 
+/// The address beside the one that got mail, or the filters beside what they exclude.
+fn differences(story: &Story, mail_domain: &Domain) -> Vec<Compared> {
+    match story.evidence.similar.first().filter(|_| story.failure.finding.cause == Cause::Typo) {
+        Some(similar) => {
+            let difference = Difference::of(&story.failure.address(mail_domain), &similar.address(mail_domain));
+            vec![Compared { name: "address of the wait".to_owned(), is_absent: false, difference }]
+        }
+        None => filter_differences(story),
+    }
+}
+
 /// The filters that are compared with a text, each with the newest messages that it excludes.
-fn differences(story: &Story) -> Vec<Compared> {
+fn filter_differences(story: &Story) -> Vec<Compared> {
     let wait = &story.failure.wait;
     let MessageFilter { subject, from, to, text, header, .. } = &wait.filter;
     let header = header.as_ref().map(|header| (format!("header {}", header.name), header.part.as_str()));
@@ -67,8 +78,8 @@ fn differences(story: &Story) -> Vec<Compared> {
     for (filter, name, wanted) in texts.chain(header) {
         let missed = story.evidence.latest.iter().filter(|message| message.missed_by.contains(&filter));
         for found in missed.take(MAX_COMPARED).filter_map(|message| compared_text(message, filter)) {
-            let difference = difference(&shown(wanted), &shown(found));
-            compared.push(Compared { name: name.clone(), is_absent: found.is_empty(), difference });
+            let difference = Difference::with_part(&shown(wanted), &shown(found));
+            compared.push(Compared { name: format!("{name} contains"), is_absent: found.is_empty(), difference });
         }
     }
     compared
@@ -101,21 +112,30 @@ pub(super) async fn show(
     let inbox_url = format!("{base}/inboxes/{}", path_segment(failure.wait.inbox.as_str()));
     let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
     let title = format!("{cause}: {address}");
-    let explanation = ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story);
+    let mut explanation = ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story);
+    let differences = differences(&story, app.service.mail_domain());
+    let own = story_url(id);
+    let mut timeline = EventRow::all(story.timeline, Some(&inbox_url));
+    for event in &mut timeline {
+        // Not to this page.
+        event.link.take_if(|(_, url)| *url == own);
+    }
+    // Shown above the evidence.
+    let (sentence, remedy) = (take(&mut explanation.cause), take(&mut explanation.remedy));
     Ok(html(&StoryPage {
         shell: Shell::new(&session, Some(&project), title, Some(NavPlace::Failures)).with_failures(failures),
         cause,
-        advice: coded(advice(failure.finding.cause)),
+        advice: if remedy.is_empty() { coded(advice(failure.finding.cause)) } else { remedy },
         address,
         label: failure.label.as_deref().map(shown),
         failures_url: format!("{base}/failures"),
-        sentence: explanation.sentence().to_owned(),
+        sentence,
         filters: filters(&failure.wait),
         timeout: seconds(failure.wait.timeout),
-        differences: differences(&story),
+        differences,
         ended: When::new(failure.ended_at(), app.service.clock().now()),
-        explanation: explanation.without_sentence(),
-        timeline: EventRow::all(story.timeline, Some(&inbox_url)),
+        explanation,
+        timeline,
         inbox_url,
     })?)
 }

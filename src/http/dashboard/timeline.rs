@@ -9,6 +9,7 @@ use axum::response::Response;
 use restante_api::{Event, EventFilters};
 use serde::Deserialize;
 
+use super::explained::story_url;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html};
 use super::plain::shown;
@@ -58,7 +59,7 @@ impl EventRow {
     fn new(event: Event, base: Option<&str>) -> Self {
         let message =
             event.message_id.zip(base).map(|(id, base)| ("Show the message", format!("{base}/messages/{id}")));
-        let failure = event.failure.map(|id| ("Why?", format!("/failures/{id}")));
+        let failure = event.failure.map(|id| ("Why?", story_url(id)));
         let lines = event.commands.iter().map(|exchange| (shown(&exchange.command), shown(&exchange.reply)));
         Self {
             at: event.at,

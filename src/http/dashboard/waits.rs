@@ -1,5 +1,7 @@
 //! The open waits of a project, and the waits on one inbox with the reasons for timeouts.
 
+use std::collections::HashSet;
+
 use askama::Template;
 
 use super::explained::{ExplanationPanel, explain_url};
@@ -72,13 +74,18 @@ impl WaitsView {
             Some(id) => waits.ended.iter().position(|wait| wait.id.to_string() == id),
             None => Some(0).filter(|_| is_shown && waits.open.is_empty()),
         };
-        let mut ended: Vec<WaitRow> = waits.ended.iter().map(|wait| WaitRow::new(wait, &base, now)).collect();
         let is_timeout = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
+        let stories = match waits.ended.iter().any(|wait| is_timeout(&wait)) {
+            true => app.service.stories_of(&page.inbox).await?,
+            false => HashSet::new(),
+        };
+        let row = |wait: &WaitRecord| WaitRow::new(wait, &base, stories.contains(&wait.id), now);
+        let mut ended: Vec<WaitRow> = waits.ended.iter().map(row).collect();
         if let Some((index, wait)) = chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
         {
             ended[index].explanation = Some(ExplanationPanel::of_wait(app, page, wait).await?);
         }
-        Ok(Self { open: waits.open.iter().map(|wait| WaitRow::new(wait, &base, now)).collect(), ended })
+        Ok(Self { open: waits.open.iter().map(row).collect(), ended })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -87,13 +94,16 @@ impl WaitsView {
 }
 
 impl WaitRow {
-    fn new(wait: &WaitRecord, base: &str, now: Timestamp) -> Self {
+    fn new(wait: &WaitRecord, base: &str, has_story: bool, now: Timestamp) -> Self {
         Self {
             filters: filters(wait),
             started: When::new(wait.started_at, now),
             deadline: When::new(wait.deadline(), now),
             timeout: seconds(wait.timeout),
-            outcome: wait.end.map(|(at, end)| WaitOutcome::new(wait, end, at, base, now)),
+            outcome: wait.end.map(|(at, end)| {
+                let explain_url = (end == WaitEnd::Timeout).then(|| explain_url(base, wait, has_story));
+                WaitOutcome { explain_url, ..WaitOutcome::new(wait, end, at, base, now) }
+            }),
             explanation: None,
         }
     }
@@ -118,8 +128,7 @@ impl WaitOutcome {
             WaitEnd::Message(message) => Some(format!("{base}/messages/{message}")),
             _ => None,
         };
-        let explain_url = (end == WaitEnd::Timeout).then(|| explain_url(base, wait));
-        Self { label, class, note, ended: When::new(at, now), message_url, explain_url }
+        Self { label, class, note, ended: When::new(at, now), message_url, explain_url: None }
     }
 }
 

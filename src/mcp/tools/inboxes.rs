@@ -11,7 +11,7 @@ impl Tools {
     pub(super) async fn create_inbox(&self, caller: &Caller, input: input::CreateInbox) -> Result<Answer, ToolError> {
         let (inbox, is_new) = match input.address.trim() {
             "" => (self.service.create_inbox(caller).await?, true),
-            address => self.service.ensure_inbox(caller, address).await?,
+            address => self.service.ensure_inbox(caller, address, None).await?,
         };
         let inbox = wire::inbox(&inbox, self.service.mail_domain());
         let expiry = inbox.expires_at.as_deref().unwrap_or("never");

@@ -59,14 +59,11 @@ func (r *run) doClient(client *restante.Client, step map[string]any) (any, error
 	case "health":
 		return client.Health(r.ctx)
 	case "create":
-		if label := text(step, "label"); label != "" {
-			return client.CreateInbox(r.ctx, restante.Label(label))
-		}
-		return client.CreateInbox(r.ctx)
+		return client.CreateInbox(r.ctx, restante.Label(text(step, "label")))
 	case "find":
 		return client.Inbox(r.ctx, text(step, "inbox"))
 	case "inbox_for":
-		return client.InboxFor(r.ctx, text(step, "address"))
+		return client.InboxFor(r.ctx, text(step, "address"), restante.Label(text(step, "label")))
 	}
 	return client.Message(r.ctx, text(step, "id"))
 }

@@ -114,14 +114,15 @@ class Restante:
         data = self._session.run(self._session.core.create_inbox(label))
         return Inbox(self._session, data, timeout=timeout, label=label)
 
-    def inbox_for(self, address: str, *, timeout: float | None = None) -> Inbox:
+    def inbox_for(self, address: str, *, timeout: float | None = None, label: str | None = None) -> Inbox:
         """The inbox with an address that the application already has, such as that of a seeded user.
 
         It is created if the project has none; a temporary one lives for one more full lifetime. The first wait starts
         after the newest message that is there now, so it does not return mail of an earlier test.
+        `label` is shown in the dashboard, for example the title of a test; it replaces an earlier one.
         """
-        data, newest = self._session.run(self._session.core.ensure_inbox(address))
-        return Inbox(self._session, data, timeout=timeout, after=newest)
+        data, newest = self._session.run(self._session.core.ensure_inbox(address, label))
+        return Inbox(self._session, data, timeout=timeout, after=newest, label=label)
 
     def inbox(self, id_or_address: str) -> Inbox:
         """Finds an inbox by its id or its address."""

@@ -117,14 +117,12 @@ class Core:
 
     def create_inbox(self, label: str | None = None) -> Steps[InboxData]:
         """Creates an inbox, with a label that the dashboard shows."""
-        # A header has only ASCII.
-        headers = {"X-Restante-Label": quote(label[:MAX_LABEL_CHARACTERS], errors="replace")} if label else {}
-        request = Request("POST", "/v1/inboxes", repeatable=False, headers=headers)
+        request = Request("POST", "/v1/inboxes", repeatable=False, headers=label_header(label))
         return (yield from self.fetch(request, partial(decode, InboxData)))
 
-    def ensure_inbox(self, address: str) -> Steps[tuple[InboxData, str | None]]:
+    def ensure_inbox(self, address: str, label: str | None = None) -> Steps[tuple[InboxData, str | None]]:
         """The inbox with an address, which is created if there is none; and the id of its newest message."""
-        request = Request("PUT", inbox_path(address), repeatable=False)
+        request = Request("PUT", inbox_path(address), repeatable=False, headers=label_header(label))
         inbox = yield from self.fetch(request, partial(decode, InboxData))
         newest = Request("GET", f"{inbox_path(inbox.id)}/messages", {"limit": "1"})
         messages = yield from self.fetch(newest, lambda data: [message["id"] for message in data["messages"]])
@@ -289,6 +287,12 @@ def _named_like(name: str) -> re.Pattern[str]:
     """The pattern of a whole file name, in which `*` stands for any characters."""
     parts = ".*".join(re.escape(part) for part in name.split("*"))
     return re.compile(rf"\A{parts}\Z", re.IGNORECASE | re.DOTALL)
+
+
+def label_header(label: str | None) -> dict[str, str]:
+    """The header with a label that the dashboard shows."""
+    # A header has only ASCII.
+    return {"X-Restante-Label": quote(label[:MAX_LABEL_CHARACTERS], errors="replace")} if label else {}
 
 
 def inbox_path(identifier: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import EllipsisType
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from .errors import RestanteError
 from .model import Arrived, ArrivedMessages, Explanation, MessageData, contains, describe
@@ -99,7 +99,10 @@ def id_of(after: After) -> str | None:
 
 
 def with_rejected(
-    explanation: Explanation, rejected: Mapping[str, tuple[str, ...]], counted: Sequence[str] = ()
+    explanation: Explanation,
+    filters: Filters[Any],
+    rejected: Mapping[str, tuple[str, ...]],
+    counted: Sequence[str] = (),
 ) -> Explanation:
     """Adds to the server's explanation which messages the client's filters excluded, and which the wait counted."""
     latest = tuple(
@@ -111,9 +114,10 @@ def with_rejected(
     if not rejected or not latest or not all(one.missed_by for one in latest):
         return explanation
     named = ", ".join(f'"{one.subject}" from {one.from_}' for one in latest[:NAMED])
-    arrived = "A message arrived, but it does not match" if len(latest) == 1 else "Messages arrived, but none matches"
     more = " and others" if len(latest) > NAMED else ""
-    summary = f"{arrived} the filters ({_filters_of(latest)}): {named}{more}."
+    expected = str(filters).removeprefix(" with ")
+    # As the server says it for its own filters.
+    summary = f"Expected {expected}; arrived: {named}{more}. Change the filter, or what the application sends."
     return replace(explanation, summary=summary, cause="filter_missed", messages=messages)
 
 

@@ -24,6 +24,8 @@ REMEDIES = {
     "recipient not found": "No inbox has this address now: create it first.",
     "domain not accepted": "Start the server with --accept-domains and this domain.",
     "invalid after": "Pass the id of a message that is or was in this inbox.",
+    "invalid field: at": "It is rcpt or data; bounce, drop and duplicate are only at data.",
+    "invalid field: reply": "It is one line such as 451 4.7.1 Come back later: 4xx with defer, 5xx with reject.",
 }
 """What to do about some errors of the server, by their texts."""
 CURSOR_HELP = '"not: after" means: older than the message that the last wait returned. after=None starts over.'

@@ -155,4 +155,4 @@ class Wait(Generic[M]):
             explanation = yield from self._core.explain(self._inbox.id, self._filters, after)
         except RestanteError:
             return None
-        return with_rejected(explanation, self._rejected, counted)
+        return with_rejected(explanation, self._filters, self._rejected, counted)

@@ -171,7 +171,7 @@ def restante_inbox_for(
     """
 
     def inbox_for(address: str) -> Inbox:
-        inbox = restante.inbox_for(address, timeout=_timeout(request))
+        inbox = restante.inbox_for(address, timeout=_timeout(request), label=request.node.nodeid)
         _restante_mail.inboxes.append(inbox)
         return inbox
 

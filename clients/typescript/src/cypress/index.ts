@@ -51,7 +51,7 @@ class Tasks {
   all(): Record<string, (argument: unknown) => Promise<unknown>> {
     return {
       ...task("inbox", async ({ label }) => this.#keep(await this.#restante.createInbox({ label }))),
-      ...task("inboxFor", async ({ address }) => this.#keep(await this.#restante.inboxFor(address))),
+      ...task("inboxFor", async ({ address, label }) => this.#keep(await this.#restante.inboxFor(address, { label }))),
       ...task("wait", async ({ inbox, filters }) => {
         const message = await (await this.#inbox(inbox)).waitForMessage(filters);
         const { id, inboxId, from, to, subject, text, html, links, otp, receivedAt } = message;

@@ -23,7 +23,7 @@ export type CypressLinkMatch = string | RegExp | { text: TextMatch };
 /** The arguments of the tasks. */
 export interface Requests {
   inbox: { label: string };
-  inboxFor: { address: string };
+  inboxFor: { address: string; label: string };
   wait: { inbox: string; filters: CypressFilters };
   code: { message: string; matching?: TextMatch };
   link: { message: string; match?: CypressLinkMatch };

@@ -3,7 +3,7 @@
  * @packageDocumentation
  */
 
-import { test as base } from "@playwright/test";
+import { test as base, type TestInfo } from "@playwright/test";
 
 import { RestanteError } from "../errors.js";
 import type { Inbox } from "../inbox.js";
@@ -160,7 +160,7 @@ export const test = base.extend<
   },
 
   newInbox: async ({ restante, _restanteInboxes: { all, own } }, use, testInfo) => {
-    const label = testInfo.titlePath.slice(1).join(" › ");
+    const label = titleOf(testInfo);
     await use(async () => {
       const inbox = await restante.createInbox({ label });
       all.push(inbox);
@@ -169,9 +169,10 @@ export const test = base.extend<
     });
   },
 
-  inboxFor: async ({ restante, _restanteInboxes: { all } }, use) => {
+  inboxFor: async ({ restante, _restanteInboxes: { all } }, use, testInfo) => {
+    const label = titleOf(testInfo);
     await use(async (address) => {
-      const inbox = await restante.inboxFor(address);
+      const inbox = await restante.inboxFor(address, { label });
       all.push(inbox);
       return inbox;
     });
@@ -195,3 +196,8 @@ export const test = base.extend<
     { auto: true, box: true },
   ],
 });
+
+/** The label of the inboxes of a test. */
+function titleOf(test: TestInfo): string {
+  return test.titlePath.slice(1).join(" › ");
+}

@@ -174,7 +174,7 @@ const ACTIONS: Record<string, (run: StepRun) => unknown> = {
   health: (run) => run.client.health(),
   create: (run) => run.client.createInbox({ label: run.step.label as string | undefined }),
   find: (run) => run.client.inbox(run.step.inbox as string),
-  inbox_for: (run) => run.client.inboxFor(run.step.address as string),
+  inbox_for: (run) => run.client.inboxFor(run.step.address as string, { label: run.step.label as string | undefined }),
   mail: (run) => {
     const { do: _do, ...mail } = run.step;
     return sendMail(run.server.address.smtp, mail as unknown as Mail);

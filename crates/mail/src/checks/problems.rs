@@ -178,7 +178,12 @@ impl<'a> Problems<'a> {
 
 /// A text from the message in quotes, on one line.
 pub(super) fn quoted(text: &str) -> String {
-    let line: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+    let plain = |one: char| match one {
+        '`' => '\'',
+        one if one.is_control() => ' ',
+        one => one,
+    };
+    let line: String = text.chars().map(plain).collect();
     format!("`{}`", shortened(&line, QUOTED_CHARACTERS))
 }
 

@@ -59,12 +59,17 @@ if (Cypress !== undefined) register(Cypress);
 
 function register(runner: Runner): void {
   const { Commands } = runner;
+  const label = (): string => runner.currentTest?.titlePath.join(" › ") ?? "";
   Commands.add("inbox", () => {
-    const label = runner.currentTest?.titlePath.join(" › ") ?? "";
-    return call(runner, "inbox", { label }, { title: "inbox", result: (inbox) => (inbox as CypressInbox).address });
+    return call(
+      runner,
+      "inbox",
+      { label: label() },
+      { title: "inbox", result: (inbox) => (inbox as CypressInbox).address },
+    );
   });
   Commands.add("inboxFor", (address: string) =>
-    call(runner, "inboxFor", { address }, { title: "inboxFor", about: address }),
+    call(runner, "inboxFor", { address, label: label() }, { title: "inboxFor", about: address }),
   );
   Commands.add("waitForMessage", (inbox: CypressInbox, filters: CypressFilters = {}) => {
     const { timeout } = filters;

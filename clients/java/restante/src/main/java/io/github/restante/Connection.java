@@ -67,7 +67,11 @@ final class Connection {
           "domain not accepted",
           "Start the server with --accept-domains and this domain",
           "invalid after",
-          "Pass the id of a message that is or was in this inbox");
+          "Pass the id of a message that is or was in this inbox",
+          "invalid field: at",
+          "It is rcpt or data; bounce, drop and duplicate are only at data",
+          "invalid field: reply",
+          "It is one line such as 451 4.7.1 Come back later:" + " 4xx with defer, 5xx with reject");
 
   static final ObjectMapper JSON =
       new ObjectMapper()

@@ -79,7 +79,10 @@ record Report(
 
   /** Adds which messages the filters applied here exclude, and which the wait has counted. */
   static Explanation completed(
-      Explanation explanation, Map<String, List<String>> rejected, List<Message> found) {
+      Explanation explanation,
+      Search search,
+      Map<String, List<String>> rejected,
+      List<Message> found) {
     List<Arrived> latest =
         explanation.messages().latest().stream().map(each -> missed(each, rejected)).toList();
     ArrivedMessages messages = new ArrivedMessages(explanation.messages().count(), latest);
@@ -87,7 +90,7 @@ record Report(
     if (!found.isEmpty()) {
       summary = inAddition(messages, found);
     } else if (!rejected.isEmpty() && latest.stream().noneMatch(it -> it.missedBy().isEmpty())) {
-      summary = excluded(latest);
+      summary = excluded(search, latest);
     }
     return new Explanation(
         summary,
@@ -119,15 +122,14 @@ record Report(
         : "No other message matches the filters (" + filters + ").";
   }
 
-  private static String excluded(List<Arrived> latest) {
-    String start =
-        latest.size() == 1
-            ? "A message arrived, but it does not match"
-            : "Messages arrived, but none matches";
+  /** What was expected and what arrived, as the server says it for its own filters. */
+  private static String excluded(Search search, List<Arrived> latest) {
+    String expected = search.toString().replaceFirst("^ with ", "");
     String named =
         latest.stream().limit(MAX_NAMED).map(Report::named).collect(Collectors.joining(", "));
-    String more = latest.size() > MAX_NAMED ? " and others." : ".";
-    return start + " the filters (" + filters(latest) + "): " + named + more;
+    String more = latest.size() > MAX_NAMED ? " and others" : "";
+    return "Expected %s; arrived: %s%s. Change the filter, or what the application sends."
+        .formatted(expected, named, more);
   }
 
   private static String filters(List<Arrived> messages) {

@@ -122,7 +122,20 @@ public final class Restante implements AutoCloseable {
    * @return the inbox
    */
   public Inbox inboxFor(String address) {
-    Inbox inbox = found(Request.change("PUT", "/inboxes/" + Connection.quote(address), null));
+    return inboxFor(address, "");
+  }
+
+  /**
+   * As {@link #inboxFor(String)}, with a label that replaces an earlier one.
+   *
+   * @param address the address
+   * @param label is shown with the inbox in the dashboard and in exceptions, for example the name
+   *     of a test
+   * @return the inbox
+   */
+  public Inbox inboxFor(String address, String label) {
+    Request request = Request.change("PUT", "/inboxes/" + Connection.quote(address), null);
+    Inbox inbox = found(request.withLabel(label));
     inbox.startAfterNewest();
     return inbox;
   }

@@ -162,7 +162,7 @@ final class Wait {
     Duration waited = Duration.ofNanos(System.nanoTime() - start);
     Explanation explanation = explanation(search, walk.start());
     if (explanation != null) {
-      explanation = Report.completed(explanation, rejected, found);
+      explanation = Report.completed(explanation, search, rejected, found);
     }
     Report report =
         new Report(

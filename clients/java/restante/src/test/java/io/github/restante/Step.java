@@ -20,7 +20,7 @@ record Step(Scenario scenario, JsonNode step, Names names) {
       case "create" ->
           step.has("label") ? client().createInbox(text("label")) : client().createInbox();
       case "totp" -> Totp.code(text("secret"));
-      case "inbox_for" -> client().inboxFor(text("address"));
+      case "inbox_for" -> client().inboxFor(text("address"), step.path("label").asText());
       case "find" -> client().inbox(text("inbox"));
       case "message" -> client().message(text("id"));
       case "check" -> text("value");

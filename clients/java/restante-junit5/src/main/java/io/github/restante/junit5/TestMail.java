@@ -33,7 +33,7 @@ final class TestMail {
   }
 
   Inbox fixed(Restante client, String address) {
-    return fixed.computeIfAbsent(address, client::inboxFor);
+    return fixed.computeIfAbsent(address, key -> client.inboxFor(key, label));
   }
 
   Stream<Inbox> all() {
