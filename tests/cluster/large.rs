@@ -1,5 +1,6 @@
 //! Large messages over a slow network: each is stored on its own, so that none waits for all of them.
 
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ use testkit::postgres::TestDatabase;
 use testkit::smtp::Smtp;
 
 const MESSAGES: usize = 6;
+/// Most large messages have attachments: their text is short.
+const HEADER: &str = "Content-Type: application/octet-stream\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_messages_are_stored_one_after_another() {
@@ -27,7 +30,7 @@ async fn large_messages_are_stored_one_after_another() {
     let mut noise = vec![0; size];
     rand::rng().fill_bytes(&mut noise);
     let large = |number: usize| Incoming {
-        raw: [format!("Subject: {number}\r\n\r\n").as_bytes(), &noise].concat(),
+        raw: [HEADER.as_bytes(), b"\r\n", &noise].concat(),
         recipients: vec![EmailAddress::parse(&format!("inbox-{number}@restante.example.com")).unwrap()],
         ..mail("a", "")
     };
@@ -59,17 +62,15 @@ async fn large_messages_are_acknowledged_at_the_first_attempt() {
     let proxy = Proxy::start_with(&database, Link::with_speed(speed)).await;
     let url = proxy.url.clone();
     let node = tokio::task::spawn_blocking(move || Node::start(&url)).await.unwrap();
-    let mut noise = vec![0; size / 2];
-    rand::rng().fill_bytes(&mut noise);
-    // In lines of 64 characters, which cannot be compressed by much.
-    let text: Vec<String> =
-        noise.chunks(32).map(|line| line.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
-    let (text, start) = (text.join("\r\n"), Instant::now());
+    let (body, start) = (hexadecimal(size), Instant::now());
     let send = |number: usize| {
-        let (smtp, text) = (node.smtp(), text.clone());
+        let (smtp, body) = (node.smtp(), body.clone());
         tokio::task::spawn_blocking(move || {
-            let to = format!("inbox-{number}@restante.example.com");
-            let reply = Smtp::connect(&smtp).unwrap().send(&to, "large", &text).unwrap();
+            let mut connection = Smtp::connect(&smtp).unwrap();
+            connection.say("MAIL FROM:<app@example.com>").unwrap();
+            connection.say(&format!("RCPT TO:<inbox-{number}@restante.example.com>")).unwrap();
+            connection.say("DATA").unwrap();
+            let reply = connection.say(&format!("{HEADER}\r\n{body}.")).unwrap();
             (reply, start.elapsed())
         })
     };
@@ -77,6 +78,16 @@ async fn large_messages_are_acknowledged_at_the_first_attempt() {
     println!("{MESSAGES} messages of {size} bytes at {speed} bytes per second: {replies:?}");
     assert!(replies.iter().all(|(reply, _)| reply.starts_with("250")), "{replies:?}");
     assert_eq!(database.run("SELECT count(*)::text FROM messages"), [MESSAGES.to_string()]);
+}
+
+/// Lines of random digits, which cannot be compressed by much.
+fn hexadecimal(size: usize) -> String {
+    let mut noise = vec![0; size / 2];
+    rand::rng().fill_bytes(&mut noise);
+    noise.chunks(32).fold(String::with_capacity(size + size / 16), |mut lines, line| {
+        line.iter().for_each(|byte| write!(lines, "{byte:02x}").unwrap());
+        lines + "\r\n"
+    })
 }
 
 /// The maximum number of transactions in which the server waited for a statement at the same time.
