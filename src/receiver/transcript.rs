@@ -160,9 +160,9 @@ impl Transcript {
         let has_failed = self.has_failed || self.state != State::Ended;
         // A transaction with several recipients may name inboxes of several projects.
         let owner = self.owner.take().filter(|_| self.named.len() == 1);
-        let sessions = self.named.iter().enumerate().map(|(number, address)| SmtpSession {
+        let sessions = (0..self.named.len()).map(|number| SmtpSession {
             id: Uuid::now_v7(),
-            named: names(address, client.mail_domain),
+            named: names(&self.named[number], client.mail_domain),
             project: client.project.or(owner),
             client: client.address.clone(),
             tls: client.tls.map(str::to_owned),
@@ -179,17 +179,30 @@ impl Transcript {
         sessions
     }
 
-    /// What the inbox of a recipient may see.
-    fn seen_by(&self, number: usize) -> Vec<Exchange> {
-        let all = self.introduction.iter().chain(&self.lines);
-        let own = all.filter(|line| [SeenBy::All, SeenBy::One(number)].contains(&line.seen_by));
-        own.map(|line| Exchange { command: line.command.clone(), reply: line.reply.clone() }).collect()
+    /// What the inbox of a recipient may see. The last recipient takes the lines, so that those of a message with one
+    /// recipient are not copied.
+    fn seen_by(&mut self, number: usize) -> Vec<Exchange> {
+        let is_own = |line: &Line| [SeenBy::All, SeenBy::One(number)].contains(&line.seen_by);
+        let mut seen = Vec::with_capacity(self.introduction.len() + self.lines.len());
+        seen.extend(self.introduction.iter().filter(|line| is_own(line)).cloned().map(Exchange::from));
+        if number + 1 == self.named.len() {
+            seen.extend(self.lines.drain(..).filter(is_own).map(Exchange::from));
+        } else {
+            seen.extend(self.lines.iter().filter(|line| is_own(line)).cloned().map(Exchange::from));
+        }
+        seen
     }
 }
 
 impl Line {
     fn new(command: impl Into<Cow<'static, str>>, seen_by: SeenBy) -> Self {
         Self { command: command.into(), reply: Cow::Borrowed(""), seen_by }
+    }
+}
+
+impl From<Line> for Exchange {
+    fn from(Line { command, reply, seen_by: _ }: Line) -> Self {
+        Self { command, reply }
     }
 }
 

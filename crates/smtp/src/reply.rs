@@ -30,6 +30,8 @@ pub enum RefusedPath {
 
 /// Before the id of a stored message.
 const STORED: &str = "Stored ";
+/// Room for the two codes before the text, such as `552 5.3.4 `, in bytes.
+const BEFORE_TEXT: usize = 16;
 
 /// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
 type Status = (u16, u16);
@@ -262,9 +264,19 @@ impl Reply {
         if self.code == 250 && self.text.starts_with(STORED) {
             return Cow::Borrowed("250 2.0.0 Stored");
         }
-        let mut line = self.to_string();
-        line.truncate(line.find("\r\n").unwrap_or(line.len()));
+        let mut line = String::with_capacity(BEFORE_TEXT + self.text.len());
+        // A String takes every text.
+        let _ = self.write_line(&mut line, &self.text, self.more.is_empty());
         Cow::Owned(line)
+    }
+
+    /// Writes a line without its CR LF.
+    fn write_line(&self, target: &mut impl fmt::Write, text: &str, is_last: bool) -> fmt::Result {
+        write!(target, "{}{}", self.code, if is_last { ' ' } else { '-' })?;
+        if let Some((subject, detail)) = self.status {
+            write!(target, "{}.{subject}.{detail} ", self.code / 100)?;
+        }
+        target.write_str(text)
     }
 
     /// The reason, if this reply is a rejection.
@@ -292,12 +304,8 @@ impl Reply {
 impl fmt::Display for Reply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, line) in std::iter::once(&self.text).chain(&self.more).enumerate() {
-            let separator = if index == self.more.len() { ' ' } else { '-' };
-            write!(formatter, "{}{separator}", self.code)?;
-            if let Some((subject, detail)) = self.status {
-                write!(formatter, "{}.{subject}.{detail} ", self.code / 100)?;
-            }
-            write!(formatter, "{line}\r\n")?;
+            self.write_line(formatter, line, index == self.more.len())?;
+            formatter.write_str("\r\n")?;
         }
         Ok(())
     }
