@@ -29,13 +29,15 @@ async fn trips(proxy: &Proxy, node: &Service, inbox: impl Fn(usize) -> String) -
 
 /// One thread: the statements of a flight are queued before the first of them is sent.
 #[tokio::test]
-async fn a_message_costs_two_round_trips_to_a_known_and_to_a_new_inbox() {
+async fn a_message_costs_two_round_trips_to_a_known_a_new_and_a_reopened_inbox() {
     let database = TestDatabase::create();
     let proxy = Proxy::start(&database).await;
     let node = service(&proxy.url, Clock::system()).await;
     let known = trips(&proxy, &node, |_| "a".to_owned()).await;
     let new = trips(&proxy, &node, |number| format!("new-{number}")).await;
-    assert_eq!((known, new), (2, 2));
+    database.run("UPDATE inboxes SET closed = 1");
+    let reopened = trips(&proxy, &node, |number| format!("new-{number}")).await;
+    assert_eq!((known, new, reopened), (2, 2, 2));
 }
 
 /// One finds the inbox, and one reads the messages with their contents. A key that is not cached costs another.
