@@ -101,7 +101,8 @@ pub enum DatabaseError {
     /// The server has no disk, memory or connections left.
     #[error("the database has no resources left: {}", with_causes(.0))]
     Exhausted(#[source] tokio_postgres::Error),
-    /// The engine ended the transaction because of a conflict with another one; it may be retried.
+    /// The engine ended the transaction because of a conflict with another one (a deadlock, a serialization failure, or
+    /// a row with the same key that the other has inserted); it may be retried.
     #[error("the database ended the transaction because of a conflict with another: {}", with_causes(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
@@ -341,6 +342,9 @@ impl Transaction {
     /// # Errors
     /// See [`Transaction::execute`].
     pub async fn queue_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
+        if parameters.is_empty() {
+            return Ok(());
+        }
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute(sql, &parameters).map(drop),
             OpenTransaction::Postgres(engine) => {
@@ -361,6 +365,9 @@ impl Transaction {
         sql: &'static str,
         mut rows: Vec<Vec<Value>>,
     ) -> Result<Vec<i64>, DatabaseError> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.insert(sql, &rows),
             OpenTransaction::Postgres(engine) => {

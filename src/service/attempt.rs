@@ -21,8 +21,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 ///
 /// | cause | [`Retry::BATCH`] | [`Retry::ALONE`] |
 /// |---|---|---|
-/// | it was rolled back: a conflict with another one, or a cancelled statement | again | again after a pause |
-/// | another transaction has created an inbox since the facts were loaded | again | again after a pause |
+/// | it was rolled back: a conflict (also over a new inbox), or a cancelled statement | again | again after a pause |
 /// | an inbox is locked | after half a second, again without the mail for locked inboxes | again |
 /// | total | five attempts | until its time is over |
 #[derive(Clone, Copy, Debug)]

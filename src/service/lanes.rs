@@ -83,7 +83,7 @@ impl Lanes {
     }
 
     /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its caller stops waiting
-    /// before the commit, the transaction is rolled back.
+    /// before the commit is sent, the transaction is rolled back.
     pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, mut reply: Responder) {
         let lanes = self.clone();
         let queued = Queued::new(&self.lanes, recipient);

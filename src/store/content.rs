@@ -191,9 +191,7 @@ pub(super) async fn insert_contents<'a>(
             content.chunks.iter().map(|Chunk { form, position, data }| values![number, *form, *position, data.clone()]),
         );
     }
-    if !chunks.is_empty() {
-        transaction.queue_many(INSERT_CHUNK, chunks).await?;
-    }
+    transaction.queue_many(INSERT_CHUNK, chunks).await?;
     Ok(numbers)
 }
 

@@ -212,8 +212,8 @@ async fn find_shared<'a>(
 /// Makes the writes of a decision. The transaction is the one that loaded the facts.
 ///
 /// # Errors
-/// [`StoreError::Opened`] if another transaction has just created one of the inboxes; if the database fails. The
-/// transaction can then only be dropped.
+/// If the database fails. The transaction can then only be dropped. If another transaction has created one of the
+/// inboxes since the facts were loaded, that is an error of the commit: [`DatabaseError::Conflict`].
 pub async fn apply(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -331,9 +331,8 @@ async fn open_inboxes(
     policy: &Policy,
 ) -> Result<(), StoreError> {
     const CREATE: &str = "
-        INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, opened_by_mail, address)
-        VALUES ($1, $2, 'temporary', $3, $4, 1, $5)
-        ON CONFLICT DO NOTHING RETURNING number";
+        INSERT INTO inboxes (number, id, project_id, created_at, expires_at, address, kind, opened_by_mail)
+        VALUES ($1, $2, $3, $4, $5, $6, 'temporary', 1)";
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = $2, kind = 'temporary', created_at = $3, expires_at = $4, deleted_at = NULL,
             opened_by_mail = 1, label = NULL, closed = 0, message_count = 0, emptied_sequence = last_sequence,
@@ -346,26 +345,16 @@ async fn open_inboxes(
     });
     let expires_at = policy.now.after(policy.lifetime);
     let (mut create, mut created, mut reopen) = (Vec::new(), Vec::new(), Vec::new());
-    for opening in sorted {
-        let id = &opening.inbox;
-        let mut row = values![id, opening.owner, policy.now, expires_at];
-        if opening.was_reserved {
-            reopen.push(row);
+    for Opening { inbox, address, owner, was_reserved } in sorted {
+        if *was_reserved {
+            reopen.push(values![inbox, *owner, policy.now, expires_at]);
         } else {
-            row.extend(values![opening.address.as_ref()]);
-            create.push(row);
-            created.push(id);
+            create.push(values![None::<i64>, inbox, *owner, policy.now, expires_at, address.as_ref()]);
+            created.push(inbox.clone());
         }
     }
-    if !reopen.is_empty() {
-        transaction.execute_many(REOPEN, reopen).await?;
-    }
-    if !create.is_empty() {
-        for (id, rows) in created.into_iter().zip(transaction.query_many(CREATE, create).await?) {
-            let mut row = rows.into_iter().next().ok_or(StoreError::Opened)?;
-            numbers.insert(id.clone(), row.integer()?);
-        }
-    }
+    transaction.queue_many(REOPEN, reopen).await?;
+    numbers.extend(created.into_iter().zip(transaction.insert_numbered("inboxes", CREATE, create).await?));
     Ok(())
 }
 

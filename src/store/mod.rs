@@ -84,9 +84,6 @@ pub enum StoreError {
     /// The parts of a stored message have a version that this program does not read.
     #[error("a stored message has version {0}, which this program cannot read; another version of it stored it")]
     UnknownVersion(u8),
-    /// Another transaction has created an inbox since this one has read that its address is free.
-    #[error("another transaction has created an inbox of this one")]
-    Opened,
     /// The message was removed while it was read.
     #[error("the message was removed while it was read")]
     Removed,
@@ -99,11 +96,7 @@ impl StoreError {
     /// Whether the database is unavailable or busy, so that the operation can be retried.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        match self {
-            Self::Opened => true,
-            Self::Database(error) => error.is_unavailable(),
-            _ => false,
-        }
+        matches!(self, Self::Database(error) if error.is_unavailable())
     }
 
     /// Whether another transaction held a lock for too long.
@@ -112,11 +105,11 @@ impl StoreError {
         matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
-    /// Whether the transaction was rolled back, so that it can be repeated: because of a conflict with another one (a
-    /// deadlock, a serialization failure or a new inbox), or because a statement was cancelled.
+    /// Whether the transaction was rolled back, so that it can be repeated: because of a conflict with another one, or
+    /// because a statement was cancelled.
     #[must_use]
     pub fn was_rolled_back(&self) -> bool {
-        matches!(self, Self::Opened | Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled))
+        matches!(self, Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled))
     }
 }
 
@@ -132,8 +125,7 @@ macro_rules! live {
 }
 pub(crate) use live;
 
-/// Runs a transaction, and repeats it if the engine ended it because of a conflict with another one: a deadlock or a
-/// serialization failure. The engine has then rolled it back.
+/// Runs a transaction, and repeats it if the engine has rolled it back because of a conflict with another one.
 async fn until_undisturbed<T, F>(transaction: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,

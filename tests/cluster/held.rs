@@ -12,6 +12,9 @@ use testkit::postgres::TestDatabase;
 
 /// How many seconds an inbox is held at least. Longer values (8, 48) test more limits.
 const SECONDS: &str = "RESTANTE_TEST_HELD_SECONDS";
+/// Creates the held inbox, without a commit.
+const CREATE: &str = "BEGIN; INSERT INTO inboxes (id, project_id, kind, created_at, expires_at)
+    SELECT 'held', id, 'temporary', 0, 9000000000000 FROM projects";
 /// Messages for the held inbox. The clients of every second one disconnect early.
 const HELD: usize = 20;
 /// Messages for other inboxes while it is held.
@@ -40,11 +43,27 @@ async fn an_inbox_that_another_session_is_creating_keeps_no_other_mail_waiting()
     let node = service(&database.text(), Clock::system()).await;
     node.deliver(mail("free", "before")).await.unwrap();
     let holder = client(&database).await;
-    let create = "BEGIN; INSERT INTO inboxes (id, project_id, kind, created_at, expires_at)
-        SELECT 'held', id, 'temporary', 0, 9000000000000 FROM projects";
-    holder.batch_execute(create).await.unwrap();
+    holder.batch_execute(CREATE).await.unwrap();
     let summary = hold_and_check(&node, &database, || holder.batch_execute("COMMIT")).await;
     println!("{summary}");
+}
+
+/// Another session creates the inbox and undoes it, while mail waits to open the same one.
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_opens_an_inbox_whose_creation_was_undone() {
+    let database = TestDatabase::create();
+    let node = service(&database.text(), Clock::system()).await;
+    let holder = client(&database).await;
+    holder.batch_execute(CREATE).await.unwrap();
+    let undone = async {
+        while lock_waits(&database).is_empty() {
+            tokio::task::yield_now().await;
+        }
+        holder.batch_execute("ROLLBACK").await.unwrap();
+    };
+    let (delivered, ()) = tokio::join!(node.deliver(mail("held", "first")), undone);
+    delivered.unwrap();
+    assert_eq!(database.run("SELECT sequence || ' ' || opened_by_mail FROM messages, inboxes"), ["1 1"]);
 }
 
 /// Sends mail to the held inbox and to others, releases the inbox, and compares the answers with the stored messages.

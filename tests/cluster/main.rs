@@ -21,6 +21,7 @@ mod keys;
 mod large;
 mod moving;
 mod node;
+mod opening;
 mod order;
 mod pooler;
 mod proxy;

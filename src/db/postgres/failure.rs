@@ -14,7 +14,10 @@ pub(super) fn failed(error: tokio_postgres::Error) -> DatabaseError {
     };
     match *state {
         SqlState::LOCK_NOT_AVAILABLE => DatabaseError::LockTimeout,
-        SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => DatabaseError::Conflict(error),
+        SqlState::T_R_DEADLOCK_DETECTED
+        | SqlState::T_R_SERIALIZATION_FAILURE
+        // Another transaction has inserted a row with a key that was free when this one looked.
+        | SqlState::UNIQUE_VIOLATION => DatabaseError::Conflict(error),
         SqlState::QUERY_CANCELED => DatabaseError::Cancelled,
         SqlState::READ_ONLY_SQL_TRANSACTION => DatabaseError::ReadOnly,
         SqlState::ADMIN_SHUTDOWN

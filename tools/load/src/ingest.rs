@@ -15,12 +15,10 @@ const INBOXES: u64 = 1_000;
 pub(crate) fn run(options: &Ingest) -> bool {
     pin_load(&options.program.place);
     let outcome = runtime().block_on(async {
-        match &options.smtp {
-            Some(address) => {
-                Run::new(&options.traffic, address.clone(), recipients(options)).send(Vec::new()).await.outcome()
-            }
-            None => against_restante(options).await,
+        if options.smtp.is_empty() {
+            return against_restante(options).await;
         }
+        Run::among(&options.traffic, options.smtp.clone(), recipients(options)).send(Vec::new()).await.outcome()
     });
     outcome.print();
     outcome.missing.unwrap_or(0) == 0 && outcome.failed == 0

@@ -105,9 +105,9 @@ pub(crate) struct Ingest {
     /// Sends each message to a new inbox.
     #[arg(long)]
     pub(crate) new_inboxes: bool,
-    /// Another server, which is already running.
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) smtp: Option<String>,
+    /// Another server, which is already running; or several nodes, among which the sessions are shared out.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub(crate) smtp: Vec<String>,
     /// The domain for which the server accepts mail.
     #[arg(long, default_value = "restante.example.com")]
     pub(crate) domain: String,

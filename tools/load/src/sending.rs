@@ -123,7 +123,8 @@ impl Follower {
 pub(crate) struct Run {
     traffic: Traffic,
     template: Template,
-    address: String,
+    /// The servers; the sessions take them in turn.
+    addresses: Vec<String>,
     recipients: Recipients,
     started: Instant,
     next: AtomicU64,
@@ -142,9 +143,13 @@ pub(crate) struct Sending {
 
 impl Run {
     pub(crate) fn new(traffic: &Traffic, address: String, recipients: Recipients) -> Self {
+        Self::among(traffic, vec![address], recipients)
+    }
+
+    pub(crate) fn among(traffic: &Traffic, addresses: Vec<String>, recipients: Recipients) -> Self {
         let (template, started) = (Template::new(traffic.size), Instant::now());
         let (next, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { traffic: traffic.clone(), template, address, recipients, started, next, stopped }
+        Self { traffic: traffic.clone(), template, addresses, recipients, started, next, stopped }
     }
 
     pub(crate) fn recipients(&self) -> Recipients {
@@ -154,15 +159,15 @@ impl Run {
     pub(crate) async fn send(mut self, followers: Vec<Follower>) -> Sending {
         let (count, mut followers) = (self.traffic.sessions, followers.into_iter());
         let (mut sessions, mut tasks) = (Vec::new(), JoinSet::new());
-        for _ in 0..count {
-            sessions.push(Session::open(&self.address).await.unwrap());
+        for address in self.addresses.iter().cycle().take(count) {
+            sessions.push((address.clone(), Session::open(address).await.unwrap()));
         }
         self.started = Instant::now();
         let run = Arc::new(self);
-        for session in sessions {
+        for (address, session) in sessions {
             let (told, sent) = oneshot::channel();
             let following = followers.next().map(|follower| (follower.address(), tokio::spawn(follower.follow(sent))));
-            tasks.spawn(Arc::clone(&run).serve(session, told, following));
+            tasks.spawn(Arc::clone(&run).serve(address, session, told, following));
         }
         let logs = tasks.join_all().await;
         Sending { started: run.started, size: run.template.size() as u64, logs }
@@ -171,6 +176,7 @@ impl Run {
     /// One session, from its first message to its last, and the messages that its follower received.
     async fn serve(
         self: Arc<Self>,
+        address: String,
         session: Session,
         told: oneshot::Sender<usize>,
         following: Option<(String, JoinHandle<Vec<Instant>>)>,
@@ -182,7 +188,7 @@ impl Run {
             let recipient = followed.unwrap_or_else(|| self.recipients.address(number));
             let mut open = match session.take() {
                 Some(open) => open,
-                None => Session::open(&self.address).await.unwrap(),
+                None => Session::open(&address).await.unwrap(),
             };
             match open.send(&mut template, number, &recipient, self.traffic.pipelining).await {
                 Ok(sent) => {
