@@ -18,12 +18,48 @@ const DATE_NUMBERS: usize = 2;
 
 /// The names of the fields From and Subject, as clients translate them.
 const FROM: &[&str] = &[
-    "from", "von", "de", "da", "van", "från", "fra", "lähettäjä", "od", "feladó", "de la", "από", "kimden", "от",
-    "від", "差出人", "发件人", "寄件者", "보낸 사람",
+    "from",
+    "von",
+    "de",
+    "da",
+    "van",
+    "från",
+    "fra",
+    "lähettäjä",
+    "od",
+    "feladó",
+    "de la",
+    "από",
+    "kimden",
+    "от",
+    "від",
+    "差出人",
+    "发件人",
+    "寄件者",
+    "보낸 사람",
 ];
 const SUBJECT: &[&str] = &[
-    "subject", "betreff", "objet", "asunto", "oggetto", "assunto", "onderwerp", "ämne", "emne", "aihe", "temat",
-    "předmět", "tárgy", "subiect", "θέμα", "konu", "тема", "件名", "主题", "主旨", "제목",
+    "subject",
+    "betreff",
+    "objet",
+    "asunto",
+    "oggetto",
+    "assunto",
+    "onderwerp",
+    "ämne",
+    "emne",
+    "aihe",
+    "temat",
+    "předmět",
+    "tárgy",
+    "subiect",
+    "θέμα",
+    "konu",
+    "тема",
+    "件名",
+    "主题",
+    "主旨",
+    "제목",
 ];
 
 /// The words between hyphens above a quote.
@@ -48,8 +84,28 @@ const SEPARATORS: &[&str] = &[
 
 /// "Wrote" in the line above a quote.
 const WROTE: &[&str] = &[
-    "wrote", "schrieb", "écrit", "escribió", "scritto", "escreveu", "schreef", "geschreven", "skrev", "kirjoitti",
-    "napisał", "napsal", "írta", "scris", "έγραψε", "yazdı", "писал", "пишет", "пише", "写道", "寫道", "작성",
+    "wrote",
+    "schrieb",
+    "écrit",
+    "escribió",
+    "scritto",
+    "escreveu",
+    "schreef",
+    "geschreven",
+    "skrev",
+    "kirjoitti",
+    "napisał",
+    "napsal",
+    "írta",
+    "scris",
+    "έγραψε",
+    "yazdı",
+    "писал",
+    "пишет",
+    "пише",
+    "写道",
+    "寫道",
+    "작성",
 ];
 
 /// Where each quote starts: at the start of a line. Each later one is in the one before.
