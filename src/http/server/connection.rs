@@ -57,7 +57,10 @@ pub(super) async fn serve(stream: impl Stream, peer: Peer, place: Arc<Place>, ro
     let is_unread = Arc::new(AtomicBool::new(false));
     match serve_requests(stream.as_mut(), peer, &place.0, router, stop, &is_unread).await {
         Closing::Reset => stream.as_ref().get_ref().get_ref().reset(),
-        Closing::Close if is_unread.load(Ordering::Relaxed) => discard(stream).await,
+        Closing::Close if is_unread.load(Ordering::Relaxed) => tokio::select! {
+            () = discard(stream) => {}
+            () = place.0.lost() => {}
+        },
         Closing::Close => {}
     }
 }
