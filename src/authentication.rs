@@ -6,6 +6,7 @@
 
 mod wording;
 
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use mail_auth::{
     SpfResult,
 };
 use memchr::memmem;
-use restante_api::Authentication;
+use restante_api::{Authentication, DkimCheck};
 use tokio::time::{Instant, timeout_at};
 
 use crate::dns;
@@ -35,9 +36,9 @@ const MAX_TIME_OF_QUERY: Duration = Duration::from_secs(1);
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// Maximum number of signatures that are verified.
 const MAX_SIGNATURES: usize = 10;
-
-/// Maximum number of fields that a signature names: each is compared with each field of the header.
-const MAX_SIGNED_FIELDS: usize = 100;
+/// Maximum number of comparisons for a signature: each field that it names is compared with those of the header, and
+/// with the other names. RFC 6376 has no limit; a header of 100 fields and a signature of 900 are within this one.
+const MAX_COMPARISONS: usize = 1_000_000;
 
 /// A hash of the body: its canonical form, the algorithm, the length that is signed, and the hash.
 type BodyHash = (Canonicalization, HashAlgorithm, u64, Vec<u8>);
@@ -64,15 +65,21 @@ impl Signed {
         self.header.len()
     }
 
-    /// The header with the hashes of the body, and the signatures within the limits.
-    fn message(&self, received_at: u64) -> Option<AuthenticatedMessage<'_>> {
+    /// The header with the hashes of the body and the signatures within the limits, and the results of the others.
+    fn message(&self, received_at: u64) -> Option<(AuthenticatedMessage<'_>, Vec<DkimCheck>)> {
         let mut message = AuthenticatedMessage::parse(&self.header)?;
         message.body_hashes.clone_from(&self.hashes);
-        message.dkim_headers.retain(|header| header.header.h.len() <= MAX_SIGNED_FIELDS);
+        let fields = message.headers.len();
+        let is_short = |names: usize| names.saturating_mul(names + fields) <= MAX_COMPARISONS;
+        let (short, long): (Vec<_>, Vec<_>) =
+            mem::take(&mut message.dkim_headers).into_iter().partition(|field| is_short(field.header.h.len()));
+        message.dkim_headers = short;
         message.dkim_headers.truncate(MAX_SIGNATURES);
         // Those of ARC and of other versions of DKIM are not shown.
         message.errors.retain(|error| error.name.trim_ascii().eq_ignore_ascii_case(b"dkim-signature"));
-        message.errors.truncate(MAX_SIGNATURES - message.dkim_headers.len());
+        let malformed = message.errors.iter().map(wording::malformed);
+        let unverified = malformed.chain(long.iter().map(|field| wording::long(&field.header)));
+        let unverified = unverified.take(MAX_SIGNATURES - message.dkim_headers.len()).collect();
         for signature in message.dkim_headers.iter_mut().map(|header| &mut header.header) {
             // A signature that was valid when the message arrived is still valid for the reader of an old message.
             if signature.x > received_at {
@@ -81,7 +88,7 @@ impl Signed {
             // Requests for reports, and another domain's word for the signer, cause queries and change no result.
             (signature.r, signature.atps) = (false, None);
         }
-        Some(message)
+        Some((message, unverified))
     }
 }
 
@@ -103,7 +110,7 @@ impl Verifier {
             return wording::without_dns(connection.as_ref());
         };
         let authenticator = MessageAuthenticator(resolver);
-        let Some(message) = signed.message(received_at) else {
+        let Some((message, unverified)) = signed.message(received_at) else {
             return wording::unreadable(connection.as_ref());
         };
         let spf = async {
@@ -121,8 +128,7 @@ impl Verifier {
         let dmarc = dmarc.unwrap_or_else(|_| {
             DmarcOutput::new(author_domain(&message)).with_spf_result(DmarcResult::TempError(no_answer()))
         });
-        let malformed = message.errors.iter().map(wording::malformed);
-        let dkim = malformed.chain(dkim.iter().map(wording::dkim)).collect();
+        let dkim = unverified.into_iter().chain(dkim.iter().map(wording::dkim)).collect();
         Authentication { spf: spf_check, dkim, dmarc: wording::dmarc(&dmarc) }
     }
 
@@ -159,7 +165,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// The results of the signatures, without those that are malformed.
+/// The results of the signatures that can be verified.
 async fn signatures<'a>(
     authenticator: &MessageAuthenticator,
     message: &'a AuthenticatedMessage<'a>,

@@ -1,7 +1,7 @@
 //! The results of mail-auth as the API shows them, each with its reason as a sentence.
 
 use mail_auth::common::headers::Header;
-use mail_auth::dkim::DkimError;
+use mail_auth::dkim::{DkimError, Signature};
 use mail_auth::dmarc::Policy;
 use mail_auth::{DkimOutput, DkimResult, DmarcOutput, DmarcResult, DnsError, Error, SpfOutput, SpfResult};
 use restante_api::{Authentication, AuthenticationResult, DkimCheck, DmarcCheck, DmarcPolicy, SpfCheck};
@@ -105,6 +105,13 @@ pub(super) fn malformed(field: &Header<'_, Error>) -> DkimCheck {
         error => sentence(error),
     };
     DkimCheck { result: AuthenticationResult::PermError, domain: tag("d"), selector: tag("s"), detail }
+}
+
+/// A signature that names more fields than are compared.
+pub(super) fn long(signature: &Signature) -> DkimCheck {
+    let detail = format!("The signature names {} header fields, too many to be verified here.", signature.h.len());
+    let (domain, selector) = (Some(signature.d.clone()), Some(signature.s.clone()));
+    DkimCheck { result: AuthenticationResult::PermError, domain, selector, detail }
 }
 
 fn sentence(error: &Error) -> String {

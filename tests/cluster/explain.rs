@@ -23,7 +23,7 @@ fn a_node_explains_what_happened_at_another() {
     eventually("the other node's connection is known", || explained(&inbox)["smtp"]["connections_open"] == 1);
     assert!(says(&inbox, "Clients use SMTP, but sent nothing to"));
 
-    let typo = format!("{inbox}x");
+    let typo = format!("{inbox}u");
     assert!(smtp.send(&format!("{typo}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
     let explanation = explained(&inbox);
     assert!(says(&inbox, "Is the address mistyped?"), "{explanation}");

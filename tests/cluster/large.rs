@@ -20,12 +20,28 @@ const MESSAGES: usize = 6;
 /// Most large messages have attachments: their text is short.
 const HEADER: &str = "Content-Type: application/octet-stream\r\n";
 
+/// A database behind a slow network, and the size of a message.
+struct Setting {
+    size: usize,
+    /// Bytes per second.
+    speed: u32,
+    database: TestDatabase,
+    proxy: Proxy,
+}
+
+impl Setting {
+    async fn new() -> Self {
+        let size = usize::try_from(scale("RESTANTE_TEST_MESSAGE_MIB", 2)).unwrap() << 20;
+        let speed = u32::try_from(scale("RESTANTE_TEST_LINK_MIB", 8)).unwrap() << 20;
+        let database = TestDatabase::create();
+        let proxy = Proxy::start_with(&database, Link::with_speed(speed)).await;
+        Self { size, speed, database, proxy }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn large_messages_are_stored_one_after_another() {
-    let size = usize::try_from(scale("RESTANTE_TEST_MESSAGE_MIB", 2)).unwrap() << 20;
-    let speed = u32::try_from(scale("RESTANTE_TEST_LINK_MIB", 8)).unwrap() << 20;
-    let database = TestDatabase::create();
-    let proxy = Proxy::start_with(&database, Link::with_speed(speed)).await;
+    let Setting { size, speed, database, proxy } = Setting::new().await;
     let node = service(&proxy.url, Clock::system()).await;
     let mut noise = vec![0; size];
     rand::rng().fill_bytes(&mut noise);
@@ -56,10 +72,7 @@ async fn large_messages_are_stored_one_after_another() {
 /// As their senders see it: nobody has to send such a message a second time.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_messages_are_acknowledged_at_the_first_attempt() {
-    let size = usize::try_from(scale("RESTANTE_TEST_MESSAGE_MIB", 2)).unwrap() << 20;
-    let speed = u32::try_from(scale("RESTANTE_TEST_LINK_MIB", 8)).unwrap() << 20;
-    let database = TestDatabase::create();
-    let proxy = Proxy::start_with(&database, Link::with_speed(speed)).await;
+    let Setting { size, speed, database, proxy } = Setting::new().await;
     let url = proxy.url.clone();
     let node = tokio::task::spawn_blocking(move || Node::start(&url)).await.unwrap();
     let (body, start) = (hexadecimal(size), Instant::now());

@@ -59,7 +59,7 @@ async fn what_happened_long_before_the_wait_is_not_the_cause(engine: Engine) {
     api.make_permanent(&inbox).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
-    assert!(smtp.send(&address(&format!("{inbox}x")), MAIL).await.starts_with("250"));
+    assert!(smtp.send(&address(&format!("{inbox}u")), MAIL).await.starts_with("250"));
     fail_to_log_in(&smtp).await;
     api.clock.advance(6 * 60 * SECOND);
     let Story { failure, evidence, .. } = story_after(&api, &inbox, "subject=code").await;

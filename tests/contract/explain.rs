@@ -188,7 +188,7 @@ async fn the_address_was_mistyped(engine: Engine) {
 async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     let (api, smtp, older) = start(engine).await;
     api.clock.advance(Duration::from_secs(1));
-    let inbox = format!("{older}x");
+    let inbox = format!("{older}u");
     api.deliver(&inbox, "opens it").await;
     let opened = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.json()["messages"][0]["id"].clone();
     api.clock.advance(Duration::from_secs(1));

@@ -262,6 +262,21 @@ async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(engin
     }
 }
 
+/// More than what is read of a body that is too large, and a request that is refused before its body is read.
+#[testkit::each_engine]
+async fn a_client_that_is_still_sending_a_body_that_is_not_read_reads_the_refusal(engine: Engine) {
+    let server = Server::start(engine, LONG).await;
+    let post = server.head("POST", "/v1/inboxes");
+    let stranger = post.replace(server.api.key.as_str(), "rst_live_wrong");
+    for (head, refusal) in [(post, (413, "body too large")), (stranger, (401, "missing or invalid API key"))] {
+        let mut client = server.connect().await;
+        client.write(format!("{head}Content-Length: 100000000\r\n\r\n").as_bytes()).await;
+        within(client.write(&vec![b' '; 16 << 20])).await;
+        let (status, message) = within(client.read()).await.error();
+        assert_eq!((status, message.as_str()), refusal);
+    }
+}
+
 #[testkit::each_engine]
 async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(engine: Engine) {
     let server = Server::start(engine, LONG).await;

@@ -72,7 +72,7 @@ const REASONS: [Reason; 11] = [
         sentence: "Is the address mistyped?",
         advice: "Compare the address that the test enters with the one that the application used.",
         evidence: "Other inboxes that received mail since then",
-        ..Reason::new("typo", |test| test.mail(&format!("{}x@restante.example.com", test.id)))
+        ..Reason::new("typo", |test| test.mail(&format!("{}u@restante.example.com", test.id)))
     },
     Reason {
         title: "Another domain",
@@ -228,7 +228,7 @@ fn signing_in_leads_to_the_wanted_page() {
 #[test]
 fn the_evidence_leads_to_the_mail() {
     let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
-    test.mail(&format!("{}x@restante.example.com", test.id));
+    test.mail(&format!("{}u@restante.example.com", test.id));
     let url = test.site.times_out(&test.id, "");
     sign_in(&browser, &test.site, KEY);
     browser.go(&url);

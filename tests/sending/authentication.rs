@@ -261,6 +261,18 @@ async fn too_many_signatures_and_a_large_header_are_not_verified() {
     let many = format!("{}{rest}", signature.repeat(30));
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &many).await;
     assert_eq!(found["dkim"].as_array().unwrap().len(), 10);
+    let naming = |count: usize| RFC_8463.replacen("h=from", &format!("h={}from", "x-none:".repeat(count)), 2);
+    assert_ne!(naming(1), RFC_8463);
+    // These names change nothing, but they are signed too.
+    let results = async |raw: &str| checked(&bed, "192.0.2.1", "joe@football.example.com", raw).await["dkim"].clone();
+    let found = results(&naming(150)).await;
+    assert_eq!((&found[0]["result"], &found[1]["result"]), (&json!("fail"), &json!("fail")), "{found}");
+    let found = results(&naming(2_000)).await;
+    assert_eq!(found.as_array().unwrap().len(), 2);
+    for (check, selector) in found.as_array().unwrap().iter().zip(["brisbane", "test"]) {
+        let names = check["detail"].as_str().unwrap().starts_with("The signature names 20");
+        assert!(names && check["result"] == "permerror" && check["selector"] == selector, "{check}");
+    }
     let large = format!("X-Filler: {}\r\n{RFC_8463}", "filler ".repeat(10_000));
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &large).await;
     assert_eq!((&found["dkim"], &found["dmarc"]["result"]), (&json!([]), &json!("permerror")));

@@ -1,8 +1,9 @@
-//! Checks that the time and the memory of parsing grow linearly with the size of any message: the worst inputs at four
-//! sizes. `cargo bench --bench mime`.
+//! Checks that the time and the memory of parsing and of the checks grow linearly with the size of any message: the worst
+//! inputs at four sizes. `cargo bench --bench mime`.
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
+use restante_mail::checks::checks;
 use restante_mail::parse;
 
 #[global_allocator]
@@ -11,7 +12,9 @@ static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 const SIZES: [usize; 4] = [25 << 10, 250 << 10, 2560 << 10, 25 << 20];
 
 /// A name, the start of the message, and the text that is repeated up to the size.
-const INPUTS: &[(&str, &str, &str)] = &[
+type Input = (&'static str, &'static str, &'static str);
+
+const INPUTS: &[Input] = &[
     ("nested multiparts", "", "Content-Type: multipart/mixed; boundary=a\n\n--a\n"),
     ("nested multiparts, each with its own boundary", "", "NESTED"),
     ("parts", "Content-Type: multipart/mixed; boundary=a\n\n", "--a\n\nx\n"),
@@ -50,6 +53,10 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ("digits apart", "\n", "1 "),
     ("numbers", "\n", "482913 code "),
     ("labels", "\n", "code code\n"),
+    ("fields of quotes", "\n", "From: 1\n"),
+    ("fields above quoted lines", "\n", "From:\nSubject:\n>\n"),
+    ("lines above quotes", "\n", "On 1 2 wrote:\n"),
+    ("separators of quotes", "\n", "--original message--\n\n\n>\n"),
     ("at signs", "\n", "@"),
     ("addresses in text", "\n", "a@b.example "),
     ("http://", "\n", "http://"),
@@ -66,35 +73,57 @@ const INPUTS: &[(&str, &str, &str)] = &[
     ("quoted-printable", "Content-Transfer-Encoding: quoted-printable\n\n", "=3D="),
 ];
 
+/// The worst inputs of the checks, which read the first MiB.
+const CHECKED: &[Input] = &[
+    ("open placeholders", "Content-Type: text/html\n\n", "{{"),
+    ("other open placeholders", "Content-Type: text/html\n\n", "${"),
+    ("percent signs", "Content-Type: text/html\n\n", "%"),
+    ("words like placeholders", "Content-Type: text/html\n\n", "undefined "),
+    ("open placeholders in links", "Content-Type: text/html\n\n", "<a href='{{'>"),
+    ("open elements", "Content-Type: text/html\n\n", "<b>"),
+    ("elements in the wrong order", "Content-Type: text/html\n\n", "</b><i>"),
+    ("rows in cells", "Content-Type: text/html\n\n", "<td><tr>"),
+    ("open style sheets", "Content-Type: text/html\n\n", "<style>{"),
+    ("lines", "Content-Type: text/html\n\n", "\n"),
+    ("character references", "Content-Type: text/html\n\n", "&nGt;"),
+    ("placeholders after character references", "Content-Type: text/html\n\n", "&nGt;{{a}}"),
+];
+
 fn main() {
     divan::main();
 }
 
 /// One iteration each, because at full size an input takes up to a second.
-#[divan::bench(args = cases(), sample_count = 1, sample_size = 1)]
+#[divan::bench(args = cases(INPUTS), sample_count = 1, sample_size = 1)]
 fn worst(bencher: Bencher<'_, '_>, case: &Case) {
     let message = case.message();
     bencher.counter(BytesCount::of_slice(&message)).bench_local(|| parse(divan::black_box(&message)));
 }
 
+#[divan::bench(args = cases(CHECKED), sample_count = 1, sample_size = 1)]
+fn worst_checked(bencher: Bencher<'_, '_>, case: &Case) {
+    let message = case.message();
+    bencher.counter(BytesCount::of_slice(&message)).bench_local(|| checks(divan::black_box(&message), 0));
+}
+
 struct Case {
-    input: usize,
+    input: &'static Input,
     size: usize,
 }
 
 impl std::fmt::Display for Case {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}, {} KiB", INPUTS[self.input].0, self.size >> 10)
+        write!(formatter, "{}, {} KiB", self.input.0, self.size >> 10)
     }
 }
 
-fn cases() -> Vec<Case> {
-    (0..INPUTS.len()).flat_map(|input| SIZES.map(|size| Case { input, size })).collect()
+fn cases(inputs: &'static [Input]) -> Vec<Case> {
+    inputs.iter().flat_map(|input| SIZES.map(|size| Case { input, size })).collect()
 }
 
 impl Case {
     fn message(&self) -> Vec<u8> {
-        let (_, start, unit) = INPUTS[self.input];
+        let (_, start, unit) = *self.input;
         let mut message = latin1(start);
         for number in 0.. {
             if message.len() >= self.size {

@@ -199,8 +199,12 @@ impl<'a> Call<'a> {
         let app = &self.senders.app;
         if let Some(Admitted { caller, has_key }) = parts.extensions.get() {
             self.caller = has_key.then_some(*caller);
-            let is_refused = !has_key && app.smtp_auth == SmtpAuth::Required;
-            return if is_refused { Err(Failure::refused(Refusal::AuthenticationFailed)) } else { Ok(()) };
+            let is_enough = match app.smtp_auth {
+                SmtpAuth::Any => true,
+                SmtpAuth::Keys => *has_key || matches!(Credential::of(&parts.headers), Credential::Missing),
+                SmtpAuth::Required => *has_key,
+            };
+            return if is_enough { Ok(()) } else { Err(Failure::refused(Refusal::AuthenticationFailed)) };
         }
         match Credential::of(&parts.headers) {
             Credential::Missing => {

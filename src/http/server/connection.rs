@@ -1,4 +1,5 @@
-//! One connection: hyper with limits on the head of a request, and on how long a client may neither send nor read.
+//! One connection: hyper with limits on the head of a request, and on how long a client may neither send nor read. A
+//! client that is still sending a body that nobody reads gets its response too.
 
 use std::convert::Infallible;
 use std::error::Error as _;
@@ -18,9 +19,9 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -39,6 +40,9 @@ const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
 /// The request line and the headers together.
 const HEADER_BYTES: usize = 32 * 1024;
+/// After a response without the body of its request having been read, for how long and how much more of it is discarded.
+const DISCARDING: Duration = Duration::from_secs(5);
+const DISCARDED_BYTES: u64 = 32 * 1024 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -50,9 +54,25 @@ pub(super) async fn serve(stream: impl Stream, peer: Peer, place: Arc<Place>, ro
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
     let mut stream = pin!(stream);
-    if serve_requests(stream.as_mut(), peer, &place.0, router, stop).await == Closing::Reset {
-        stream.as_ref().get_ref().get_ref().reset();
+    let is_unread = Arc::new(AtomicBool::new(false));
+    match serve_requests(stream.as_mut(), peer, &place.0, router, stop, &is_unread).await {
+        Closing::Reset => stream.as_ref().get_ref().get_ref().reset(),
+        Closing::Close if is_unread.load(Ordering::Relaxed) => tokio::select! {
+            () = discard(stream) => {}
+            () = place.0.lost() => {}
+        },
+        Closing::Close => {}
     }
+}
+
+/// Ends the responses, and reads on. If the connection were closed with unread bytes, the system would send a reset, and
+/// a client that fails to send does not read its response.
+async fn discard(mut stream: Pin<&mut impl Stream>) {
+    let reading = async {
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream.take(DISCARDED_BYTES), &mut tokio::io::sink()).await
+    };
+    let _ = timeout(DISCARDING, reading).await;
 }
 
 /// Returns how the connection has to end.
@@ -62,10 +82,12 @@ async fn serve_requests(
     place: &Arc<Place>,
     router: Router,
     stop: CancellationToken,
+    is_unread: &Arc<AtomicBool>,
 ) -> Closing {
     let has_request = AtomicBool::new(false);
     let answer = service_fn(|request| {
         has_request.store(true, Ordering::Relaxed);
+        let request = request.map(|body| RequestBody::new(body, is_unread.clone()));
         answer(&router, peer, place.busy(), &stop, request)
     });
     let mut connection = pin!(
@@ -125,6 +147,40 @@ impl Drop for Ended {
     }
 }
 
+/// The body of a request, which tells whether it was read to its end.
+struct RequestBody {
+    body: Incoming,
+    is_unread: Arc<AtomicBool>,
+}
+
+impl RequestBody {
+    fn new(body: Incoming, is_unread: Arc<AtomicBool>) -> Self {
+        is_unread.store(!body.is_end_stream(), Ordering::Relaxed);
+        Self { body, is_unread }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(task);
+        if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.is_unread.store(false, Ordering::Relaxed);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// The body of a response. The connection is busy until all of it was passed to hyper.
 struct BusyBody {
     body: axum::body::Body,
@@ -154,7 +210,7 @@ fn answer(
     peer: Peer,
     busy: Busy,
     stop: &CancellationToken,
-    mut request: Request<Incoming>,
+    mut request: Request<RequestBody>,
 ) -> impl Future<Output = Result<hyper::Response<BusyBody>, Disconnect>> + use<> {
     request.extensions_mut().insert(peer);
     let running = has_valid_host(&request).then(|| router.clone().oneshot(request));
@@ -176,7 +232,7 @@ fn answer(
 
 /// HTTP/1.1 requires one Host header, and no version allows two (RFC 9112, section 3.2): a proxy in front could use
 /// another one than this server.
-fn has_valid_host(request: &Request<Incoming>) -> bool {
+fn has_valid_host<T>(request: &Request<T>) -> bool {
     let hosts = request.headers().get_all(HOST).iter().count();
     hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
 }
@@ -268,6 +324,23 @@ mod tests {
         client.write_all(REQUEST).await.unwrap();
         assert_eq!(client.read(&mut [0; 100]).await.unwrap(), 0);
         assert_eq!(seconds_until_the_end(serving).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_on_reads_the_response_of_a_request_whose_body_is_not_read() {
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n";
+        let (mut client, serving) = connect("No.");
+        client.write_all(head).await.unwrap();
+        client.write_all(&[b'x'; 1_000_000]).await.unwrap();
+        let mut response = String::new();
+        client.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("No."), "{response}");
+        drop(client);
+        assert_eq!(seconds_until_the_end(serving).await, 0);
+        // A client that sends nothing and stays does not keep its place.
+        let (mut client, serving) = connect("No.");
+        client.write_all(head).await.unwrap();
+        assert_eq!(seconds_until_the_end(serving).await, 5);
     }
 
     #[tokio::test(start_paused = true)]

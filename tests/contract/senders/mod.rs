@@ -8,6 +8,9 @@ mod refused;
 mod requests;
 mod sockets;
 
+use std::pin::pin;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
 use base64::Engine as _;
@@ -15,7 +18,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use requests::{API, Letter};
-use testkit::{Answer, Engine, Harness, MAIL_DOMAIN};
+use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
 
 /// A credential that is no key.
 const ANY: [(&str, &str); 1] = [("authorization", "Bearer any")];
@@ -220,5 +223,34 @@ async fn resend_shows_what_was_sent(engine: Engine) {
     let over_smtp = api.deliver(&inbox, "Hello").await;
     for id in [&over_smtp, "nonsense", "00000000-0000-7000-8000-000000000000"] {
         assert_eq!(show(id, "any").await.status, 404);
+    }
+}
+
+/// As over SMTP: on PostgreSQL, a large message waits for other large ones before it is written.
+#[testkit::each_engine]
+async fn a_large_message_has_the_time_to_wait_for_others(engine: Engine) {
+    let api = Harness::on(engine).await;
+    // Nothing else sleeps until then.
+    let until = api.clock.instant().after(Duration::from_secs(90));
+    for (one, bytes) in API.iter().flat_map(|one| [(one, 1_000), (one, 300 * 1024)]) {
+        let inbox = api.create_inbox().await;
+        let letter = Letter { text: "words ".repeat(bytes / 6), ..Letter::to(&address(&inbox)) };
+        let post = (one.request)(&letter);
+        let mut sending = pin!(post.send_with(&api, &ANY));
+        let (mut may_wait, mut sent) = (false, None);
+        while sent.is_none() {
+            let step = async {
+                tokio::select! {
+                    // Asked first after each step of the request.
+                    biased;
+                    () = api.clock.until_sleeping(until), if !may_wait => may_wait = true,
+                    answer = &mut sending => sent = Some(answer),
+                }
+            };
+            within(step).await;
+        }
+        assert!(sent.is_some_and(|answer| answer.status < 300), "{}", one.name);
+        assert_eq!(may_wait, matches!(engine, Engine::Postgres) && bytes > 256 * 1024, "{} {bytes}", one.name);
+        assert_eq!(messages(&api, &inbox).await.len(), 1);
     }
 }

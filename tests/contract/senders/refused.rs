@@ -163,5 +163,7 @@ async fn the_rule_for_logins_over_smtp_is_that_for_credentials() {
         let status = if smtp_auth == SmtpAuth::Keys { 200 } else { 401 };
         assert_eq!(open.send_with(&api, &[]).await.status, status, "{smtp_auth:?}");
         assert_eq!(open.send_with(&api, &[("authorization", &key)]).await.status, 200);
+        let refused = open.send_with(&api, &[("authorization", "Basic YXBwOnNlY3JldA==")]).await;
+        assert_eq!(refused.status, 401, "{refused:?}");
     }
 }

@@ -1,5 +1,5 @@
 //! Where a page quotes an older message: in a `blockquote`, or from the element on with which a mail client begins its
-//! quote.
+//! quote. Quotes that only their text shows are found later.
 
 use std::ops::Range;
 
@@ -8,6 +8,10 @@ use crate::budget::CODE_SEARCH_BYTES;
 /// The classes and ids with which Gmail, Outlook and Yahoo begin a quote. Clients that quote it again put a prefix
 /// before them.
 const MARKS: [&[u8]; 3] = [b"gmail_quote", b"divRplyFwdMsg", b"yahoo_quoted"];
+
+/// The border of the line with which Outlook for Windows begins a quote, since 2013 and before.
+const RULE_NAME: &[u8] = b"border-top:";
+const RULES: [&[u8]; 2] = [b"solid #E1E1E1 1.0pt", b"solid #B5C4DF 1.0pt"];
 
 /// The quotes so far.
 #[derive(Debug, Default)]
@@ -42,4 +46,14 @@ impl Quotes {
 /// Whether a `class` or `id` marks the start of a quote.
 pub(super) fn is_mark(value: &[u8]) -> bool {
     value.split(u8::is_ascii_whitespace).any(|word| MARKS.iter().any(|mark| word.ends_with(mark)))
+}
+
+/// Whether a `style` is that of the line with which Outlook for Windows begins a quote:
+/// `border:none;border-top:solid #E1E1E1 1.0pt`.
+pub(super) fn is_rule(style: &[u8]) -> bool {
+    let mut borders = style.split(|&byte| byte == b';').filter_map(|declaration| {
+        let (name, value) = declaration.trim_ascii().split_at_checked(RULE_NAME.len())?;
+        name.eq_ignore_ascii_case(RULE_NAME).then_some(value)
+    });
+    borders.any(|border| RULES.iter().any(|rule| border.trim_ascii().eq_ignore_ascii_case(rule)))
 }

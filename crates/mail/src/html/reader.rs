@@ -63,7 +63,10 @@ impl Tag {
 
     /// Whether an older message is quoted from this start tag on.
     fn begins_quote(&self) -> bool {
-        self.name == b"blockquote" || quotes::is_mark(&self.class.text) || quotes::is_mark(&self.id.text)
+        self.name == b"blockquote"
+            || quotes::is_mark(&self.class.text)
+            || quotes::is_mark(&self.id.text)
+            || self.name == b"div" && quotes::is_rule(&self.style.text)
     }
 }
 

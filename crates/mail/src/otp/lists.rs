@@ -28,7 +28,7 @@ pub(super) fn listed(text: &str, numbers: &[Number]) -> Vec<bool> {
 
 fn is_gap(text: &str, start: usize, end: usize) -> bool {
     let Some(gap) = text.get(start..end).filter(|gap| gap.len() <= MAX_GAP) else { return false };
-    let mut words = gap.split(|one: char| one.is_whitespace() || ",;|·•*-–—".contains(one));
+    let mut words = gap.split(|one: char| one.is_whitespace() || ",;|·•*-–—>".contains(one));
     words
         .all(|word| word.trim_end_matches(['.', ')', ':']).bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= 3)
 }

@@ -3,8 +3,8 @@
 //!
 //! The search reads three texts: the subject, the plain text, and the visible text of the HTML. Its steps are:
 //!
-//! 1. **Domain-bound code.** A last line `@example.com #123456` is meant for programs, and always wins (WICG,
-//!    origin-bound one-time codes).
+//! 1. **Domain-bound code.** A last line `@example.com #123456` is meant for programs, and wins unless it is quoted
+//!    (WICG, origin-bound one-time codes).
 //! 2. **Normalise** ([`normalize`]). Letters become lower case; every digit becomes ASCII; invisible characters are
 //!    removed; spaces, hyphens and apostrophes become one kind; URLs and mail addresses are blanked. Line breaks and
 //!    table cells are kept.
@@ -31,7 +31,8 @@
 //!    If nothing is labelled, but the subject has a label, the only number that is alone on its line is accepted.
 //!
 //!    The candidate with the best rule wins. Ties are decided by source (subject, text, HTML), then by position. One in
-//!    a quoted message, which may be an older code, wins only if there is no other ([`quoted`]).
+//!    a quoted message, which may be an older code, wins only if there is no other, or only in quotes within it
+//!    ([`quoted`]).
 //! 6. **Fallback.** If nothing is labelled, the first standalone six-digit number of the text is used, then that of the
 //!    HTML.
 //!
@@ -43,6 +44,7 @@
 //! linear time.
 
 mod forms;
+mod heads;
 mod lists;
 mod normalize;
 mod numbers;
@@ -56,7 +58,7 @@ use std::ops::Range;
 use super::budget::CODE_SEARCH_BYTES;
 use numbers::Number;
 use pairing::{Labelled, Pairing};
-use quoted::Quoted;
+use quoted::Depths;
 use vocabulary::VOCABULARY;
 
 /// Bytes of text that are compared at once, in a few instructions.
@@ -114,18 +116,19 @@ struct FoundCode {
     source: Source,
     /// Its first and last line in that text.
     lines: (usize, usize),
-    is_quoted: bool,
+    /// How deep in quotes it is.
+    depth: usize,
 }
 
 /// Finds the `otp` and the `code` in the subject, the text and the visible text of the HTML; empty if there is none.
 /// `quotes` are the byte ranges of the HTML's text that quote an older message.
 pub(super) fn find(subject: &str, text: &str, page_text: &str, quotes: &[Range<usize>]) -> (String, String) {
-    let page_text = quoted::marked(searched(page_text), quotes);
-    let sources = [searched(subject), searched(text), &page_text];
+    let (text, page_text) = (quoted::text(searched(text)), quoted::page(searched(page_text), quotes));
+    let sources = [searched(subject), &text, &page_text];
     let Digits { otp, labelled } = search(sources);
-    let quoted = Quoted::new(&labelled);
     // Most messages have one code, and other forms need not be read.
-    let is_settled = otp.as_ref().is_some_and(|otp| otp.rule != Rule::SixDigits && !quoted.has(otp));
+    let is_new = |otp: &FoundCode| otp.rule != Rule::SixDigits && Depths::of(&labelled).depth(otp) == 0;
+    let is_settled = otp.as_ref().is_some_and(is_new);
     let code = if is_settled { otp.clone() } else { all_labelled(sources, labelled).into_iter().next() };
     let [otp, code] = [otp, code].map(|found| found.map(|found| found.code).unwrap_or_default());
     (otp, code)
@@ -134,11 +137,12 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str, quotes: &[Range<u
 /// All codes, with their rules and lines.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str, quotes: &[Range<usize>]) -> Codes {
     let sources = [subject, text, page_text];
-    let marked = quoted::marked(searched(page_text), quotes);
-    let searched = [searched(subject), searched(text), &marked];
+    let (text, page_text) = (quoted::text(searched(text)), quoted::page(searched(page_text), quotes));
+    let searched = [searched(subject), &text, &page_text];
     let Digits { otp, labelled } = search(searched);
+    let is_final = otp.as_ref().is_some_and(|otp| otp.rule == Rule::DomainBound && otp.depth == 0);
     let otp = otp.map(|found| found.recognised(sources));
-    if otp.as_ref().is_some_and(|otp| otp.rule == Rule::DomainBound) {
+    if is_final {
         return Codes { labelled: otp.clone().into_iter().collect(), otp };
     }
     let mut known: Vec<Recognised> = Vec::new();
@@ -161,21 +165,24 @@ struct Digits {
 }
 
 fn search(sources: [&str; 3]) -> Digits {
-    if let Some(found) = domain_bound(sources) {
-        return Digits { otp: Some(found.clone()), labelled: vec![found] };
+    let bound = domain_bound(sources);
+    if let Some(found) = bound.as_ref().filter(|found| found.depth == 0) {
+        return Digits { otp: bound.clone(), labelled: vec![found.clone()] };
     }
     let normalized = sources.map(with_digits);
-    let labelled = labelled(sources[0], &normalized);
-    let quoted = Quoted::new(&labelled);
-    let newest = labelled.iter().find(|found| !quoted.has(found)).or_else(|| labelled.first()).cloned();
+    let labelled: Vec<_> = bound.into_iter().chain(labelled(sources[0], &normalized)).collect();
+    let depths = Depths::of(&labelled);
+    let newest = labelled.iter().min_by_key(|found| depths.depth(found)).cloned();
     Digits { otp: newest.or_else(|| six_digits(&normalized)), labelled }
 }
 
 /// The code in the last line `@example.com #123456`.
 fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     let (source, code) = (1..3).find_map(|source| Some((source, normalize::domain_bound(sources[source])?)))?;
-    let last = sources[source].trim_end().matches(normalize::LINE_ENDS).count();
-    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last), is_quoted: false })
+    let text = sources[source].trim_end();
+    let last = text.matches(normalize::LINE_ENDS).count();
+    let depth = quoted::depth(text, text.len());
+    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last), depth })
 }
 
 /// The labelled codes of all sources, the best first; of equal ones, the one in the earlier source.
@@ -196,15 +203,14 @@ fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The labelled codes, the digits first. Those of a quoted message count only if there is no other.
+/// The labelled codes, the digits first. Of several messages that are quoted in each other, those of the newest.
 fn all_labelled(sources: [&str; 3], digits: Vec<FoundCode>) -> Vec<FoundCode> {
     let mut all = digits;
     all.extend(other::find(sources));
-    let quoted = Quoted::new(&all);
-    if all.iter().any(|found| !quoted.has(found)) {
-        all.retain(|found| !quoted.has(found));
-    }
-    all
+    let of = Depths::of(&all);
+    let depths: Vec<usize> = all.iter().map(|found| of.depth(found)).collect();
+    let least = depths.iter().copied().min().unwrap_or_default();
+    all.into_iter().zip(depths).filter(|(_, depth)| *depth == least).map(|(found, _)| found).collect()
 }
 
 /// Whether the subject says what a code is called, so that the body needs not.
@@ -226,8 +232,8 @@ impl FoundCode {
     fn at(text: &str, source: Source, place: Range<usize>, rule: Rule) -> Self {
         let line = |place: usize| text[..place].matches('\n').count();
         let code = numbers::digits(&text[place.clone()]);
-        let is_quoted = quoted::is_quoted(text, place.start);
-        Self { code, rule, source, lines: (line(place.start), line(place.end)), is_quoted }
+        let depth = quoted::depth(text, place.start);
+        Self { code, rule, source, lines: (line(place.start), line(place.end)), depth }
     }
 
     fn recognised(self, sources: [&str; 3]) -> Recognised {

@@ -166,10 +166,10 @@ fn is_address_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b".+-_%'".contains(byte)
 }
 
-/// The code of the domain-bound form: a last line `@host #123456`.
+/// The code of the domain-bound form: a last line `@host #123456`, which may be quoted.
 pub(super) fn domain_bound(text: &str) -> Option<String> {
     let line = text.trim_end().rsplit('\n').next()?;
-    let (host, code) = line.trim().strip_prefix('@')?.split_once(" #")?;
+    let (host, code) = line.trim_start_matches('>').trim().strip_prefix('@')?.split_once(" #")?;
     let code = code.split(' ').next()?;
     let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
     let is_code = (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit());

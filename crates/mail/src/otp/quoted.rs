@@ -1,56 +1,81 @@
-//! Which codes belong to an older message that is quoted. A quoted line begins with `>`, as in plain text.
+//! Which codes belong to an older message that is quoted. A quoted line begins with `>`, as in plain text, and with one
+//! more in a quote of a quote; where a client writes none, [`heads`] finds the quote.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{FoundCode, SUBJECT, normalize};
+use super::{FoundCode, SUBJECT, Source, heads, normalize};
 
-/// The codes that the text or the HTML has only in its quotes. The other one and the subject may repeat them without a
-/// mark.
+/// How deep in quotes the codes are that a text has only there.
 #[derive(Default)]
-pub(super) struct Quoted(HashSet<String>);
+pub(super) struct Depths<'a>(HashMap<&'a str, usize>);
 
-impl Quoted {
-    pub(super) fn new(found: &[FoundCode]) -> Self {
-        let places = |is_quoted: bool| {
-            let bodies = found.iter().filter(move |one| one.source != SUBJECT && one.is_quoted == is_quoted);
-            bodies.map(|one| (one.source, one.code.as_str()))
-        };
-        // Most messages quote nothing, and need no sets.
-        if places(true).next().is_none() {
+impl<'a> Depths<'a> {
+    pub(super) fn of(found: &'a [FoundCode]) -> Self {
+        let bodies = found.iter().filter(|one| one.source != SUBJECT);
+        // Most messages quote nothing, and need no maps.
+        if bodies.clone().all(|one| one.depth == 0) {
             return Self::default();
         }
-        let new: HashSet<_> = places(false).collect();
-        Self(places(true).filter(|place| !new.contains(place)).map(|(_, code)| code.to_owned()).collect())
+        let mut least: HashMap<(Source, &str), usize> = HashMap::new();
+        for one in bodies {
+            let depth = least.entry((one.source, &one.code)).or_insert(one.depth);
+            *depth = one.depth.min(*depth);
+        }
+        // The text, the HTML and the subject may repeat a code without a mark.
+        let mut depths: HashMap<&str, usize> = HashMap::new();
+        for ((_, code), depth) in least {
+            let deepest = depths.entry(code).or_default();
+            *deepest = depth.max(*deepest);
+        }
+        Self(depths)
     }
 
-    pub(super) fn has(&self, found: &FoundCode) -> bool {
-        self.0.contains(&found.code)
+    pub(super) fn depth(&self, found: &FoundCode) -> usize {
+        self.0.get(found.code.as_str()).copied().unwrap_or_default()
     }
 }
 
-/// Whether the line of this place is quoted.
-pub(super) fn is_quoted(text: &str, place: usize) -> bool {
+/// How deep in quotes the line of this place is.
+pub(super) fn depth(text: &str, place: usize) -> usize {
     let line = text[..place].rfind('\n').map_or(0, |line_end| line_end + 1);
-    text[line..].starts_with('>')
+    let marks = text[line..].bytes().take_while(|byte| matches!(byte, b'>' | b' '));
+    marks.filter(|byte| *byte == b'>').count()
+}
+
+/// The plain text, with `>` before the lines of quotes that have none.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    let heads = heads::starts(text);
+    if heads.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(marked(text, |start| heads.iter().take_while(|head| **head <= start).count()))
 }
 
 /// The visible text of HTML, with `>` before the lines of its quotes.
-pub(super) fn marked<'a>(page_text: &'a str, quotes: &[Range<usize>]) -> Cow<'a, str> {
+pub(super) fn page<'a>(page_text: &'a str, quotes: &[Range<usize>]) -> Cow<'a, str> {
     if quotes.is_empty() {
-        return Cow::Borrowed(page_text);
+        return text(page_text);
     }
-    let mut marked = String::with_capacity(page_text.len() * 2);
     let mut quotes = quotes.iter().peekable();
-    let mut start = 0;
-    for line in page_text.split_inclusive(normalize::LINE_ENDS) {
+    let marked = marked(page_text, |start| {
         while quotes.next_if(|quote| quote.end <= start).is_some() {}
-        if !line.trim().is_empty() && quotes.peek().is_some_and(|quote| quote.start <= start) {
-            marked.push('>');
+        usize::from(quotes.peek().is_some_and(|quote| quote.start <= start))
+    });
+    Cow::Owned(text(&marked).into_owned())
+}
+
+/// The text with marks; `depth` is called with the start of each line that is not empty.
+fn marked(text: &str, mut depth: impl FnMut(usize) -> usize) -> String {
+    let mut marked = String::with_capacity(text.len() * 2);
+    let mut start = 0;
+    for line in text.split_inclusive(normalize::LINE_ENDS) {
+        if !line.trim().is_empty() {
+            marked.extend(std::iter::repeat_n('>', depth(start)));
         }
         marked.push_str(line);
         start += line.len();
     }
-    Cow::Owned(marked)
+    marked
 }

@@ -39,6 +39,11 @@ fn a_good_message_has_no_problem() {
                  <a href=\"https://app.example/confirm?a=%41DMIN%20\">Confirm your account</a></td></tr></table>\
                  <img src=\"https://app.example/logo.png\" alt=\"\" width=10 height=10>";
     assert_eq!(found(&with_html(table)), ["warning accessibility"; 0]);
+    let unseen = "<a target=_blank style='cursor:pointer' href='https://app.example/confirm'>Confirm your account</a>";
+    assert_eq!(found(&with_html(unseen)), [""; 0]);
+    let listed = run(&with_html(unseen)).html.unwrap().features;
+    let is_listed = |slug| listed.iter().any(|feature| feature.slug == slug);
+    assert!(is_listed("html-target") && is_listed("css-cursor"), "{listed:?}");
     assert_eq!(found(&format!("{GOOD_HEADER}\nSave 100% today, 50% OFF% tomorrow. {{\"a\": 1}}\n")), [""; 0]);
 }
 
@@ -231,15 +236,14 @@ fn a_problem_after_character_references_has_its_own_line() {
     }
 }
 
+/// The benchmark `mime` shows that the time grows linearly with pages like these.
 #[test]
-fn hostile_pages_take_linear_time() {
+fn hostile_pages_are_checked_to_their_end() {
     let pieces =
         ["{{", "<a href='{{'>", "<b>", "</b><i>", "%", "{", "<a>", "${", "undefined ", "<td><tr>", "<style>{", "\n"];
     for piece in pieces.into_iter().chain(["&nGt;", "&nGt;{{a}}", "&", "&amp{{a}}"]) {
-        let html = piece.repeat(256 * 1024 / piece.len());
-        let start = std::time::Instant::now();
-        run(&with_html(&html));
-        assert!(start.elapsed().as_secs() < 5, "{piece}: {:?}", start.elapsed());
+        let checks = run(&with_html(&piece.repeat(16 * 1024 / piece.len())));
+        assert!(checks.html.is_some() && checks.problems.len() < 100, "{piece}");
     }
     let only_html = |html: &str| checks(format!("Content-Type: text/html\r\n\r\n{html}").as_bytes(), NOW).problems;
     let short = only_html(&format!("<p>{}{{{{a}}}}", "&nGt;".repeat(60)));

@@ -99,6 +99,45 @@ fn the_code_of_the_details_is_the_stored_one() {
     }
 }
 
+/// What clients write above an older message, without `>` before its lines.
+const HEADS: [&str; 3] = [
+    "---------- Forwarded message ---------\nFrom: Shop <app@shop.example>\nDate: Tue, Nov 3, 2026 at 10:12 AM\n\
+     Subject: Hi\nTo: <ann@inbox.example>\n\n\n",
+    "________________________________\nVon: Shop <app@shop.example>\nGesendet: Dienstag, 3. November 2026 10:12\n\
+     An: Ann <ann@inbox.example>\nBetreff: Hi\n\n",
+    "Le mar. 3 nov. 2026 à 10:12, Shop <app@shop.example> a écrit :\n\n",
+];
+
+/// A quote only loses: a forwarded message still has its code.
+#[test]
+fn a_forwarded_message_has_its_code() {
+    for head in HEADS {
+        let mut wrong = Vec::new();
+        for case in cases().into_iter().filter(|case| !case.text.is_empty()) {
+            let (expected, name) = (restante_mail::parse(case.message().as_bytes()).otp, case.name.clone());
+            let message = Case { text: format!("Hi!\n\n{head}{}", case.text), ..case }.message();
+            let found = restante_mail::parse(message.as_bytes()).otp;
+            if found != expected {
+                wrong.push(format!("{name}: expected {expected:?}, found {found:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{head}\n{}", wrong.join("\n"));
+    }
+}
+
+/// A new code wins, whatever is quoted below it.
+#[test]
+fn a_code_above_a_quote_is_the_code() {
+    for head in HEADS {
+        for case in cases().into_iter().filter(|case| !case.text.is_empty()) {
+            let text = format!("Your verification code is 90817264.\n\n{head}{}", case.text);
+            let name = case.name.clone();
+            let message = Case { subject: "Re: Hi".to_owned(), html: String::new(), text, ..case }.message();
+            assert_eq!(restante_mail::parse(message.as_bytes()).otp, "90817264", "{name}: {head}");
+        }
+    }
+}
+
 #[test]
 fn the_corpus_is_large_enough_to_mean_something() {
     let cases = cases();
