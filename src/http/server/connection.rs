@@ -67,7 +67,7 @@ pub(super) async fn serve(stream: impl Stream, peer: Peer, place: Arc<Place>, ro
 
 /// Ends the responses, and reads on. If the connection were closed with unread bytes, the system would send a reset, and
 /// a client that fails to send does not read its response.
-async fn discard(mut stream: Pin<&mut impl Stream>) {
+async fn discard(mut stream: Pin<&mut (impl AsyncRead + AsyncWrite)>) {
     let reading = async {
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(DISCARDED_BYTES), &mut tokio::io::sink()).await
@@ -85,7 +85,7 @@ async fn serve_requests(
     is_unread: &Arc<AtomicBool>,
 ) -> Closing {
     let has_request = AtomicBool::new(false);
-    let answer = service_fn(|request| {
+    let answer = service_fn(|request: Request<Incoming>| {
         has_request.store(true, Ordering::Relaxed);
         let request = request.map(|body| RequestBody::new(body, is_unread.clone()));
         answer(&router, peer, place.busy(), &stop, request)
@@ -331,7 +331,7 @@ mod tests {
         let head = b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n";
         let (mut client, serving) = connect("No.");
         client.write_all(head).await.unwrap();
-        client.write_all(&[b'x'; 1_000_000]).await.unwrap();
+        client.write_all(&vec![b'x'; 1_000_000]).await.unwrap();
         let mut response = String::new();
         client.read_to_string(&mut response).await.unwrap();
         assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("No."), "{response}");
