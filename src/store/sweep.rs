@@ -99,9 +99,8 @@ async fn step(mut transaction: Transaction, now: Timestamp, keep_failures: Durat
     let forgotten = forget(&mut transaction, now).await?;
     let stories = stories::forget(&mut transaction, now.before(keep_failures)).await?;
     let worked = closed || taken || emptied || removed || cleared || forgotten || stories;
-    if worked {
-        transaction.commit().await?;
-    }
+    // Also if there was nothing to do: then the lock is free when this returns.
+    transaction.commit().await?;
     Ok(if worked { Swept::More } else { Swept::Done })
 }
 
