@@ -44,6 +44,7 @@ fn session() -> Session {
         data_line: 40,
         start_tls: false,
         plaintext_auth: false,
+        login_required: false,
     };
     Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
 }
@@ -54,8 +55,9 @@ fn run(session: &mut Session, done: &mut Vec<String>) -> bool {
         match session.next() {
             Event::NeedInput => return true,
             Event::Close => return false,
-            Event::StartTls => unreachable!("it is not offered"),
-            Event::HoldBack(delay) => done.push(format!("{delay:?}")),
+            Event::StartTls | Event::HoldBack(_) | Event::Reset => {
+                unreachable!("TLS is not offered, and there are no faults")
+            }
             Event::Send(reply) => done.push(reply.to_string()),
             Event::Refused { size, refusal, .. } => done.push(format!("{refusal:?} {size}")),
             Event::Authenticate(credentials) => {

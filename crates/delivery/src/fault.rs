@@ -211,3 +211,84 @@ fn reply(fields: &restante_api::Fault, is_permanent: bool) -> Result<Option<Requ
     let reply = RequestedReply::parse(text).filter(|reply| reply.is_permanent() == is_permanent);
     reply.map(Some).ok_or(FieldError::Invalid("reply"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    /// The fault of a body such as `{"at": "data", "do": "drop"}`.
+    fn requested(body: &str) -> Result<Fault, FieldError> {
+        Fault::requested(&serde_json::from_str(body).unwrap())
+    }
+
+    #[test]
+    fn a_fault_is_shown_as_it_was_requested() {
+        for body in [
+            r#"{"at":"rcpt","do":"defer","times":1}"#,
+            r#"{"at":"data","do":"defer","times":1000,"reply":"451 4.7.1 Greylisted"}"#,
+            r#"{"at":"data","do":"reject","times":1}"#,
+            r#"{"at":"rcpt","do":"reject","times":2,"reply":"550 5.1.1 No such user"}"#,
+            r#"{"at":"rcpt","do":"disconnect","times":1}"#,
+            r#"{"at":"data","do":"disconnect","times":1,"store":true}"#,
+            r#"{"at":"data","do":"reset","times":1,"store":false}"#,
+            r#"{"at":"rcpt","do":"delay","times":1,"seconds":1}"#,
+            r#"{"at":"data","do":"delay","times":1,"seconds":300}"#,
+            r#"{"at":"data","do":"bounce","times":1}"#,
+            r#"{"at":"data","do":"drop","times":1}"#,
+            r#"{"at":"data","do":"duplicate","times":1}"#,
+        ] {
+            let fault = requested(body).unwrap();
+            assert_eq!(serde_json::to_string(&fault.request()).unwrap(), body);
+        }
+        assert_eq!(requested(r#"{"at":"data","do":"drop"}"#).unwrap().times, 1);
+    }
+
+    #[test]
+    fn the_first_wrong_field_is_named() {
+        let (missing, invalid) = (FieldError::Missing, FieldError::Invalid);
+        for (body, error) in [
+            ("{}", missing("at")),
+            (r#"{"at":"mail"}"#, invalid("at")),
+            (r#"{"at":"data"}"#, missing("do")),
+            (r#"{"at":"data","do":"explode"}"#, invalid("do")),
+            (r#"{"at":"data","do":"drop","times":0}"#, invalid("times")),
+            (r#"{"at":"data","do":"drop","times":1001}"#, invalid("times")),
+            (r#"{"at":"rcpt","do":"bounce"}"#, invalid("at")),
+            (r#"{"at":"rcpt","do":"drop"}"#, invalid("at")),
+            (r#"{"at":"rcpt","do":"duplicate"}"#, invalid("at")),
+            (r#"{"at":"data","do":"defer","reply":"550 5.1.1 No"}"#, invalid("reply")),
+            (r#"{"at":"data","do":"reject","reply":"451 4.7.1 Later"}"#, invalid("reply")),
+            (r#"{"at":"data","do":"drop","reply":"451 4.7.1 Later"}"#, invalid("reply")),
+            (r#"{"at":"data","do":"delay"}"#, missing("seconds")),
+            (r#"{"at":"data","do":"delay","seconds":0}"#, invalid("seconds")),
+            (r#"{"at":"data","do":"delay","seconds":301}"#, invalid("seconds")),
+            (r#"{"at":"data","do":"defer","seconds":1}"#, invalid("seconds")),
+            (r#"{"at":"rcpt","do":"reset","store":true}"#, invalid("store")),
+            (r#"{"at":"data","do":"bounce","store":true}"#, invalid("store")),
+        ] {
+            assert_eq!(requested(body), Err(error), "{body}");
+        }
+    }
+
+    #[test]
+    fn each_action_has_its_effect_on_the_reply() {
+        let reply = RequestedReply::parse("451 4.7.1 Greylisted").unwrap();
+        let (deferred, rejected) = (RequestedReply::deferred(), RequestedReply::rejected());
+        let (nine, close, reset) = (Duration::from_secs(9), Closing::Close, Closing::Reset);
+        for (action, refusal, closing, delay) in [
+            (FaultAction::Defer { reply: None }, Some(deferred), None, None),
+            (FaultAction::Defer { reply: Some(reply.clone()) }, Some(reply), None, None),
+            (FaultAction::Reject { reply: None }, Some(rejected), None, None),
+            (FaultAction::Disconnect { store: None }, None, Some(close), None),
+            (FaultAction::Reset { store: Some(true) }, None, Some(reset), None),
+            (FaultAction::Delay { seconds: 9 }, None, None, Some(nine)),
+            (FaultAction::Bounce, None, None, None),
+            (FaultAction::Drop, None, None, None),
+            (FaultAction::Duplicate, None, None, None),
+        ] {
+            assert_eq!((action.refusal(), action.closing(), action.delay()), (refusal, closing, delay), "{action:?}");
+        }
+    }
+}

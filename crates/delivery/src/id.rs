@@ -38,3 +38,18 @@ impl fmt::Display for ProjectId {
         self.0.fmt(formatter)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_one_spelling() {
+        let id = "0190163d-8694-739b-aea5-966c26f8ad91";
+        assert_eq!(ProjectId::parse(id).map(|id| id.to_string()).as_deref(), Ok(id));
+        assert_eq!(ProjectId::parse(&id.to_uppercase()), ProjectId::parse(id));
+        for text in ["", "x", &id[1..], &id.replace('-', ""), &format!("{{{id}}}"), &format!("urn:uuid:{id}")] {
+            assert_eq!(ProjectId::parse(text), Err(InvalidId), "{text}");
+        }
+    }
+}

@@ -75,6 +75,7 @@ mod tests {
     #[test]
     fn ids_compare_without_case() {
         assert_eq!(InboxId::parse("Sign-Up"), InboxId::parse("sign-up"));
+        assert_eq!(InboxId::parse("Sign-Up").unwrap().as_str(), "sign-up");
         assert_eq!(InboxId::parse("a b"), Err(InvalidInboxId));
         assert_eq!(InboxId::parse(""), Err(InvalidInboxId));
     }

@@ -99,7 +99,43 @@ pub(crate) fn destination(reverse_path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
+
+    #[test]
+    fn a_notification_names_each_recipient_and_why_the_message_bounced() {
+        let mail_domain = Domain::parse("restante.example.com").unwrap();
+        let shared = crate::SharedAddress::from_stored("ada@shop.test".to_owned());
+        let notification = Notification {
+            id: Uuid::from_u128(7),
+            inbox: InboxId::parse("ada").unwrap(),
+            project: ProjectId(Uuid::from_u128(1)),
+            to: "app@client.example".to_owned(),
+            recipients: vec![InboxId::parse("ada+x").unwrap().into(), Recipient::Shared(shared)],
+        };
+        let bytes = b"Subject: Hi\r\nMessage-ID: <1@client.example>\r\n\r\nbody\r\n";
+        let original = Original { subject: "Hi", bytes, arrived_at: "Thu, 1 Jan 2026 00:00:00 +0000" };
+        let id = "00000000-0000-0000-0000-000000000007@restante.example.com";
+        assert_eq!(notification.subject(&original), "Undelivered Mail: Hi");
+        assert_eq!(notification.message_id(&mail_domain), format!("<{id}>"));
+        let report = String::from_utf8(notification.compose(&original, &mail_domain)).unwrap();
+        for line in [
+            "Subject: Undelivered Mail: Hi",
+            &format!("Message-ID: <{id}>"),
+            "In-Reply-To: <1@client.example>",
+            "    ada+x@restante.example.com",
+            "    ada@shop.test",
+            "Final-Recipient: rfc822; ada+x@restante.example.com",
+            "Final-Recipient: rfc822; ada@shop.test",
+            "Status: 5.1.1",
+            "Diagnostic-Code: smtp; 550 5.1.1 Rejected on request",
+            "Last-Attempt-Date: Thu, 1 Jan 2026 00:00:00 +0000",
+        ] {
+            assert!(report.lines().any(|found| found == line), "{line}: {report}");
+        }
+        assert!(!report.contains("body"), "{report}");
+    }
 
     #[test]
     fn needless_quotes_are_removed() {

@@ -112,8 +112,22 @@ mod tests {
 
     use super::*;
 
+    fn mail_domain() -> Domain {
+        Domain::parse("restante.example.com").unwrap()
+    }
+
     fn recipient(address: &str) -> Recipient {
-        Recipient::of(&EmailAddress::parse(address).unwrap(), &Domain::parse("restante.example.com").unwrap())
+        Recipient::of(&EmailAddress::parse(address).unwrap(), &mail_domain())
+    }
+
+    #[test]
+    fn a_recipient_has_a_whole_address() {
+        for (address, whole) in [
+            ("Ada@Restante.Example.com", "ada@restante.example.com"),
+            ("Ada+X@Bücher.example", "ada+x@xn--bcher-kva.example"),
+        ] {
+            assert_eq!(recipient(address).at(&mail_domain()), whole);
+        }
     }
 
     #[test]

@@ -63,3 +63,28 @@ impl Request {
         addresses
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InboxId;
+
+    #[test]
+    fn shared_addresses_are_needed_with_and_without_their_tags() {
+        let address = |text: &str| SharedAddress::from_stored(text.to_owned());
+        let project = ProjectId(Uuid::from_u128(1));
+        let inbox = Recipient::Inbox(InboxId::from_stored("bob".to_owned()));
+        let client = |project| Source::Client { project, reverse_path: String::new() };
+        let requests = [
+            Request { recipients: vec![inbox, Recipient::Shared(address("ada+x@a.test"))], source: client(None) },
+            Request { recipients: vec![Recipient::Shared(address("eve@a.test"))], source: client(Some(project)) },
+            Request {
+                recipients: vec![Recipient::Shared(address("eve@a.test"))],
+                source: Source::Service { project, lease: None },
+            },
+        ];
+        let expected =
+            [(address("ada+x@a.test"), None), (address("ada@a.test"), None), (address("eve@a.test"), Some(project))];
+        assert_eq!(Request::shared_addresses(&requests), BTreeSet::from(expected));
+    }
+}

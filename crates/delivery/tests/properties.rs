@@ -11,7 +11,7 @@ use proptest::sample::select;
 use restante_deliveries::{Model, project_named, recipient};
 use restante_delivery::{
     Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, NewIds, Opening, PendingFault, Policy,
-    ProjectId, Recipient, Request, Reservation, SharedAddress, SharedInboxes, Source, Verdict, decide,
+    ProjectId, Recipient, Request, Reservation, SharedAddress, SharedInboxes, Source, Verdict, check, decide,
 };
 use uuid::Uuid;
 
@@ -19,6 +19,8 @@ const ADDRESSES: [&str; 6] = ["a", "b", "c", "a+x", "b+x", "b+y"];
 const SHARED: [&str; 4] = ["a@example.com", "a+x@example.com", "a@shop.test", "b@shop.test"];
 const PROJECTS: [&str; 4] = ["default", "one", "two", "three"];
 const CAPACITY: u64 = 4;
+/// The ids of inboxes with shared addresses that mail opens begin with it.
+const NEW: &str = "new-";
 const HELD: Uuid = Uuid::from_u128(1);
 const LOST: Uuid = Uuid::from_u128(2);
 
@@ -113,9 +115,14 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 fn decided(world: &Model, requests: &[Request]) -> Decision {
-    let (mut ids, mut inboxes) = ((1..).map(Uuid::from_u128), (1..).map(|number| id(&format!("new-{number}"))));
+    let (mut ids, mut inboxes) = ((1..).map(Uuid::from_u128), (1..).map(|number| id(&format!("{NEW}{number}"))));
     let new_ids = NewIds { uuid: &mut || ids.next().unwrap(), inbox: &mut || inboxes.next().unwrap() };
     decide(&world.facts(requests), requests, new_ids)
+}
+
+/// Whether mail has opened this inbox with a shared address.
+fn is_new(inbox: &InboxId) -> bool {
+    inbox.as_str().starts_with(NEW)
 }
 
 fn is_from_a_client(request: &Request) -> bool {
@@ -257,6 +264,28 @@ proptest! {
         prop_assert_eq!(together.uses, alone.uses);
     }
 
+    /// What RCPT TO says holds for the message, unless a fault changes it.
+    #[test]
+    fn a_recipient_is_checked_as_it_is_decided(
+        world in worlds(), recipient in recipients(), project in option::of(projects()),
+    ) {
+        let mut world = world;
+        for address in world.addresses.values_mut() {
+            if let Address::Live(inbox) = address {
+                inbox.faults.clear();
+            }
+        }
+        let source = Source::Client { project, reverse_path: String::new() };
+        let request = [Request { recipients: vec![recipient.clone()], source }];
+        let checked = check(&world.facts(&request), &recipient, project);
+        let expected = match &decided(&world, &request).verdicts[0] {
+            Verdict::Accepted { copies, .. } => Ok(Some(copies[0].inbox.clone()).filter(|inbox| !is_new(inbox))),
+            Verdict::Refused(refusal) => Err(refusal.clone()),
+            Verdict::Swallowed(_) | Verdict::Conflict(_) | Verdict::LeaseLost => Ok(None),
+        };
+        prop_assert_eq!(checked, expected);
+    }
+
     #[test]
     fn an_inbox_causes_no_more_notifications_than_the_limit(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
@@ -264,6 +293,17 @@ proptest! {
             let caused = decision.writes.notifications.iter().filter(|(_, it)| it.inbox == *id).count();
             let left = if let Address::Live(inbox) = address { inbox.notifications_left } else { 0 };
             prop_assert!(caused <= left as usize);
+        }
+    }
+
+    #[test]
+    fn only_inboxes_that_the_caller_locks_are_changed(world in worlds(), requests in requests()) {
+        let locked = world.facts(&requests).inboxes(&requests);
+        let decision = decided(&world, &requests);
+        let messages = decision.writes.messages.iter().map(|message| &message.inbox);
+        let uses = decision.writes.uses.iter().map(|used| &used.inbox);
+        for inbox in messages.chain(uses) {
+            prop_assert!(locked.contains(inbox) || is_new(inbox), "{}", inbox);
         }
     }
 

@@ -132,6 +132,13 @@ mod tests {
         let list: AcceptedDomains = " Example.com,*.shop.TEST,*".parse().unwrap();
         assert_eq!(list.to_string(), "example.com, *.shop.test, *");
         assert_eq!(list.to_string().parse(), Ok(list.clone()));
-        assert!(list.are_all() && !list.is_empty() && AcceptedDomains::default().is_empty());
+        assert!(!list.is_empty() && AcceptedDomains::default().is_empty());
+    }
+
+    #[test]
+    fn only_the_asterisk_is_every_domain() {
+        for (list, are_all) in [("", false), ("*.test, example.com", false), ("*", true), ("example.com, *", true)] {
+            assert_eq!(list.parse::<AcceptedDomains>().unwrap().are_all(), are_all, "{list}");
+        }
     }
 }

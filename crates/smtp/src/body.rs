@@ -276,12 +276,32 @@ mod tests {
 
     #[test]
     fn a_refused_message_is_not_kept() {
-        let mut reader = BodyReader::new(BodyLimits { message: 1_000, line: 5_000 });
-        for _ in 0..1_000 {
+        for (message, line, piece) in [
+            (1_000, 5_000, &[b'x'; 1_000][..]),
+            (100_000, 1_500, &[b'x'; 1_000]),
+            (100_000, 2_000, &[b"\n", &[b'x'; 999][..]].concat()),
+        ] {
+            let mut reader = BodyReader::new(BodyLimits { message, line });
             reader.read(&[b'x'; 1_000]);
-            assert!(reader.memory() <= 2_000);
+            // What arrives in one piece takes no more memory than it needs.
+            assert_eq!(reader.memory(), 1_000);
+            for _ in 1..10 {
+                reader.read(piece);
+                assert_eq!(reader.memory(), 0);
+            }
+            assert_eq!(reader.size(), 10_000);
         }
-        assert_eq!(reader.size(), 1_000_000);
+    }
+
+    #[test]
+    fn the_memory_for_a_message_of_known_size_is_reserved_once() {
+        let mut reader = BodyReader::new(BodyLimits { message: 10_000, line: 10_000 });
+        reader.read(b"x");
+        reader.reserve(5_000);
+        for _ in 0..49 {
+            reader.read(&[b'x'; 100]);
+            assert_eq!(reader.memory(), 5_000);
+        }
     }
 
     #[test]

@@ -242,11 +242,8 @@ impl<'a> CommandLine<'a> {
     fn rcpt(&self) -> Result<Command<'a>, Refusal> {
         let text = after_prefix(self.arguments, "TO:")?;
         let (path, rest) = ForwardPath::parse(text).map_err(|_| Refusal::BadRecipient)?;
-        if parameters(rest)?.is_empty() {
-            Ok(Command::Rcpt(path, &text[..text.len() - rest.len()]))
-        } else {
-            Err(Refusal::UnknownParameter)
-        }
+        // White space at the end was removed before, so that the text is the path.
+        if parameters(rest)?.is_empty() { Ok(Command::Rcpt(path, text)) } else { Err(Refusal::UnknownParameter) }
     }
 }
 

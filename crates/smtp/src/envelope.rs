@@ -42,3 +42,28 @@ impl Envelope {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_protocol_names_what_the_client_used() {
+        let protocol = |smtputf8, extended, encrypted, authenticated| {
+            let (reverse_path, recipients, client_name) = (ReversePath::default(), Vec::new(), "c".into());
+            let envelope =
+                Envelope { reverse_path, recipients, client_name, extended, encrypted, authenticated, smtputf8 };
+            envelope.protocol()
+        };
+        assert_eq!(protocol(false, false, false, false), "SMTP");
+        for (encrypted, authenticated, extended, utf8) in [
+            (false, false, "ESMTP", "UTF8SMTP"),
+            (true, false, "ESMTPS", "UTF8SMTPS"),
+            (false, true, "ESMTPA", "UTF8SMTPA"),
+            (true, true, "ESMTPSA", "UTF8SMTPSA"),
+        ] {
+            assert_eq!(protocol(false, true, encrypted, authenticated), extended);
+            assert_eq!(protocol(true, true, encrypted, authenticated), utf8);
+        }
+    }
+}

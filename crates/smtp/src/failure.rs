@@ -83,3 +83,21 @@ impl SessionFailure {
         Self::ALL.iter().copied().find(|failure| failure.label() == label)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_own_label_and_description() {
+        for &failure in SessionFailure::ALL {
+            assert_eq!(SessionFailure::from_label(failure.label()), Some(failure));
+        }
+        assert_eq!(SessionFailure::from_label("from_the_future"), None);
+        let descriptions: BTreeSet<_> = SessionFailure::ALL.iter().map(|failure| failure.description()).collect();
+        assert_eq!(descriptions.len(), SessionFailure::ALL.len());
+        assert!(descriptions.iter().all(|text| text.contains("client") || text.contains("TLS")), "{descriptions:?}");
+    }
+}

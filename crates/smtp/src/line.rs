@@ -120,4 +120,23 @@ mod tests {
         assert!(reader.line.capacity() < 256);
         assert_eq!(reader.read(b"\r\n", 100), (2, Some(Line::TooLong)));
     }
+
+    #[test]
+    fn the_memory_of_a_short_line_is_used_again() {
+        let capacity_after = |line: Vec<u8>| {
+            let mut reader = LineReader::default();
+            reader.reuse(line);
+            (reader.line.len(), reader.line.capacity())
+        };
+        assert_eq!(capacity_after(vec![b'x'; KEPT_BYTES]), (0, KEPT_BYTES));
+        assert_eq!(capacity_after(vec![b'x'; KEPT_BYTES + 1]), (0, 0));
+    }
+
+    #[test]
+    fn a_line_that_has_begun_keeps_its_bytes() {
+        let mut reader = LineReader::default();
+        reader.read(b"NO", 10);
+        reader.reuse(b"QUIT".to_vec());
+        assert_eq!(reader.read(b"OP\r\n", 10), (4, Some(whole("NOOP"))));
+    }
 }

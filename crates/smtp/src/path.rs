@@ -229,8 +229,16 @@ mod tests {
             ("<root@my_app_1>", "root@my_app_1", ""),
             ("<jörg@bücher.example>", "jörg@bücher.example", ""),
         ] {
-            assert_eq!(ReversePath::parse(text), Ok((ReversePath(path.to_owned()), rest)), "{text}");
+            let (parsed, after) = ReversePath::parse(text).unwrap();
+            assert_eq!((parsed.as_str(), parsed.is_null(), after), (path, path.is_empty(), rest), "{text}");
         }
+    }
+
+    #[test]
+    fn a_reverse_path_has_at_most_254_bytes() {
+        let path = |length: usize| format!("<{}@b.example>", "a".repeat(length - "@b.example".len()));
+        assert!(ReversePath::parse(&path(254)).is_ok());
+        assert_eq!(ReversePath::parse(&path(255)), Err(InvalidPath));
     }
 
     #[test]

@@ -425,6 +425,37 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_has_a_line_that_says_whether_it_is_permanent() {
+        for (refusal, line, is_permanent) in [
+            (Refusal::InboxFull, "452 4.2.2 Inbox full", false),
+            (Refusal::LineTooLong, "500 5.5.2 Line too long", true),
+            (Refusal::RelayNotPermitted, "550 5.7.1 relay not permitted", true),
+        ] {
+            assert_eq!((refusal.line().as_str(), refusal.is_permanent()), (line, is_permanent));
+        }
+    }
+
+    #[test]
+    fn the_record_of_a_session_has_no_ids() {
+        let requested = RequestedReply::parse("451 4.3.0 Stored nothing").unwrap();
+        for (reply, line) in [
+            (Reply::stored(&["a", "b"]), "250 2.0.0 Stored"),
+            (Reply::ok(), "250 2.0.0 OK"),
+            (requested.into_reply(), "451 4.3.0 Stored nothing"),
+            (Reply::extensions("mx.example", vec!["PIPELINING".into()]), "250-mx.example"),
+        ] {
+            assert_eq!(reply.first_line(), line);
+        }
+    }
+
+    #[test]
+    fn a_requested_rejection_contains_the_path_of_its_recipient() {
+        let path = |path| Reply::refused_on_request(RequestedReply::rejected(), path).path().cloned();
+        assert_eq!(path(Some("<a@b.example>")), Some(RefusedPath::Recipient("<a@b.example>".to_owned())));
+        assert_eq!(path(None), None);
+    }
+
+    #[test]
     fn a_rejection_contains_the_path() {
         let reply = Reply::refused_recipient(Refusal::InboxFull, Some("<a@b.example>"));
         assert_eq!(reply.refusal(), Some(Refusal::InboxFull));

@@ -79,7 +79,7 @@ fn authority_length(rest: &str) -> usize {
                 label_is_unspaced = None;
                 continue;
             }
-            '[' | ']' => index == 0 || rest.starts_with('['),
+            '[' | ']' => rest.starts_with('['),
             _ if character.is_ascii() => character.is_ascii_alphanumeric() || "-_~%!$&+=*".contains(character),
             _ if unspaced => *label_is_unspaced.get_or_insert(true),
             _ => character.is_alphanumeric(),
@@ -95,7 +95,7 @@ fn authority_length(rest: &str) -> usize {
 /// Path, query and fragment. They end at white space, a delimiter (RFC 3986, appendix C), a bracket that was not
 /// opened, punctuation of another script, a letter of a script without spaces, or a comma before another URL.
 fn path_length(rest: &str, before: Option<char>) -> usize {
-    let closing_quote = before.filter(|&quote| quote == '\'' || quote == '`');
+    let closing_quote = before.filter(|&quote| quote == '\'');
     let mut open = [0_u32; 3];
     for (index, character) in rest.char_indices() {
         let bracket = "()[]{}".find(character);
@@ -199,6 +199,16 @@ mod tests {
             ("http:// nothing, ://x.example, a://, www.x.example, https://…", &[]),
             ("URL:https://x.example/1;https://x.example/2", &["https://x.example/1;https://x.example/2"]),
             ("https://x.example…", &["https://x.example"]),
+            ("http:///x, ab://?x, c://x.example, http://u@/x", &[]),
+            ("http://@h.example http://my-host_1.example/x", &["http://@h.example", "http://my-host_1.example/x"]),
+            ("http://x.example[1] or http://x.example]", &["http://x.example", "http://x.example"]),
+            ("'https://x.example/a'b 'https://x.example'", &["https://x.example/a", "https://x.example"]),
+            ("https://x.example/a'b", &["https://x.example/a'b"]),
+            ("https://x.example/a[b]c{d}e(f)g", &["https://x.example/a[b]c{d}e(f)g"]),
+            (
+                "https://x.example/a(b]c https://x.example/a[b}c https://x.example/a{b)c",
+                &["https://x.example/a(b", "https://x.example/a[b", "https://x.example/a{b"],
+            ),
         ] {
             let found: Vec<&str> = urls(text).map(|range| &text[range]).collect();
             assert_eq!(found, expected, "{text}");

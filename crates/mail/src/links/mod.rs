@@ -124,4 +124,19 @@ mod tests {
         let html = "<a href='https://a.example/long/path'>https://a.example/lo…</a> and https://b.example...";
         assert_eq!(of_html(html), ["https://a.example/long/path", "https://b.example"]);
     }
+
+    #[test]
+    fn links_are_limited_in_length_in_number_and_together() {
+        let page = html::read("");
+        let of_text = |text: &str| collect(&page, "", text);
+        let link = |number: usize, length: usize| {
+            format!("https://a.example/{number}{}", "x".repeat(length))[..length].to_owned()
+        };
+        assert_eq!(of_text(&link(1, LINK_BYTES)).len(), 1);
+        assert!(of_text(&link(1, LINK_BYTES + 1)).is_empty());
+        let many: Vec<String> = (0..=LINKS).map(|number| link(number, 23)).collect();
+        assert_eq!(of_text(&many.join(" ")), many[..LINKS]);
+        let large: Vec<String> = (0..=ALL_LINKS_BYTES / LINK_BYTES).map(|number| link(number, LINK_BYTES)).collect();
+        assert_eq!(of_text(&large.join(" ")), large[..ALL_LINKS_BYTES / LINK_BYTES]);
+    }
 }

@@ -175,6 +175,10 @@ mod tests {
             ("NKVCH", Some(Weak)),
             ("AB-1234", Some(Wordlike)),
             ("AB-12X4", Some(Weak)),
+            ("ab-12x4", None),
+            ("XKQ729", Some(Weak)),
+            ("AB12", None),
+            ("7kq2", None),
             ("Pixel7Pro", Some(Wordlike)),
             ("7KQ2", Some(Weak)),
             ("SAVE20", Some(Wordlike)),
@@ -196,7 +200,7 @@ mod tests {
             candidates(&text).map(|form| text[form.place].to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(found("Code: R7KX2MQ9. (XK4-92M), 验证码X7K2MQ是"), ["R7KX2MQ9", "XK4-92M", "X7K2MQ"]);
-        let parts = "a/R7KX2MQ9 #R7KX2M @R7KX2M R7KX2M_a R7KX2M= éR7KX2M R7KX2M.pdf -R7KX2M";
+        let parts = "a/R7KX2MQ9 #R7KX2M @R7KX2M R7KX2M_a R7KX2M= éR7KX2M R7KX2Mé R7KX2M.pdf -R7KX2M";
         assert_eq!(found(parts), Vec::<String>::new());
     }
 }

@@ -265,3 +265,19 @@ fn with_digits(text: &str) -> String {
 fn searched(text: &str) -> &str {
     &text[..text.floor_char_boundary(CODE_SEARCH_BYTES)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_has_its_line_as_written() {
+        for (text, line) in [
+            ("Hello\n\nYour code is 481 516.\nBye\nAda", "Your code is 481 516."),
+            ("Hello\nYour code:\n4\n8\n1\n5\n\nBye\nAda\n1 Main Street", "4\n8\n1\n5"),
+        ] {
+            let found = recognise("", text, "", &[]).otp.map(|otp| otp.line);
+            assert_eq!(found.as_deref(), Some(line));
+        }
+    }
+}

@@ -148,9 +148,6 @@ fn without_addresses(text: &str) -> String {
 fn blank_mail_addresses(text: &str, blanked: &mut String) {
     let mut position = 0;
     for (at, _) in text.match_indices('@') {
-        if at < position {
-            continue;
-        }
         let local_part = text[position..at].bytes().rev().take(LOCAL_PART).take_while(is_address_byte).count();
         let domain = text[at + 1..].bytes().take(DOMAIN).take_while(is_address_byte).count();
         if local_part > 0 && domain > 0 {
@@ -186,6 +183,9 @@ mod tests {
         assert_eq!(normalized(" a \t b\t\tc \n d"), "a\tb\tc\nd");
         assert_eq!(normalized("1️⃣ 𝟐"), "1 2");
         assert_eq!(normalized("x https://h.example/123456. a+1234@h.example!"), "x \u{fffc}. \u{fffc}!");
+        assert_eq!(normalized("@Ada1 ada@ 12 a@b@c1 @@"), "@ada1 ada@ 12 \u{fffc}@c1 @@");
+        assert_eq!(normalized("Don\u{2019}t"), "don't");
+        assert_eq!(normalized_with_capitals("AÜ\u{2019}B"), "AÜ'B");
     }
 
     #[test]
@@ -200,7 +200,9 @@ mod tests {
     fn the_domain_bound_form_is_recognised() {
         assert_eq!(domain_bound("Your code.\n\n@shop.example #012345\n").as_deref(), Some("012345"));
         assert_eq!(domain_bound("@shop.example #0123 %frame.example").as_deref(), Some("0123"));
-        assert_eq!(domain_bound("@shop #abc"), None);
+        for line in ["@shop #abc", "@shop #abcd", "@shop #123", "@shop #123456789", "@ #1234", "@a,b #1234"] {
+            assert_eq!(domain_bound(line), None, "{line}");
+        }
         assert_eq!(domain_bound("@x.example #1234\nmore"), None);
     }
 }

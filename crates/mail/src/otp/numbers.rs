@@ -151,7 +151,7 @@ fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let is_international = text[..first.start].ends_with('+');
     let letters = text[..first.start].bytes().rev().take_while(u8::is_ascii_alphanumeric).count();
     let is_account = first.len() == 2 && letters == 2;
-    let is_area = text[..first.start].ends_with(") ") || text[..first.start].ends_with("00");
+    let is_area = text[..first.start].ends_with(") ");
     chain.len() > 1
         && (is_international
             || is_account
@@ -168,7 +168,7 @@ fn number(text: &str, start: usize, end: usize, is_weak: bool) -> Option<Number>
     if is_emphasized(before, after) {
         return Some(Number { start, end, is_weak });
     }
-    let has_sign = before.ends_with('#') || before.ends_with('№') || before.trim_end().ends_with('№');
+    let has_sign = before.ends_with('#') || before.trim_end().ends_with('№');
     if !has_prefix && !may_follow(before) || !may_precede(after) {
         return None;
     }
@@ -230,7 +230,7 @@ fn may_precede(after: &str) -> bool {
             matches!(next, ',' | ':') && second.is_some_and(char::is_alphabetic)
         }
         '%' | '‰' | '°' | '@' | '_' | '²' | '³' | '\u{fffc}' | '+' | '=' => false,
-        _ if is_letter(next) || next.is_numeric() || CURRENCY_SIGNS.contains(next) => false,
+        _ if is_letter(next) || next.is_numeric() => false,
         _ => {
             let rest = after.trim_start_matches(' ');
             let word = rest.split(|character: char| !character.is_alphabetic()).next().unwrap_or_default();
@@ -276,7 +276,18 @@ mod tests {
             ("g-123456 **4821** 验证码123456。", &["123456", "4821", "123456"]),
             ("482913 558102", &["482913", "558102"]),
             ("2026, 20261120, 2019-2024", &["2026?", "20261120?", "20192024?"]),
-            ("#482913", &["482913?"]),
+            ("#482913 №482913 № 482913", &["482913?", "482913?", "482913?"]),
+            ("12 345678, ab123 4567", &["345678", "4567"]),
+            (
+                "(1) 482913; code:123456; code:-482913; 验证码-482913; your g-482913",
+                &["482913", "123456", "482913", "482913", "482913"],
+            ),
+            (
+                "20261232; 20261331; 48291312; 31131999; 99991999",
+                &["20261232", "20261331", "48291312", "31131999", "99991999"],
+            ),
+            ("20261231; 31121999; 12311999", &["20261231?", "31121999?", "12311999?"]),
+            ("0|12345678", &["12345678"]),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
@@ -285,14 +296,16 @@ mod tests {
     #[test]
     fn other_numbers_are_not() {
         for text in [
-            "a1234 1234b 123456789 123",
-            "12.3456 1,234,567 1234.56",
-            "12:3456 2026-11-20 20/11/2026",
-            "$1234 1234 € usd 5000 5000kr 1234%",
-            "+49 30 1234567 0800 123456 (555) 123-4567 4111 1111 1111 1111",
-            "v1.2345 abc-123456 123456-ab file_123456",
-            "de12 5001 0517 5407 3249 31, es91 2100 0418",
-            "****1234 •1234 © 2026",
+            "a1234; 1234b; 123456789; 123",
+            "12.3456; 1,234,567; 1234.56",
+            "12:3456; 2026-11-20; 20/11/2026; 12-3456; 1234½",
+            "$1234; 1234 €; 1234€; usd 5000; 5000kr; 5000 kr; 1234%; 1234 %",
+            "1234‰; 1234°; 1234²; 1234@x; 1234_; 1234+; 1234=",
+            "+49 30 1234567; 0800 123456; (555) 123-4567; (555) 123 4567; 4111 1111 1111 1111",
+            "v1.2345; abc-123456; 123456-ab; file_123456",
+            "de12 5001 0517 5407 3249 31; es91 2100 0418",
+            "****1234; •1234; © 2026",
+            "1, 2, 3, 4; 1------2------3------4",
         ] {
             assert_eq!(found(text), Vec::<String>::new(), "{text}");
         }

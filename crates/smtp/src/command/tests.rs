@@ -36,6 +36,12 @@ fn reads_commands() {
 }
 
 #[test]
+fn a_name_may_be_as_long_as_a_domain() {
+    let name = "a".repeat(255);
+    assert_eq!(parse(&format!("EHLO {name}")), Ok(Command::Ehlo(&name)));
+}
+
+#[test]
 fn refuses_what_is_no_command() {
     let long_name = format!("EHLO {}", "a".repeat(256));
     for (line, refusal) in [

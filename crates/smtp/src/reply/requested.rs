@@ -96,10 +96,14 @@ mod tests {
 
     #[test]
     fn a_reply_is_sent_as_it_was_asked_for() {
-        for line in ["451 4.7.1 Come back later", "550 5.1.1 No such user", "421 4.3.2", "555 5.999.1 \t x"] {
+        let longest = format!("451 4.3.0 {}", "x".repeat(500));
+        for line in ["451 4.7.1 Come back later", "550 5.1.1 No such user", "421 4.3.2", "555 5.999.1 \t x", &longest] {
             let reply = RequestedReply::parse(line).unwrap();
             assert_eq!(reply.to_string(), line);
-            assert_eq!(reply.into_reply().to_string().trim_end(), line);
+            assert_eq!(reply.is_permanent(), line.starts_with('5'));
+            let refusal = if reply.is_permanent() { Refusal::RejectedOnRequest } else { Refusal::DeferredOnRequest };
+            let reply = reply.into_reply();
+            assert_eq!((reply.to_string().trim_end(), reply.refusal()), (line, Some(refusal)));
         }
         assert_eq!(RequestedReply::deferred().to_string(), "451 4.3.0 Deferred on request");
         assert_eq!(RequestedReply::rejected().to_string(), "550 5.1.1 Rejected on request");

@@ -1,6 +1,7 @@
 //! Tests of the session that dialogs cannot express.
 
 use super::*;
+use crate::command::Verb;
 use crate::reply::RefusedPath;
 
 fn session() -> Session {
@@ -50,6 +51,8 @@ fn progress_is_known_while_a_message_arrives() {
     assert_eq!(session.progress(), None);
     run(&mut session, DATA);
     assert_eq!(session.progress(), Some(Progress { received: 0, memory: 0 }));
+    session.reserve(500);
+    assert_eq!(session.progress(), Some(Progress { received: 0, memory: 500 }));
     run(&mut session, &"0123456\r\n".repeat(10));
     let progress = session.progress().unwrap();
     assert_eq!(progress.received, 90);
@@ -63,12 +66,13 @@ fn progress_is_known_while_a_message_arrives() {
 #[test]
 fn the_envelope_says_how_the_message_arrived() {
     let mut session = session();
+    assert!(!session.is_authenticated());
     run(&mut session, "EHLO client.example\r\nAUTH PLAIN AHVzZXIAcGFzcw==\r\n");
     let (_, events) =
         run(&mut session, "MAIL FROM:<> BODY=8BITMIME\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\nhi\r\n.\r\n");
     let Some(Event::Deliver(envelope, message)) = events.last() else { panic!("{events:?}") };
     assert_eq!((envelope.protocol(), &*envelope.client_name), ("ESMTPA", "client.example"));
-    assert!(envelope.authenticated && envelope.reverse_path.is_null());
+    assert!(session.is_authenticated() && envelope.authenticated && envelope.reverse_path.is_null());
     assert_eq!(message, b"hi\r\n");
 }
 
@@ -111,6 +115,35 @@ fn nothing_moves_while_a_question_is_open() {
 }
 
 #[test]
+fn bytes_are_read_in_their_order_although_a_reply_is_pending() {
+    let mut session = session();
+    session.receive(format!("{DATA}one ").as_bytes());
+    loop {
+        match session.next() {
+            Event::Sender(_) => session.sender(Ok(())),
+            Event::Recipient(_) => session.recipient(Ok(())),
+            Event::Send(reply) if reply.code() == 354 => break,
+            _ => {}
+        }
+    }
+    let (_, events) = run(&mut session, "two\r\n.\r\n");
+    assert!(matches!(events.last(), Some(Event::Deliver(_, message)) if message == b"one two\r\n"), "{events:?}");
+}
+
+#[test]
+fn no_bytes_before_the_handshake_are_no_reason_to_close() {
+    let mut session = session();
+    session.receive(b"EHLO c\r\nSTARTTLS\r\n");
+    while session.next() != Event::StartTls {}
+    session.receive(b"");
+    assert_eq!(session.last_command(), Some(Verb::StartTls));
+    session.tls_started();
+    assert_eq!(session.last_command(), None);
+    let (replies, _) = run(&mut session, "NOOP\r\n");
+    assert_eq!(replies, [Reply::ok()]);
+}
+
+#[test]
 fn bytes_between_the_220_and_the_handshake_close_the_session() {
     for late in [false, true] {
         let mut session = session();
@@ -134,6 +167,7 @@ fn a_closed_session_stays_closed() {
     session.receive(b"NOOP\r\n");
     assert_eq!(session.next(), Event::Send(Reply::refused(Refusal::TooManyConnections)));
     assert_eq!((session.next(), session.next()), (Event::Close, Event::Close));
+    assert!(session.input.is_empty());
 }
 
 #[test]
