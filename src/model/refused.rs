@@ -40,7 +40,7 @@ impl RefusalReason {
         }
     }
 
-    /// Whether it concerns a session before it can have a recipient: TLS or AUTH failed.
+    /// Whether it concerns a session before it can have a recipient: TLS, AUTH or the sender failed.
     #[must_use]
     pub fn ends_session(&self) -> bool {
         match self {
@@ -57,6 +57,7 @@ impl RefusalReason {
                     | Refusal::AuthenticationRequired
                     | Refusal::LoginRequired
                     | Refusal::TooManyFailedAuthentications
+                    | Refusal::BadSender
                     | Refusal::HttpRequest
             ),
             Self::InvalidRequest | Self::Unknown(_) => false,

@@ -79,10 +79,11 @@ pub fn smtp_server() -> String {
     SMTP_SERVER.to_string()
 }
 
-/// A duration as text.
+/// A duration as text. Less than a second is not "0 s", which readers take for no time at all.
 #[must_use]
 pub fn spoken(duration: Duration) -> String {
     match duration.as_secs() {
+        0 if duration.as_millis() > 0 => format!("{} ms", duration.as_millis()),
         seconds @ 0..=119 => format!("{seconds} s"),
         seconds @ 120..=7_199 => format!("{} min", seconds / 60),
         seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
@@ -213,5 +214,9 @@ mod tests {
     fn durations_are_written_in_words() {
         let spoken = |seconds| spoken(Duration::from_secs(seconds));
         assert_eq!([32, 119, 120, 7_200, 172_800].map(spoken), ["32 s", "119 s", "2 min", "2 h", "2 days"]);
+        assert_eq!(
+            [0, 647, 1_999].map(|millis| super::spoken(Duration::from_millis(millis))),
+            ["0 s", "647 ms", "1 s"]
+        );
     }
 }

@@ -39,7 +39,8 @@ pub fn advice(cause: Cause) -> &'static str {
         Cause::Arrived => "Wait again, or read the message from the list.",
         Cause::FilterMissed => "Change the filter, or what the application sends.",
         Cause::NothingNew => {
-            "The wait asks for messages after a cursor: trigger another message, or start the wait from an earlier one."
+            "The wait asks for messages after its cursor, usually the message that the last wait returned: trigger \
+             another message, or start the wait from an earlier one."
         }
         Cause::Fault => {
             "A test has injected this fault. `restante fault INBOX --clear` removes the faults of an inbox."

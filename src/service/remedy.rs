@@ -5,7 +5,7 @@ use restante_mail::EmailAddress;
 use crate::model::{Domain, Refusal, RefusalReason, RefusedMail, SessionFailure};
 
 const INJECTED: &str =
-    "A test has injected this fault. The inbox page lists them; `restante fault INBOX --clear` removes them.";
+    "A test has injected this fault. The inbox page lists its faults; `restante fault INBOX --clear` removes them.";
 
 /// What to set if the certificate or the handshake is the problem.
 const NO_TLS: &str = "Start the server with `--smtp-starttls off`. Or turn TLS off in the mailer, or the check of the \
@@ -38,11 +38,11 @@ fn relay(recipient: &str, mail_domain: &Domain) -> String {
         Some(used) if used != mail_domain => {
             format!(
                 "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or \
-                 start the server with --accept-domains {used}."
+                 start the server with `--accept-domains {used}`."
             )
         }
         _ => format!(
-            "Mail to @{mail_domain} and to the domains of --accept-domains is accepted. Change the address in the \
+            "Mail to @{mail_domain} and to the domains of `--accept-domains` is accepted. Change the address in the \
              test."
         ),
     }
@@ -122,14 +122,15 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
             "The client's authentication is not valid. Use AUTH PLAIN with the API key as the password."
         }
         Refusal::AuthenticationFailed | Refusal::AuthenticationRequired => {
-            "Use a valid API key of the project as the SMTP password. A rotated key no longer works."
+            "Use a valid API key of the project as the SMTP password. A rotated key no longer works. To send without a \
+             key, configure no password, or one that does not begin with `rst_live_`."
         }
         Refusal::BadSender => "The sender's address is not valid. Set a complete address such as app@example.com.",
         Refusal::BadRecipient => "The recipient's address is not valid. Print the address that the test uses.",
         Refusal::NonAsciiAddress => {
             "The address has non-ASCII characters. Use a client with SMTPUTF8, or another address."
         }
-        Refusal::TooManyRecipients => "Send to fewer recipients at once, or raise the limit with --max-recipients.",
+        Refusal::TooManyRecipients => "Send to fewer recipients at once, or raise the limit with `--max-recipients`.",
         Refusal::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
         Refusal::RelayNotPermitted => return relay(recipient, mail_domain),
         Refusal::AmbiguousRecipient => {
@@ -142,11 +143,11 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
             "A database error. The client may retry; see the server log."
         }
         Refusal::DiskShort => "The server's disk is nearly full. Free some space; the client may then retry.",
-        Refusal::MessageTooLarge => "Send a smaller message, or raise the limit with --max-message-size.",
+        Refusal::MessageTooLarge => "Send a smaller message, or raise the limit with `--max-message-size`.",
         Refusal::MailLoop => "The message went through too many servers. Check the forwarding rules.",
         Refusal::ShuttingDown => "The server was stopping. The client may retry.",
         Refusal::TimedOut => "The client was idle for too long. Close the connection after the last message.",
-        Refusal::TooManyConnections => "Close connections after use, or raise the limit with --max-smtp-connections.",
+        Refusal::TooManyConnections => "Close connections after use, or raise the limit with `--max-smtp-connections`.",
         Refusal::TooManyErrors | Refusal::TooManyFailedAuthentications => {
             "The client made many errors in a row: see the preceding rejections."
         }

@@ -390,7 +390,7 @@ async fn a_refused_domain_is_explained_with_the_flag(engine: Engine) {
     assert!(send(&smtp, &format!("{id}@shop.test")).await.starts_with("550 5.7.1 relay not permitted"));
     let explained = api.get(&format!("/v1/inboxes/{id}/explain")).await;
     let summary = explained.text("summary");
-    assert!(summary.ends_with(", or start the server with --accept-domains shop.test."), "{summary}");
+    assert!(summary.ends_with(", or start the server with `--accept-domains shop.test`."), "{summary}");
 }
 
 #[testkit::each_engine]

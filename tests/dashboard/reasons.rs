@@ -37,7 +37,7 @@ impl Reason {
     }
 }
 
-const REASONS: [Reason; 11] = [
+const REASONS: [Reason; 12] = [
     Reason {
         title: "Nothing has connected",
         sentence: "Nothing has connected over SMTP since this inbox was created",
@@ -110,6 +110,15 @@ const REASONS: [Reason; 11] = [
                 ],
                 "535 5.7.8",
             );
+        })
+    },
+    Reason {
+        title: "The mail was rejected",
+        sentence: "ended without mail: 553 5.1.7",
+        advice: "The sender's address is not valid.",
+        evidence: "553 5.1.7",
+        ..Reason::new("bad sender", |test| {
+            test.says(&["EHLO app.example\r\n", "MAIL FROM:<the shop@app.example>\r\n", "QUIT\r\n"], "553 5.1.7");
         })
     },
     Reason {
@@ -193,6 +202,17 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
             assert!(shown.contains(text), "{}: {css} shows \"{shown}\", not \"{text}\"", reason.name);
         }
     }
+}
+
+#[test]
+fn a_connection_before_the_inbox_does_not_contradict_the_cause() {
+    let (site, browser) = (Site::start_with(&[]), Browser::open(1280, 800, &[]));
+    sign_in(&browser, &site, KEY);
+    assert!(site.mail(&site.create_inbox().1, "Subject: Hello\n\nHello\n").starts_with("250"));
+    let (id, _) = site.create_inbox();
+    browser.go(&site.times_out(&id, ""));
+    browser.sees("h1", "Nothing has connected");
+    browser.sees(".why", "before the wait ended, before this inbox was created.");
 }
 
 #[test]

@@ -55,6 +55,18 @@ async fn status_of_get(visitor: &Visitor<'_>, path: &str) -> u16 {
 }
 
 #[tokio::test]
+async fn a_link_that_is_shortened_leads_to_the_list() {
+    let harness = Harness::start().await;
+    let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
+    let project = own.project_path().await;
+    for path in ["/failures", "/inboxes"] {
+        let leads_to = async |visitor: &Visitor<'_>| visitor.get(path).await.headers["location"].clone();
+        assert_eq!(leads_to(&own).await, format!("{project}{path}"));
+        assert_eq!(leads_to(&administrator).await, "/projects");
+    }
+}
+
+#[tokio::test]
 async fn every_page_is_shown_to_those_who_may_see_it() {
     let harness = Harness::start().await;
     let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);

@@ -57,23 +57,30 @@ func (r report) reasons() []string {
 	}
 	for _, refused := range r.explanation.Refused {
 		switch {
+		case r.says(refused.Recipient, refused.Reply):
 		case refused.Recipient != "":
 			lines = append(lines, fmt.Sprintf("  rejected: %s from %s: %s",
 				refused.Recipient, or(refused.Sender, "<>"), refused.Reply))
-		// The summary has the session that failed before it named a recipient, with its remedy.
-		case !strings.Contains(r.explanation.Summary, refused.Reply):
+		default:
 			lines = append(lines, "  a session without mail: "+refused.Reply)
 		}
 	}
 	for _, similar := range r.explanation.Similar {
-		lines = append(lines, fmt.Sprintf("  similar address: %s received %s",
-			similar.Address, numbered(similar.Messages, "message")))
+		if !r.says(similar.Address) {
+			lines = append(lines, fmt.Sprintf("  similar address: %s received %s",
+				similar.Address, numbered(similar.Messages, "message")))
+		}
 	}
 	if isOlder && !r.isFixed {
-		lines = append(lines, `"not: after" means: older than the message that the last wait returned. `+
+		lines = append(lines, `"not: after" means: the last wait returned this message, or a later one. `+
 			"restante.FromStart() starts over.")
 	}
 	return lines
+}
+
+// says reports whether the summary has these texts already, so that they are not shown twice.
+func (r report) says(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(r.explanation.Summary, text) })
 }
 
 // completed adds to the server's explanation which messages the filters applied here exclude, and which the wait has

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -93,6 +94,21 @@ def test_another_server_is_unreachable(status: int, body: str) -> None:
             shop.shutdown()
     for part in (url, str(status), body):
         assert part in str(caught.value)
+
+
+def test_the_smtp_address_instead_of_that_for_http() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"220 mail ESMTP\r\n")
+                connection.recv(1 << 16)
+
+        threading.Thread(target=greet).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with Restante(url, KEY) as client, pytest.raises(UnreachableError, match="no HTTP response .* not that for SMTP"):
+            client.create_inbox()
 
 
 @pytest.mark.parametrize("script", ["echo Hello", "echo '{}'", "echo 5"])

@@ -86,7 +86,9 @@ export function describeFilters(filters: Filters): string {
   const named = [
     ...texts.map(([name, filter]) => `${name} ${quoted(filter)}`),
     ...Object.entries(header).map(([name, filter]) => `header ${name} ${quoted(filter)}`),
-    ...(contents.length === 0 ? [] : [`has ${contents.join(" and ")}`]),
+    ...(contents.length === 0
+      ? []
+      : [contents.map((one) => (one === "otp" ? "a one-time code" : `a ${one}`)).join(" and ")]),
     ...(filters.where ? ["where"] : []),
   ];
   return named.join(", ");

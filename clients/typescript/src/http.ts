@@ -57,6 +57,11 @@ export class Http {
     this.#retryMs = Math.min(MAX_RETRY_MS, timeout);
   }
 
+  /** Whether the server was started for this run and stops with it. */
+  get endsWithRun(): boolean {
+    return this.#log !== undefined;
+  }
+
   /** Cancels the open requests and pauses, and rejects later requests. */
   close(): void {
     this.#closed.abort();
@@ -143,6 +148,10 @@ export class Http {
       const text = `The server of this run does not answer at ${this.url} (${reason}). ${lastLines(this.#log)}`;
       return new UnreachableError(text, { cause });
     }
+    if (reason.startsWith("HPE_") || reason === "UND_ERR_SOCKET") {
+      const text = `${this.url} accepts connections, but gives no HTTP response (${reason}). Is RESTANTE_URL right?`;
+      return new UnreachableError(`${text} ${HTTP_NOT_SMTP}`, { cause });
+    }
     return new UnreachableError(
       `Cannot connect to Restante at ${this.url} (${reason}). Start it with \`npx restante serve\` and set ` +
         "RESTANTE_URL to the address that it prints, or unset RESTANTE_URL to start a server for the run.",
@@ -166,13 +175,15 @@ export class Http {
 }
 
 const CLOSED = "The client was closed.";
+const HTTP_NOT_SMTP = "It is the address for HTTP, not that for SMTP.";
+const NO_LOG = "(none, as after kill -9, or if the memory was exhausted)";
 /** How much of the log an error shows, in characters. */
 const LOG_TAIL = 2_000;
 
 /** The end of a log, as a sentence. */
 export function lastLines(log: string): string {
   try {
-    return `Its last log lines:\n${readFileSync(log, "utf8").slice(-LOG_TAIL).trim() || "(none)"}`;
+    return `Its last log lines:\n${readFileSync(log, "utf8").slice(-LOG_TAIL).trim() || NO_LOG}`;
   } catch {
     return `Its log is gone: ${log}`;
   }

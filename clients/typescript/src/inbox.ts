@@ -268,7 +268,7 @@ export class Inbox implements AsyncDisposable {
   async #withEnd(error: RestanteError): Promise<RestanteError> {
     if (!(error instanceof NotFoundError)) return error;
     const explanation = await this.explain().catch(() => undefined);
-    return explanation?.ended ? new NotFoundError(explanation.summary, { status: 404, cause: error }) : error;
+    return explanation?.ended ? new NotFoundError(explanation.summary, { status: 404 }) : error;
   }
 }
 

@@ -66,7 +66,9 @@ function configure(directory: string, runner: Runner, project: Project): string 
     return "Jest: its configuration is in package.json. Move it to jest.config.js, and run this again.";
   }
   const vite = runner.dependency === "vitest" && existing === undefined ? viteConfig(directory) : undefined;
-  const ending = existsSync(join(directory, "tsconfig.json")) ? ".ts" : ".js";
+  // Playwright runs TypeScript itself, and its own new projects have no tsconfig.json.
+  const isTyped = runner.name === "Playwright" || existsSync(join(directory, "tsconfig.json"));
+  const ending = isTyped ? ".ts" : ".js";
   const name = existing ?? `${runner.files[0]}${vite === undefined ? ending : endingBeside(vite)}`;
   const path = join(directory, name);
   const text = read(path);

@@ -38,7 +38,7 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
   const { filters, waited } = wait;
   const { link } = wait.notes;
   const { dashboardUrl, label } = wait.inbox;
-  const last = link === undefined ? dashboardLine(dashboardUrl, label) : storyLine(link, label);
+  const last = link === undefined ? dashboardLine(dashboardUrl, label) : storyLine(link, label, http.endsWithRun);
   const text = [opening(wait), ...(explanation ? reasons(wait, explanation) : []), last].join("\n");
   return new WaitTimeoutError(text, { filters, waited, explanation, link });
 }
@@ -48,8 +48,9 @@ export function dashboardLine(url: string, label?: string): string {
   return `Dashboard: ${url}${inParentheses(label)}`;
 }
 
-function storyLine(url: string, label: string | undefined): string {
-  return `What happened during this wait: ${url}${inParentheses(label)}`;
+/** The line of an error that links to the story of the wait. The server of a run takes the page with it. */
+function storyLine(url: string, label: string | undefined, endsWithRun: boolean): string {
+  return `What happened during this wait: ${url}${inParentheses(label)}${endsWithRun ? ", until the run ends" : ""}`;
 }
 
 function inParentheses(label: string | undefined): string {
@@ -74,8 +75,7 @@ function reasons(wait: FailedWait, explanation: Explanation): string[] {
     const not = missedBy.length > 0 ? `, not: ${missedBy.join(", ")}` : "";
     return `  ${JSON.stringify(subject)} from ${from}${wait.found.includes(id) ? ", counted" : not}`;
   });
-  // The summary has the session that failed before it named a recipient, with its remedy.
-  const others = refused.filter(({ recipient, reply }) => recipient !== "" || !summary.includes(reply));
+  const others = refused.filter(({ recipient, reply }) => !summary.includes(recipient) || !summary.includes(reply));
   const isOlder = messages.latest.some(({ missedBy }) => missedBy.length === 1 && missedBy[0] === "after");
   return [
     summary,
@@ -125,7 +125,7 @@ function filtersOf(messages: Arrived[]): string {
 const NAMED = 3;
 
 const CURSOR_HELP =
-  '"not: after" means: older than the message that the last wait returned. { after: null } starts over.';
+  '"not: after" means: the last wait returned this message, or a later one. { after: null } starts over.';
 
 function section(title: string, lines: string[]): string[] {
   return lines.length === 0 ? [] : [title, ...lines];

@@ -2,6 +2,7 @@
 
 import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createMailServer } from "node:net";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -90,6 +91,17 @@ test.for([
   const error = await failure(() => restante.createInbox());
   expect(error).toBeInstanceOf(UnreachableError);
   for (const part of [url, status < 300 ? "" : String(status), body]) expect(error.message).toContain(part);
+});
+
+test("the SMTP address instead of that for HTTP", async () => {
+  const server = createMailServer((socket) => socket.on("error", () => undefined).write("220 mail ESMTP\r\n"));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const error = await failure(async () => (await Restante.connect({ url, apiKey: KEY })).createInbox());
+  expect(error).toBeInstanceOf(UnreachableError);
+  expect(error.message).toMatch(/accepts connections, but gives no HTTP response .*not that for SMTP/);
+  expect(error.message).not.toContain("Cannot connect");
 });
 
 test("an answer of another server does not count as no message", async () => {

@@ -125,7 +125,13 @@ impl ExplanationPanel {
         let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
         let summary = Summary::new(&failure.finding.marked, reading);
         let (of, ended_at) = ((app, base, &failure.wait.inbox), failure.ended_at());
-        Self::new(of, smtp, &summary, &story.evidence, &|at| When::around(at, ended_at))
+        let mut panel = Self::new(of, smtp, &summary, &story.evidence, &|at| When::around(at, ended_at));
+        let is_older = story.evidence.smtp.last_connection_at.is_some_and(|at| at < failure.wait.inbox_created_at);
+        if let Some(connected) = panel.connected.as_mut().filter(|_| is_older) {
+            // The rounded times of both can be the same, which would contradict "nothing has connected since".
+            connected.relative.push_str(", before this inbox was created");
+        }
+        panel
     }
 
     /// `when` shows a time.

@@ -1,10 +1,11 @@
 //! `/` sends every visitor to their first page, and `/inboxes/{inbox}` to an inbox, so that a client that knows only
-//! the id of an inbox can link to it.
+//! the id of an inbox can link to it. `/inboxes` and `/failures` are for readers who shorten such a link.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
+use axum::http::Uri;
 use axum::response::Response;
 
 use super::failure::PageError;
@@ -28,6 +29,13 @@ pub(super) async fn home(
             see(&format!("/projects/{project}/{}", if failures > 0 { "failures" } else { "inboxes" }))
         }
     })
+}
+
+pub(super) async fn list(SignedIn(session): SignedIn, uri: Uri) -> Response {
+    match session.viewer {
+        Viewer::Administrator => see("/projects"),
+        Viewer::Project(project) => see(&format!("/projects/{project}{}", uri.path())),
+    }
 }
 
 pub(super) async fn inbox(

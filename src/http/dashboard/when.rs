@@ -42,6 +42,7 @@ pub(super) fn ago(duration: Duration) -> String {
 pub(super) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
+        0 if duration.as_millis() > 0 => format!("{} ms", duration.as_millis()),
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
         3_600..86_400 => format!("{} h", seconds / 3_600),

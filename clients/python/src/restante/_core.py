@@ -76,8 +76,10 @@ class Core:
         """Returns a successful response; otherwise raises the error for it."""
         if not isinstance(outcome, Reply):
             cause = outcome.cause if outcome else "no answer"
-            text = _texts.ended(self.url, cause, self.log) if self.log else _texts.unreachable(self.url, cause)
-            raise UnreachableError(text)
+            if self.log:
+                raise UnreachableError(_texts.ended(self.url, cause, self.log))
+            is_connected = isinstance(outcome, Broken) and outcome.is_connected
+            raise UnreachableError(_texts.unreachable(self.url, cause, is_connected))
         if 200 <= outcome.status < 300:
             return outcome
         if _texts.said(outcome) is None and outcome.status not in OF_PROXIES:

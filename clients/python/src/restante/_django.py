@@ -16,7 +16,7 @@ def django_hint(address: str) -> str | None:
         return None
     outbox: list[Any] = getattr(sys.modules.get("django.core.mail"), "outbox", None) or []
     own = sum(address in message.recipients() for message in outbox)
-    kept = f" It keeps {own} to this address there." if own else ""
+    kept = f" It keeps {own} message{'' if own == 1 else 's'} to this address there." if own else ""
     return (
         "Django keeps its mail in memory (django.core.mail.outbox), because its test environment replaces "
         f"EMAIL_BACKEND.{kept} Use the fixture restante_django, which sends the mail to Restante."

@@ -20,6 +20,8 @@ AfterOrGoOn = After | EllipsisType
 """Like After; the default `...` continues after the last message that the inbox object returned."""
 Has = Literal["code", "link", "otp"]
 """A labelled code, a link, or an `otp`, which may be a number without a label."""
+CONTENTS = {"code": "a code", "link": "a link", "otp": "a one-time code"}
+"""What `has` asks for, in words."""
 NAMED = 3
 
 
@@ -75,11 +77,11 @@ class Filters(Generic[M]):
 
     def __str__(self) -> str:
         """The filters as a text that follows the word "message"."""
-        given = [(name, value) for name, value in self.as_given(None).items() if name != "header"]
-        given += [(f"header {name}", value) for name, value in (self.header or {}).items()]
-        return "".join(
-            f"{' with' if not index else ' and'} {name} {describe(value)}" for index, (name, value) in enumerate(given)
-        )
+        given = self.as_given(None).items()
+        parts = [f"{name} {describe(value)}" for name, value in given if name not in ("header", "has")]
+        parts += [f"header {name} {describe(value)}" for name, value in (self.header or {}).items()]
+        parts += [CONTENTS.get(one, one) for one in ([self.has] if isinstance(self.has, str) else self.has or ())]
+        return "".join(f"{' and' if index else ' with'} {part}" for index, part in enumerate(parts))
 
 
 def checked_seconds(value: object, name: str) -> float:

@@ -50,10 +50,14 @@ class Reply:
 
 @dataclass(frozen=True)
 class Broken:
-    """There is no response. `sent` is False if the server definitely did not receive the request."""
+    """There is no response. `sent` is False if the server definitely did not receive the request.
+
+    `is_connected`: the connection was accepted, and what came over it is not HTTP.
+    """
 
     cause: str
     sent: bool
+    is_connected: bool = False
 
 
 Effect = Request | Pause

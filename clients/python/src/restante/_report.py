@@ -75,10 +75,6 @@ class MailReport:
                 if hint := django_hint(inbox.address):
                     yield f"  {hint}"
             yield from (f"  {line}" for line in self._timeline(inbox))
-        if timed_out := self._timed_out():
-            yield from _texts.explained(timed_out.explanation, came=False)
-            if timed_out.link:
-                yield _texts.link_line(timed_out.link)
         if self._lost:
             yield self._lost
 

@@ -14,6 +14,7 @@ from ._protocol import Reply, Request
 from .model import Explanation, InboxData, MessageData, Problem
 
 CLOSED = "The client was closed."
+NO_LOG = "(none, as after kill -9, or if the memory was exhausted)"
 LOG_TAIL = 2_000
 """How much of a server's log an error shows, in characters."""
 
@@ -28,7 +29,7 @@ REMEDIES = {
     "invalid field: reply": "It is one line such as 451 4.7.1 Come back later: 4xx with defer, 5xx with reject.",
 }
 """What to do about some errors of the server, by their texts."""
-CURSOR_HELP = '"not: after" means: older than the message that the last wait returned. after=None starts over.'
+CURSOR_HELP = '"not: after" means: the last wait returned this message, or a later one. after=None starts over.'
 
 
 def said(reply: Reply) -> str | None:
@@ -57,7 +58,7 @@ def foreign(url: str, request: str, reply: Reply) -> str:
 def ended(url: str, cause: str, log: str) -> str:
     """The text if the server that was started for this run does not answer."""
     try:
-        lines = Path(log).read_text(errors="replace")[-LOG_TAIL:].strip() or "(none)"
+        lines = Path(log).read_text(errors="replace")[-LOG_TAIL:].strip() or NO_LOG
     except OSError:
         lines = f"(the log is gone: {log})"
     return f"The server of this run does not answer at {url} ({cause}). Its last log lines:\n{lines}"
@@ -76,8 +77,13 @@ def rejected(request: Request, reply: Reply) -> str:
     return f"{request.method} {request.path}{query}: {reply.status} {why}{remedy}"
 
 
-def unreachable(url: str, cause: str) -> str:
-    """The text if there is no response."""
+def unreachable(url: str, cause: str, is_connected: bool = False) -> str:
+    """The text if there is no response; `is_connected`: something accepts connections, but does not speak HTTP."""
+    if is_connected:
+        return (
+            f"{url} accepts connections, but gives no HTTP response ({cause.rstrip('.')}). Is RESTANTE_URL right? "
+            "It is the address for HTTP, not that for SMTP."
+        )
     return (
         f"Cannot connect to Restante at {url} ({cause}). Start it with `restante serve` and set RESTANTE_URL to the "
         "address that it prints, or unset RESTANTE_URL to start a server for the run."
@@ -107,13 +113,12 @@ def timed_out(
     if count == 1:
         head = f"No message{filters} arrived at {address} within {seconds:g} s."
     else:
-        named = "".join(f' "{message.subject}"' for message in found)
-        head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s.{named}"
+        head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s."
+    # If Django keeps the mail, that is the cause, and the server can only say that nothing has connected.
+    hints = [hint] if (hint := django_hint(address)) else []
     lines = explained(explanation, counted=[message.id for message in found])
-    hints = [CURSOR_HELP] if is_remembered and _is_older(explanation, found) else []
-    if hint := django_hint(address):
-        hints.append(hint)
-    return "\n".join([head, *lines, *hints, story])
+    cursor = [CURSOR_HELP] if is_remembered and _is_older(explanation, found) else []
+    return "\n".join([head, *hints, *lines, *cursor, story])
 
 
 def _is_older(explanation: Explanation | None, found: Sequence[MessageData]) -> bool:
@@ -123,9 +128,10 @@ def _is_older(explanation: Explanation | None, found: Sequence[MessageData]) -> 
     return any(list(message.missed_by) == ["after"] and message.id not in counted for message in latest)
 
 
-def link_line(link: str, label: str | None = None) -> str:
-    """The line of an error that links to the page about a failed wait."""
-    return f"What happened during this wait: {link}{f' ({label})' if label else ''}"
+def link_line(link: str, label: str | None = None, ends_with_run: bool = False) -> str:
+    """The line of an error that links to the page about a failed wait. The server of a run takes the page with it."""
+    until = ", until the run ends" if ends_with_run else ""
+    return f"What happened during this wait: {link}{f' ({label})' if label else ''}{until}"
 
 
 def dashboard_line(url: str, inbox: str, label: str | None) -> str:
@@ -138,24 +144,28 @@ def dashboard_url(url: str, inbox: str) -> str:
     return f"{url}/inboxes/{quote(inbox, safe='')}"
 
 
-def explained(explanation: Explanation | None, came: bool = True, counted: Sequence[str] = ()) -> Iterator[str]:
-    """The lines of an explanation, with or without the messages that arrived; `counted` are those of the wait."""
+def explained(explanation: Explanation | None, counted: Sequence[str] = ()) -> Iterator[str]:
+    """The lines of an explanation; `counted` are the messages of the wait."""
     if explanation is None:
         yield "The server's explanation could not be read."
         return
     yield explanation.summary
-    for message in explanation.messages.latest if came else ():
+    for message in explanation.messages.latest:
         missed = f" (not: {', '.join(message.missed_by)})" if message.missed_by else ""
         note = " (counted)" if message.id in counted else missed
         yield f'  received: "{message.subject}" from {message.from_}{note}'
+    # What the summary says already is not shown twice.
+    summary = explanation.summary
     for refused in explanation.refused:
+        if refused.recipient in summary and refused.reply in summary:
+            continue
         if refused.recipient:
             yield f"  rejected: {refused.recipient} from {refused.sender or '<>'}: {refused.reply}"
-        elif refused.reply not in explanation.summary:
-            # The summary has the session that failed before it named a recipient, with its remedy.
+        else:
             yield f"  a session without mail: {refused.reply}"
     for similar in explanation.similar:
-        yield f"  similar address: {similar.address} received {numbered(similar.messages, 'message')}"
+        if similar.address not in summary:
+            yield f"  similar address: {similar.address} received {numbered(similar.messages, 'message')}"
 
 
 def unexpected(address: str, filters: Filters[Any], seconds: float, message: MessageData) -> str:

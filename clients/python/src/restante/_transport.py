@@ -173,4 +173,5 @@ def _reply(response: httpx.Response) -> Reply:
 
 def _broken(error: httpx.RequestError) -> Broken:
     unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol)
-    return Broken(str(error) or type(error).__name__, sent=not unsent)
+    is_connected = isinstance(error, httpx.RemoteProtocolError)
+    return Broken(str(error) or type(error).__name__, sent=not unsent, is_connected=is_connected)

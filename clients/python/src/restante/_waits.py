@@ -137,7 +137,7 @@ class Wait(Generic[M]):
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         counted = [message.id for message in found]
         explanation = yield from self._explanation(self._walk.start, counted)
-        last = _texts.link_line(self._link, self._label) if self._link else self._story()
+        last = _texts.link_line(self._link, self._label, self._core.log is not None) if self._link else self._story()
         is_remembered = self._walk.goes_on
         text = _texts.timed_out(
             self._inbox, self._filters, self._seconds, explanation, found, count, last, is_remembered

@@ -58,23 +58,31 @@ record Report(
     for (Refused refused : explanation.refused()) {
       String recipient = Settings.or(refused.recipient(), "");
       String sender = Settings.or(refused.sender(), "<>");
-      if (!recipient.isEmpty()) {
-        lines.add("  rejected: %s from %s: %s".formatted(recipient, sender, refused.reply()));
-      } else if (!explanation.summary().contains(refused.reply())) {
-        // The summary has the session that failed before it named a recipient, with its remedy.
-        lines.add("  a session without mail: " + refused.reply());
+      if (says(recipient) && says(refused.reply())) {
+        continue;
       }
+      lines.add(
+          recipient.isEmpty()
+              ? "  a session without mail: " + refused.reply()
+              : "  rejected: %s from %s: %s".formatted(recipient, sender, refused.reply()));
     }
     for (Similar similar : explanation.similar()) {
       String number = similar.messages() + (similar.messages() == 1 ? " message" : " messages");
-      lines.add("  similar address: " + similar.address() + " received " + number);
+      if (!says(similar.address())) {
+        lines.add("  similar address: " + similar.address() + " received " + number);
+      }
     }
     if (isOlder && !isFixed) {
       lines.add(
-          "\"not: after\" means: older than the message that the last wait returned."
+          "\"not: after\" means: the last wait returned this message, or a later one."
               + " Filter.fromStart() starts over.");
     }
     return lines;
+  }
+
+  /** Whether the summary has this text already, so that it is not shown twice. */
+  private boolean says(String text) {
+    return explanation.summary().contains(text);
   }
 
   /** Adds which messages the filters applied here exclude, and which the wait has counted. */
