@@ -1,5 +1,5 @@
-//! Checks that the time and the memory of parsing and of the checks grow linearly with the size of any message: the worst
-//! inputs at four sizes. `cargo bench --bench mime`.
+//! Checks that the time and the memory of parsing and of the checks grow linearly with the size of any message: the
+//! worst inputs at four sizes. `cargo bench --bench mime`.
 
 use divan::counter::BytesCount;
 use divan::{AllocProfiler, Bencher};
