@@ -40,7 +40,7 @@ const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
 /// The request line and the headers together.
 const HEADER_BYTES: usize = 32 * 1024;
-/// After a response without the body of its request having been read, how long and how much more of it is discarded.
+/// After a response to a request whose body was not read, for how long and how much more of it is discarded.
 const DISCARDING: Duration = Duration::from_secs(5);
 const DISCARDED_BYTES: u64 = 32 * 1024 * 1024;
 /// How many bytes are buffered for reading and writing.

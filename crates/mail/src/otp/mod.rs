@@ -170,7 +170,8 @@ fn search(sources: [&str; 3]) -> Digits {
         return Digits { otp: bound.clone(), labelled: vec![found.clone()] };
     }
     let normalized = sources.map(with_digits);
-    let labelled: Vec<_> = bound.into_iter().chain(labelled(sources[0], &normalized)).collect();
+    let mut labelled = labelled(sources[0], &normalized);
+    labelled.splice(0..0, bound);
     let depths = Depths::of(&labelled);
     let newest = labelled.iter().min_by_key(|found| depths.depth(found)).cloned();
     Digits { otp: newest.or_else(|| six_digits(&normalized)), labelled }

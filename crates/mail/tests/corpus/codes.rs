@@ -125,7 +125,7 @@ fn a_forwarded_message_has_its_code() {
     }
 }
 
-/// A new code wins over each text that is quoted below it.
+/// A new code wins over any code that is quoted below it.
 #[test]
 fn a_code_above_a_quote_is_the_code() {
     for head in HEADS {
