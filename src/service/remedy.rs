@@ -122,8 +122,8 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
             "The client's authentication is not valid. Use AUTH PLAIN with the API key as the password."
         }
         Refusal::AuthenticationFailed | Refusal::AuthenticationRequired => {
-            "Use a valid API key of the project as the SMTP password. A rotated key no longer works. To send without a \
-             key, configure no password, or one that does not begin with `rst_live_`."
+            "Use a valid API key of the project as the SMTP password. A rotated key no longer works. Without \
+             `--smtp-auth required`, the server accepts mail without a login, too."
         }
         Refusal::BadSender => "The sender's address is not valid. Set a complete address such as app@example.com.",
         Refusal::BadRecipient => "The recipient's address is not valid. Print the address that the test uses.",
