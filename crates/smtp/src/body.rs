@@ -283,7 +283,6 @@ mod tests {
         ] {
             let mut reader = BodyReader::new(BodyLimits { message, line });
             reader.read(&[b'x'; 1_000]);
-            // What arrives in one piece takes no more memory than it needs.
             assert_eq!(reader.memory(), 1_000);
             for _ in 1..10 {
                 reader.read(piece);
@@ -300,8 +299,16 @@ mod tests {
         reader.reserve(5_000);
         for _ in 0..49 {
             reader.read(&[b'x'; 100]);
-            assert_eq!(reader.memory(), 5_000);
         }
+        reader.read(&[&[b'x'; 97][..], b"\r\n.\r\n"].concat());
+        assert_eq!((reader.size(), reader.memory()), (5_000, 5_000));
+    }
+
+    #[test]
+    fn a_message_in_one_piece_takes_no_more_memory_than_it_needs() {
+        let mut reader = BodyReader::new(BodyLimits { message: 10_000, line: 10_000 });
+        reader.read(&b"a line\r\n".repeat(100));
+        assert_eq!(reader.memory(), 800);
     }
 
     #[test]

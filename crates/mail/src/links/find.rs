@@ -204,6 +204,7 @@ mod tests {
             ("http://x.example[1] or http://x.example]", &["http://x.example", "http://x.example"]),
             ("'https://x.example/a'b 'https://x.example'", &["https://x.example/a", "https://x.example"]),
             ("https://x.example/a'b", &["https://x.example/a'b"]),
+            ("https://x.example/a((b)c)d", &["https://x.example/a((b)c)d"]),
             ("https://x.example/a[b]c{d}e(f)g", &["https://x.example/a[b]c{d}e(f)g"]),
             (
                 "https://x.example/a(b]c https://x.example/a[b}c https://x.example/a{b)c",

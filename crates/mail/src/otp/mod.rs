@@ -195,7 +195,7 @@ fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
             (pairing, FoundCode::at(text, source, number.start..number.end, rule(pairing)))
         };
         found.extend(numbers.pairings().map(|(pairing, _, number)| place((pairing, number))));
-        if source > 0 && found.is_empty() && has_label(subject) {
+        if source != SUBJECT && found.is_empty() && has_label(subject) {
             found.extend(numbers.lone().map(|(_, number)| place((Pairing::Alone, number))));
         }
     }

@@ -4,7 +4,7 @@ use super::forms::{self, Form, Strength};
 use super::numbers::Number;
 use super::pairing::{Labelled, Pairing};
 use super::vocabulary::VOCABULARY;
-use super::{FoundCode, Source, has_label, normalize, rule};
+use super::{FoundCode, SUBJECT, Source, has_label, normalize, rule};
 
 /// Maximum number of lines with text between a label and a code that is alone: addresses below a message have such
 /// forms too.
@@ -41,11 +41,11 @@ fn find_in(source: Source, text: &str, subject: &str) -> Vec<(Pairing, FoundCode
         };
         is_close
             && (form.strength > Strength::Wordlike || labelled.is_surely_labelled(number))
-            && !labelled.is_in_trade(number, if source == 0 { "" } else { subject })
+            && !labelled.is_in_trade(number, if source == SUBJECT { "" } else { subject })
     };
     let codes = labelled.pairings().filter(|&(pairing, index, number)| is_code(pairing, &forms[index], number));
     let mut codes: Vec<_> = codes.collect();
-    if codes.is_empty() && source > 0 && has_label(subject) {
+    if codes.is_empty() && source != SUBJECT && has_label(subject) {
         let is_clear = |(index, number): &(usize, Number)| {
             forms[*index].strength >= Strength::Grouped && !labelled.is_in_trade(*number, subject)
         };
