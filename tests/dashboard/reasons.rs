@@ -76,7 +76,7 @@ const REASONS: [Reason; 12] = [
     },
     Reason {
         title: "Another domain",
-        sentence: "was rejected 0 s before the wait ended: 550 5.7.1",
+        sentence: "before the wait ended: 550 5.7.1",
         advice: "This mail went to @shop.example: change the address in the test, or start the server with",
         evidence: "550 5.7.1",
         ..Reason::new("other domain", |test| {

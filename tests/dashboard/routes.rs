@@ -72,7 +72,11 @@ async fn every_page_is_shown_to_those_who_may_see_it() {
     let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
     let ids = Ids::of(&harness, &own, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "GET") {
-        let expected = if matches!(route.path, "/" | "/sign-in" | "/inboxes/{inbox}") { 303 } else { 200 };
+        let expected = if matches!(route.path, "/" | "/sign-in" | "/failures" | "/inboxes" | "/inboxes/{inbox}") {
+            303
+        } else {
+            200
+        };
         let path = ids.fill(route.path);
         assert_eq!(status_of_get(&administrator, &path).await, expected, "{path}");
         let expected = if route.access == Access::Administrator { 404 } else { expected };
