@@ -107,8 +107,7 @@ def test_the_smtp_address_instead_of_that_for_http() -> None:
 
         threading.Thread(target=greet).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        found = "no HTTP response .* not that for SMTP"
-        with Restante(url, KEY) as client, pytest.raises(UnreachableError, match=found):
+        with Restante(url, KEY) as client, pytest.raises(UnreachableError, match=r"no HTTP response .* that for SMTP"):
             client.create_inbox()
 
 
