@@ -214,8 +214,9 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
         ],
         consecutive=False,
     )
-    # The section of the mail does not repeat the error.
-    assert result.stdout.str().count("Change the filter") == 1
+    # The section of the mail does not repeat the error. (In CI, pytest's own summary does.)
+    section = result.stdout.str().partition("- mail of this test -")[2].partition("short test summary")[0]
+    assert "Change the filter" not in section
     # The frames of the client are of no use to the reader.
     assert "_waits.py" not in result.stdout.str()
     assert "rst_live_" not in result.stdout.str()
