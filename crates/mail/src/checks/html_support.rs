@@ -15,9 +15,9 @@ use crate::css;
 const TABLE: &str = include_str!("../../data/caniemail.txt");
 /// Maximum number of clients that are named in a problem.
 const MAX_NAMED: usize = 4;
-/// Features whose lack a reader does not see, so that they are listed, but are no problem. Nearly all good mail uses the
-/// first two. Clients open links outside the message in any case; the shape of the pointer and whether text can be
-/// selected are not seen on a telephone; an image that is not loaded late is loaded.
+/// Features whose lack a reader does not see. They are listed, but are no problem: nearly all good mail uses the first
+/// two. Clients open links outside the message in any case; the shape of the pointer and whether text can be selected
+/// are not seen on a telephone; an image that is not loaded late is loaded.
 const UNSEEN: [&str; 4] = ["html-target", "css-cursor", "css-user-select", "html-loading-attribute"];
 
 static FEATURES: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
