@@ -53,6 +53,10 @@ const INPUTS: &[Input] = &[
     ("digits apart", "\n", "1 "),
     ("numbers", "\n", "482913 code "),
     ("labels", "\n", "code code\n"),
+    ("forms under a long subject", "Subject: LONG\n\n", "code XKQ-729\n"),
+    ("codes without spaces", "Content-Type: text/plain; charset=utf-8\n\n", "\u{e7}\u{a0}\u{81}482913"),
+    ("codes on lines", "\n", "code NUMBER0000\n"),
+    ("codes in HTML quotes", "Content-Type: text/html\n\n", "<blockquote>code 482913</blockquote>"),
     ("fields of quotes", "\n", "From: 1\n"),
     ("fields above quoted lines", "\n", "From:\nSubject:\n>\n"),
     ("lines above quotes", "\n", "On 1 2 wrote:\n"),
@@ -124,7 +128,7 @@ fn cases(inputs: &'static [Input]) -> Vec<Case> {
 impl Case {
     fn message(&self) -> Vec<u8> {
         let (_, start, unit) = *self.input;
-        let mut message = latin1(start);
+        let mut message = latin1(&start.replace("LONG", &"word ".repeat(20_000)));
         for number in 0.. {
             if message.len() >= self.size {
                 break;

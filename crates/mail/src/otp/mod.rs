@@ -58,11 +58,15 @@ use std::ops::Range;
 use super::budget::CODE_SEARCH_BYTES;
 use numbers::Number;
 use pairing::{Labelled, Pairing};
-use quoted::Depths;
+use quoted::{Depths, Lines};
 use vocabulary::VOCABULARY;
 
 /// Bytes of text that are compared at once, in a few instructions.
 const PIECE: usize = 16;
+/// Maximum number of labelled codes that are listed.
+const MAX_LISTED: usize = 100;
+/// Maximum number of bytes of the line of a code: a whole message can be one line.
+const LINE_BYTES: usize = 2_000;
 
 /// How a code was recognised, the most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +94,7 @@ pub struct Recognised {
     pub code: String,
     /// How it was recognised.
     pub rule: Rule,
-    /// Its line, as written; several lines if its digits are on several lines.
+    /// Its line, as written; several lines if its digits are on several lines. At most the first 2,000 bytes.
     pub line: String,
 }
 
@@ -100,7 +104,7 @@ pub struct Codes {
     /// A labelled code of 4 to 8 digits, or else the first standalone six-digit number.
     pub otp: Option<Recognised>,
     /// The labelled codes, each once: `otp` if it is labelled, or else the best code of another form; then the others
-    /// whose label is directly before or after them.
+    /// whose label is directly before or after them. At most 100.
     pub labelled: Vec<Recognised>,
 }
 
@@ -153,6 +157,9 @@ pub(super) fn recognise(subject: &str, text: &str, page_text: &str, quotes: &[Ra
         if known.is_empty() || is_sure && !is_known {
             known.push(found.recognised(sources));
         }
+        if known.len() == MAX_LISTED {
+            break;
+        }
     }
     Codes { otp, labelled: known }
 }
@@ -182,8 +189,9 @@ fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     let (source, code) = (1..3).find_map(|source| Some((source, normalize::domain_bound(sources[source])?)))?;
     let text = sources[source].trim_end();
     let last = text.matches(normalize::LINE_ENDS).count();
-    let depth = quoted::depth(text, text.len());
-    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last), depth })
+    let mut lines = Lines::of(text);
+    lines.number(text.len());
+    Some(FoundCode { code, rule: Rule::DomainBound, source, lines: (last, last), depth: lines.depth() })
 }
 
 /// The labelled codes of all sources, the best first; of equal ones, the one in the earlier source.
@@ -191,8 +199,9 @@ fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
     let mut found: Vec<(Pairing, FoundCode)> = Vec::new();
     for (source, text) in sources.iter().enumerate() {
         let numbers = Labelled::new(text, &VOCABULARY, numbers::candidates(text));
-        let place = |(pairing, number): (Pairing, Number)| {
-            (pairing, FoundCode::at(text, source, number.start..number.end, rule(pairing)))
+        let mut lines = Lines::of(text);
+        let mut place = |(pairing, number): (Pairing, Number)| {
+            (pairing, FoundCode::at(&mut lines, source, number.start..number.end, rule(pairing)))
         };
         found.extend(numbers.pairings().map(|(pairing, _, number)| place((pairing, number))));
         if source != SUBJECT && found.is_empty() && has_label(subject) {
@@ -225,24 +234,24 @@ fn has_label(subject: &str) -> bool {
 fn six_digits(sources: &[String; 3]) -> Option<FoundCode> {
     let word = |source: Source| Some((source, numbers::first_six_digit_word(&sources[source])?));
     let (source, place) = (1..3).find_map(word)?;
-    Some(FoundCode::at(&sources[source], source, place, Rule::SixDigits))
+    Some(FoundCode::at(&mut Lines::of(&sources[source]), source, place, Rule::SixDigits))
 }
 
 impl FoundCode {
-    /// The digits at a place of a normalised text.
-    fn at(text: &str, source: Source, place: Range<usize>, rule: Rule) -> Self {
-        let line = |place: usize| text[..place].matches('\n').count();
-        let code = numbers::digits(&text[place.clone()]);
-        let depth = quoted::depth(text, place.start);
-        Self { code, rule, source, lines: (line(place.start), line(place.end)), depth }
+    /// The digits at a place of a normalised text, after those that were found in it before.
+    fn at(lines: &mut Lines<'_>, source: Source, place: Range<usize>, rule: Rule) -> Self {
+        let code = numbers::digits(&lines.text()[place.clone()]);
+        let (first, depth) = (lines.number(place.start), lines.depth());
+        Self { code, rule, source, lines: (first, lines.number(place.end)), depth }
     }
 
     fn recognised(self, sources: [&str; 3]) -> Recognised {
         let Self { code, rule, source, lines: (first, last), .. } = self;
         // Normalising keeps the number of lines.
         let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
-        let line = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
-        Recognised { code, rule, line }
+        let line = lines.collect::<Vec<_>>().join("\n");
+        let line = line.trim();
+        Recognised { code, rule, line: line[..line.floor_char_boundary(LINE_BYTES)].to_owned() }
     }
 }
 
@@ -280,5 +289,23 @@ mod tests {
             let found = recognise("", text, "", &[]).otp.map(|otp| otp.line);
             assert_eq!(found.as_deref(), Some(line));
         }
+    }
+
+    #[test]
+    fn a_text_of_many_codes_lists_the_first() {
+        for (start, end) in [("", " "), ("", "\n"), ("> ", "\n")] {
+            let text: String = (100_000..101_000).map(|number| format!("{start}Your code is {number}{end}")).collect();
+            let found = recognise("", &text, "", &[]);
+            let codes: Vec<String> = found.labelled.iter().map(|found| found.code.clone()).collect();
+            assert_eq!(codes, (100_000..100_100).map(|number| number.to_string()).collect::<Vec<_>>());
+            let is_short = |found: &Recognised| found.line.len() <= LINE_BYTES && found.line.contains("Your code is");
+            assert!(found.labelled.iter().all(is_short));
+        }
+    }
+
+    #[test]
+    fn a_line_of_many_marks_and_codes_has_its_first_code() {
+        let text = format!("{} Your code is 482913. {}", ">".repeat(10_000), "Your code is 100000. ".repeat(100));
+        assert_eq!(find("", &text, "", &[]).0, "482913");
     }
 }

@@ -3,6 +3,7 @@
 use super::forms::{self, Form, Strength};
 use super::numbers::Number;
 use super::pairing::{Labelled, Pairing};
+use super::quoted::Lines;
 use super::vocabulary::VOCABULARY;
 use super::{FoundCode, SUBJECT, Source, has_label, normalize, rule};
 
@@ -32,6 +33,7 @@ fn find_in(source: Source, text: &str, subject: &str) -> Vec<(Pairing, FoundCode
     }
     let (lower, numbers) = lower_case(&text, &forms);
     let labelled = Labelled::new(&lower, &VOCABULARY, numbers).with_lines_between(LINES);
+    let is_subject_about_trade = source != SUBJECT && VOCABULARY.is_about_trade(subject);
     let is_code = |pairing: Pairing, form: &Form, number: Number| {
         let announced = || lower[..number.start].trim_end().ends_with([':', '：']);
         let is_close = match pairing {
@@ -41,19 +43,20 @@ fn find_in(source: Source, text: &str, subject: &str) -> Vec<(Pairing, FoundCode
         };
         is_close
             && (form.strength > Strength::Wordlike || labelled.is_surely_labelled(number))
-            && !labelled.is_in_trade(number, if source == SUBJECT { "" } else { subject })
+            && !labelled.is_in_trade(number, is_subject_about_trade)
     };
     let codes = labelled.pairings().filter(|&(pairing, index, number)| is_code(pairing, &forms[index], number));
     let mut codes: Vec<_> = codes.collect();
     if codes.is_empty() && source != SUBJECT && has_label(subject) {
         let is_clear = |(index, number): &(usize, Number)| {
-            forms[*index].strength >= Strength::Grouped && !labelled.is_in_trade(*number, subject)
+            forms[*index].strength >= Strength::Grouped && !labelled.is_in_trade(*number, is_subject_about_trade)
         };
         codes.extend(labelled.lone().filter(is_clear).map(|(index, number)| (Pairing::Alone, index, number)));
     }
+    let mut lines = Lines::of(&lower);
     let codes = codes.into_iter().map(|(pairing, index, number)| {
         let code = forms::code(&text[forms[index].place.clone()]);
-        (pairing, FoundCode { code, ..FoundCode::at(&lower, source, number.start..number.end, rule(pairing)) })
+        (pairing, FoundCode { code, ..FoundCode::at(&mut lines, source, number.start..number.end, rule(pairing)) })
     });
     codes.collect()
 }

@@ -85,11 +85,11 @@ impl<'a> Labelled<'a> {
     }
 
     /// Whether the lines around the number are about vouchers, licences or bookings, and have no label that those do
-    /// not have. `subject` is read too, in lower case.
-    pub(super) fn is_in_trade(&self, number: Number, subject: &str) -> bool {
+    /// not have. The subject may be about these too.
+    pub(super) fn is_in_trade(&self, number: Number, is_subject_about_trade: bool) -> bool {
         let lines = self.lines_around(number);
-        let is_about_trade = |text| self.vocabulary.is_about_trade(text);
-        (is_about_trade(&self.text[lines.clone()]) || is_about_trade(subject)) && !self.has_own_label(lines)
+        (is_subject_about_trade || self.vocabulary.is_about_trade(&self.text[lines.clone()]))
+            && !self.has_own_label(lines)
     }
 
     /// Whether the lines around the number have a label that vouchers, licences and bookings do not have.
@@ -121,7 +121,9 @@ impl<'a> Labelled<'a> {
             return None;
         }
         let says_what = |phrase: &&Phrase| phrase.meaning != Meaning::Purpose && !is_stale_word(phrase);
-        let before = self.phrases[..next].iter().rev().filter(says_what).find(|phrase| phrase.end <= number.start);
+        // Those that are farther away are not searched, because a text can have thousands that do not say what it is.
+        let before = self.phrases[..next].iter().rev().take_while(|phrase| phrase.start + BEFORE >= number.start);
+        let before = before.filter(says_what).find(|phrase| phrase.end <= number.start);
         if before.is_some_and(|phrase| phrase.meaning == Meaning::Label && self.is_adjacent(phrase, number)) {
             return Some(Pairing::Adjacent);
         }
@@ -130,7 +132,8 @@ impl<'a> Labelled<'a> {
         {
             return None;
         }
-        let named_by = self.phrases[next..].iter().find(|phrase| !is_stale_word(phrase));
+        let mut after = self.phrases[next..].iter().take_while(|phrase| phrase.start <= number.end + NAMED);
+        let named_by = after.find(|phrase| !is_stale_word(phrase));
         match named_by.filter(|phrase| self.is_named_by(phrase, number)).map(|phrase| phrase.meaning) {
             Some(Meaning::Label | Meaning::Purpose) => return Some(Pairing::Named),
             Some(Meaning::Owner) => return None,
@@ -293,11 +296,13 @@ fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     for number in numbers {
         let start = text.floor_char_boundary(number.start.saturating_sub(BEFORE));
-        let start = text[..start].rfind([' ', '\n', '\t']).unwrap_or(0);
         let end = number.end + AFTER;
-        match parts.last_mut() {
-            Some(part) if start <= part.end => part.end = end,
-            _ => parts.push(start..end),
+        // Only up to the last part, because a text can be one word.
+        let last = parts.last().map_or(0, |part| text.floor_char_boundary(part.end));
+        let word = text.get(last..start).and_then(|between| between.rfind([' ', '\n', '\t']));
+        match (parts.last_mut(), word) {
+            (Some(part), None) => part.end = end,
+            (_, word) => parts.push(word.map_or(0, |word| last + word)..end),
         }
     }
     parts

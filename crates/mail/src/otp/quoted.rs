@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use super::{FoundCode, SUBJECT, Source, heads, normalize};
 
+/// Maximum number of bytes that are read as marks of one line.
+const MAX_MARKS: usize = 100;
+
 /// How deep in quotes the codes are that a text has only there.
 #[derive(Default)]
 pub(super) struct Depths<'a>(HashMap<&'a str, usize>);
@@ -37,11 +40,39 @@ impl<'a> Depths<'a> {
     }
 }
 
-/// How deep in quotes the line of this place is.
-pub(super) fn depth(text: &str, place: usize) -> usize {
-    let line = text[..place].rfind('\n').map_or(0, |line_end| line_end + 1);
-    let marks = text[line..].bytes().take_while(|byte| matches!(byte, b'>' | b' '));
-    marks.filter(|byte| *byte == b'>').count()
+/// The lines of a text, which are counted from one place to the next: a hostile text has thousands of codes, on as many
+/// lines or on one.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    place: usize,
+    number: usize,
+    start: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, place: 0, number: 0, start: 0 }
+    }
+
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The number of the line of this place, which is not before the last one.
+    pub(super) fn number(&mut self, place: usize) -> usize {
+        for line_end in memchr::memchr_iter(b'\n', self.text.as_bytes().get(self.place..place).unwrap_or_default()) {
+            self.number += 1;
+            self.start = self.place + line_end + 1;
+        }
+        self.place = place;
+        self.number
+    }
+
+    /// How deep in quotes this line is.
+    pub(super) fn depth(&self) -> usize {
+        let marks = self.text[self.start..].bytes().take(MAX_MARKS).take_while(|byte| matches!(byte, b'>' | b' '));
+        marks.filter(|byte| *byte == b'>').count()
+    }
 }
 
 /// The plain text, with `>` before the lines of quotes that have none.

@@ -48,6 +48,9 @@ pub(super) struct Vocabulary {
     trade: HashSet<&'static str>,
 }
 
+/// More bytes than a unit has. In scripts without spaces, a whole text can be one word.
+const UNIT_BYTES: usize = 64;
+
 /// The vocabulary, built when the first message is parsed.
 pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::new);
 
@@ -112,6 +115,7 @@ impl Vocabulary {
     /// Whether a unit follows the number.
     pub(super) fn counts(&self, text: &str) -> bool {
         let text = text.trim_start_matches([' ', '-', '+']);
+        let text = &text[..text.floor_char_boundary(UNIT_BYTES)];
         let is_outside = |character: char| !is_word(character) && character != '"';
         self.units.has(&text[..text.find(is_outside).unwrap_or(text.len())])
     }
