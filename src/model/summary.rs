@@ -19,8 +19,10 @@ const TIME_END: char = '\u{5}';
 const SMTP_SERVER: char = '\u{6}';
 /// Before what to do, which may follow the cause.
 const REMEDY: char = '\u{7}';
+/// At the start of a quote: a text of the caller.
+const GIVEN: char = '\u{8}';
 /// The characters with a meaning.
-const MARKS: [char; 6] = [BEGIN, END, TIME_BEGIN, TIME_END, SMTP_SERVER, REMEDY];
+const MARKS: [char; 7] = [BEGIN, END, TIME_BEGIN, TIME_END, SMTP_SERVER, REMEDY, GIVEN];
 
 /// A sentence, and what it quotes from mails and SMTP clients; and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +31,13 @@ pub struct Summary {
     remedy: Option<String>,
 }
 
-/// A piece of a sentence: our own words, or a quote.
+/// A piece of a sentence: our own words, a text of the caller, or a quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SummaryPiece {
     /// Our own words. Code is between backticks.
     Own(String),
+    /// What the caller has chosen, such as a filter.
+    Given(String),
     /// What a sender or a client has chosen.
     Quote(String),
 }
@@ -55,9 +59,13 @@ pub fn quoted(text: &str) -> String {
     format!("{BEGIN}{}{END}", unmarked(text))
 }
 
-/// A text of the caller, such as a filter, for [`Summary::new`].
+/// Marks a text of the caller, such as a filter, in the text for [`Summary::new`].
 #[must_use]
-pub fn unmarked(text: &str) -> String {
+pub fn given(text: &str) -> String {
+    format!("{BEGIN}{GIVEN}{}{END}", unmarked(text))
+}
+
+fn unmarked(text: &str) -> String {
     text.replace(MARKS, " ")
 }
 
@@ -107,7 +115,10 @@ impl Summary {
         for part in marked.split(BEGIN) {
             // Only the first part has no quote before it.
             let (quote, own) = part.split_once(END).map_or((None, part), |(quote, own)| (Some(quote), own));
-            cause.extend(quote.map(|quote| SummaryPiece::Quote(quote.to_owned())));
+            cause.extend(quote.map(|quote| match quote.strip_prefix(GIVEN) {
+                Some(given) => SummaryPiece::Given(given.to_owned()),
+                None => SummaryPiece::Quote(quote.to_owned()),
+            }));
             cause.push(SummaryPiece::Own(reading.read(own)));
         }
         Self { cause, remedy: remedy.map(|own| reading.read(own)) }
@@ -131,7 +142,7 @@ impl Summary {
         let (mut sentence, mut quotes) = (String::new(), Vec::new());
         for piece in &self.cause {
             match piece {
-                SummaryPiece::Own(own) => sentence.push_str(own),
+                SummaryPiece::Own(text) | SummaryPiece::Given(text) => sentence.push_str(text),
                 SummaryPiece::Quote(quote) => {
                     quotes.push(quote.as_str());
                     sentence.push_str(&format!("[{}]", quotes.len()));
@@ -167,7 +178,9 @@ impl Reading<'_> {
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.cause.iter().try_for_each(|piece| match piece {
-            SummaryPiece::Own(text) | SummaryPiece::Quote(text) => formatter.write_str(text),
+            SummaryPiece::Own(text) | SummaryPiece::Given(text) | SummaryPiece::Quote(text) => {
+                formatter.write_str(text)
+            }
         })?;
         self.remedy.iter().try_for_each(|remedy| write!(formatter, " {remedy}"))
     }
@@ -196,6 +209,14 @@ mod tests {
         assert_eq!(summary.apart(), ("Mail from [1]. Use `x`.".to_owned(), vec!["a b"]));
         let pieces = [SummaryPiece::Own("Mail from ".into()), SummaryPiece::Quote("a b".into())];
         assert_eq!((&summary.cause()[..2], Summary::new("plain", READING).remedy()), (&pieces[..], None));
+    }
+
+    #[test]
+    fn a_text_of_the_caller_is_in_the_sentence_and_has_no_code() {
+        let summary = Summary::new(&format!("Expected \"{}\" in `x`.", given("a`\u{1}\u{8}b")), READING);
+        assert_eq!(summary.to_string(), "Expected \"a`  b\" in `x`.");
+        assert_eq!(summary.apart(), (summary.to_string(), vec![]));
+        assert_eq!(summary.cause()[1], SummaryPiece::Given("a`  b".into()));
     }
 
     #[test]

@@ -7,8 +7,7 @@ use super::{advice, remedy};
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{
     Cause, Difference, Domain, Finding, Inbox, InboxEnd, Latest, MessageFilter, Part, Period, Refusal, RefusalReason,
-    RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, quoted, smtp_server, spoken, unmarked,
-    with_remedy,
+    RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, given, quoted, smtp_server, spoken, with_remedy,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -301,7 +300,7 @@ fn expected(filter: &MessageFilter, missed: &BTreeSet<&str>) -> String {
     let wanted = missed.map(|(name, value)| match name {
         "after" => "a later message".to_owned(),
         "has" => filter.has.words().into_iter().map(feature).collect::<Vec<_>>().join(" and "),
-        name => format!("{name} \"{}\"", unmarked(&cut(&value))),
+        name => format!("{name} \"{}\"", given(&cut(&value))),
     });
     wanted.collect::<Vec<_>>().join(" and ")
 }

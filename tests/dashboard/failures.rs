@@ -74,6 +74,17 @@ async fn a_story_names_the_cause_first_and_marks_what_is_mistyped(engine: Engine
     assert!(places.is_sorted(), "{places:?}");
 }
 
+#[tokio::test]
+async fn a_filter_with_backticks_is_no_code() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
+    harness.deliver(&inbox, "Hello").await;
+    fails(&harness, &inbox, "subject=a%60b").await;
+    let page = seen(&own, &failures, "Expected subject").await.body;
+    assert!(page.contains("a`b&#34;; arrived: "), "{page}");
+}
+
 #[testkit::each_engine]
 async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     let harness = Harness::on(engine).await;

@@ -20,11 +20,11 @@ pub(super) fn coded(text: &str) -> Vec<Piece> {
     pieces.map(|(number, piece)| (number % 2 == 1, piece.to_owned())).collect()
 }
 
-/// The pieces of a sentence without what to do. What it quotes is no code.
+/// The pieces of a sentence without what to do. What it quotes, and what the caller has chosen, is no code.
 pub(super) fn cause(summary: &Summary) -> Vec<Piece> {
     let pieces = summary.cause().iter().flat_map(|piece| match piece {
         SummaryPiece::Own(own) => coded(&shown(own)),
-        SummaryPiece::Quote(quote) => vec![(false, shown(quote))],
+        SummaryPiece::Given(text) | SummaryPiece::Quote(text) => vec![(false, shown(text))],
     });
     pieces.collect()
 }
