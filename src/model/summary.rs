@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_text_of_the_caller_is_in_the_sentence_and_has_no_code() {
-        let summary = Summary::new(&format!("Expected \"{}\" in `x`.", given("a`\u{1}\u{8}b")), READING);
+        let summary = Summary::new(&format!("Expected \"{}\" in `x`.", given("a`\u{2}\u{8}b")), READING);
         assert_eq!(summary.to_string(), "Expected \"a`  b\" in `x`.");
         assert_eq!(summary.apart(), (summary.to_string(), vec![]));
         assert_eq!(summary.cause()[1], SummaryPiece::Given("a`  b".into()));
