@@ -211,3 +211,74 @@ fn is_attribution(above: &str, line: &str) -> bool {
 fn is_word(text: &str, word: &str) -> bool {
     text.len() <= 2 * word.len() && text.chars().map(lower_case).eq(word.chars())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts from the heads of quotes on, in a text with `|` where each is expected to start.
+    fn assert_starts(marked: &str) {
+        let expected: Vec<usize> = marked.match_indices('|').enumerate().map(|(number, (at, _))| at - number).collect();
+        assert_eq!(starts(&marked.replace('|', "")), expected, "{marked}");
+    }
+
+    #[test]
+    fn a_quote_starts_at_its_head() {
+        for marked in [
+            "Thanks.\n\n|-----Original Message-----\nold",
+            "|-- Ursprüngliche Nachricht --\nold",
+            "Thanks.\n|From: Ann\nSent: today\nSubject: Hello\nold",
+            "|*Betreff:* Hallo\n*Von:* Ann\nalt",
+            "|差出人：Ann\n件名：Hello\nold",
+            "Hi,\n|On Tue, 3 Nov 2026 at 10:00 Ann wrote:\nold",
+            "Hi,\n\n|On 3 Nov 2026 at 10:00 Ann Example\n<ann@a.example> wrote:\n\nold",
+            "|Den 3 nov. 2026 kl. 10.00, Ann Example\n<ann@a.example>:\nold",
+            "|On 3 Nov 2026 at 10:00 Ann Example <ann@a.example>\nwrote:\nold",
+            "|On 3 Nov 2026 at 10:00 Ann <ann@a.example>:\nold",
+            "|On 3 Nov 2026 at 10:00 Ann wrote:\nolder\n|On 2 Nov 2026 at 9:00 Bob wrote:\noldest",
+        ] {
+            assert_starts(marked);
+        }
+    }
+
+    #[test]
+    fn other_lines_are_no_heads() {
+        for text in [
+            // The quote is marked, or empty.
+            "On 3 Nov 2026 at 10:00 Ann wrote:\n\n> old\nanswer",
+            "-----Original Message-----\n> old",
+            "From: Ann\n> Subject: Hello",
+            "On 3 Nov 2026 at 10:00 Ann wrote:\n \n",
+            // Without a date, a verb or an end.
+            "Ann wrote:\nold",
+            "On day 3 Ann wrote:\nold",
+            "On 3 Nov 2026 at 10:00 you can choose:\na time",
+            "On 3 Nov 2026 at 10:00 choose <one of these>:\na time",
+            "We are at a@b.example on 3 Nov 2026 at 10:00, so choose:\na time",
+            "On 3 Nov 2026 at 10:00 Ann wrote\nold",
+            // A sentence of its own below the line with the date.
+            "It is 3 Nov 2026, 10:00.\nThis is what Ann wrote:\nold",
+            // Fields of something else.
+            "From: Berlin\nTo: Paris\nSeat: 12",
+            "Name: Ann\nSubject: Hello\nold",
+            "From: Ann\nhello\nold",
+            "Hyphens\n-----\nold",
+            "Original message\nold",
+        ] {
+            assert_starts(text);
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_limited() {
+        let head = "On 3 Nov 2026 at 10:00 Ann wrote:";
+        assert_eq!(starts(&format!("{head}\nold\n").repeat(MAX_HEADS + 1)).len(), MAX_HEADS);
+        let long = |bytes: usize| format!("On 3 Nov 2026 at 10:00 {} wrote:\nold", "x".repeat(bytes));
+        let rest = long(0).len() - "\nold".len();
+        assert_eq!(starts(&long(ATTRIBUTION_BYTES - rest)), [0]);
+        assert_eq!(starts(&long(ATTRIBUTION_BYTES - rest + 1)), []);
+        let fields = |between: usize| format!("From: Ann\n{}Subject: Hello\nold", "\nX: y\n".repeat(between));
+        assert_eq!(starts(&fields(FIELD_LINES - 1)), [0]);
+        assert_eq!(starts(&fields(FIELD_LINES)), []);
+    }
+}
