@@ -99,9 +99,13 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
-/// A timeout in seconds, with one decimal. A client asks for a little less than its user did.
+/// A timeout in seconds, with one decimal. A client asks for a little less than its user did. One of a few milliseconds
+/// is shown as it is, because its user may have meant seconds.
 #[must_use]
 pub fn seconds(timeout: Duration) -> String {
+    if let millis @ 1..100 = timeout.as_millis() {
+        return format!("{millis} ms");
+    }
     let tenths = (timeout.as_millis() + 50) / 100;
     if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
 }
@@ -238,6 +242,10 @@ mod tests {
         assert_eq!(
             [0, 647, 1_999].map(|millis| super::spoken(Duration::from_millis(millis))),
             ["0 s", "647 ms", "1 s"]
+        );
+        assert_eq!(
+            [0, 1, 30, 99, 100, 499, 2_999, 30_000].map(|millis| seconds(Duration::from_millis(millis))),
+            ["0 s", "1 ms", "30 ms", "99 ms", "0.1 s", "0.5 s", "3 s", "30 s"]
         );
     }
 }

@@ -114,7 +114,8 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     pages
 }
 
-/// What is wrong with the layout of the current page: a missing heading, a scroll bar, small targets.
+/// What is wrong with the layout of the current page: a missing heading or level, a scroll bar, the name of a column
+/// that is cut off, small targets.
 fn look_at_the_layout(browser: &Browser) -> Vec<String> {
     // Links within a sentence are as high as its line, and a checkbox has its label around it.
     let faults = browser.run(
@@ -122,6 +123,17 @@ fn look_at_the_layout(browser: &Browser) -> Vec<String> {
          const faults = [];
          const headings = [...document.querySelectorAll('h1')].filter(shown).length;
          if (headings !== 1) faults.push(`${headings} headings of the first level`);
+         let level = 0;
+         for (const one of [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].filter(shown)) {
+           const next = Number(one.tagName[1]);
+           if (level > 0 && next > level + 1) faults.push(`h${next} after h${level}: ${one.outerHTML}`);
+           level = next;
+         }
+         for (const one of [...document.querySelectorAll('.heading *, th')].filter(shown)) {
+           const isSeen = one.closest('thead')?.clientHeight !== 1;
+           const isCut = one.clientWidth > 0 && one.scrollWidth > one.clientWidth;
+           if (isSeen && isCut) faults.push(`cut off: ${one.outerHTML}`);
+         }
          const width = document.documentElement.scrollWidth;
          if (width > innerWidth) faults.push(`${width} pixels wide`);
          for (const one of [...document.querySelectorAll('button, summary, .side a, .tabs a')].filter(shown)) {

@@ -130,6 +130,28 @@ async fn a_rejection_without_a_recipient_links_to_the_rejections_of_its_client()
 }
 
 #[tokio::test]
+async fn equal_rejections_are_one_entry_that_is_found_by_reason_and_time() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let path = format!("{}/refused", own.project_path().await);
+    let now = harness.service.clock().now();
+    for minutes in [7_300, 61, 30, 2] {
+        let refused_at = now.before(Duration::from_secs(minutes * 60));
+        harness.service.record_refusal(RefusedMail { refused_at, ..refusal() }, None);
+    }
+    let (reason, reply) = (RefusalReason::from_label("bare_line_end".to_owned()), "550 5.6.11 Bare LF".to_owned());
+    harness.service.record_refusal(RefusedMail { reason, reply, refused_at: now, ..refusal() }, None);
+    let rows = |page: &str| page.matches("refused-row").count();
+    let page = seen(&own, &path, "bare line end").await.body;
+    assert!(rows(&page) == 2 && page.contains("4 times") && page.contains("SMTP requires CR LF"), "{page}");
+    for (filter, times) in [("reason=inbox_full", "4 times"), ("reason=inbox_full&time=hour", "2 times")] {
+        let page = own.get(&format!("{path}?{filter}")).await.body;
+        assert!(rows(&page) == 1 && page.contains(times), "{filter}: {page}");
+    }
+    assert!(own.get(&format!("{path}?q=nobody")).await.body.contains("Nothing matches"));
+}
+
+#[tokio::test]
 async fn the_advice_about_a_rejection_is_not_repeated() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;

@@ -10,6 +10,7 @@ mod faults;
 mod hostile;
 mod journeys;
 mod keyboard;
+mod letter;
 mod links;
 mod lists;
 mod live;

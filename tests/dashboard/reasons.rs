@@ -246,6 +246,18 @@ fn signing_in_leads_to_the_wanted_page() {
 }
 
 #[test]
+fn a_link_on_another_site_leads_to_the_page_of_those_who_are_signed_in() {
+    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    let url = test.site.times_out(&test.id, "");
+    sign_in(&browser, &test.site, KEY);
+    // As in the log of a CI job or in a chat.
+    browser.go(&format!("data:text/html,<a href='{url}'>What happened during this wait</a>"));
+    browser.click("a");
+    browser.sees(".sentence", "Nothing has connected over SMTP");
+    assert_eq!(browser.address(), url);
+}
+
+#[test]
 fn the_evidence_leads_to_the_mail() {
     let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
     test.mail(&format!("{}u@restante.example.com", test.id));

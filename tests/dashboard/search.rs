@@ -64,6 +64,31 @@ async fn an_inbox_that_has_ended_is_found_with_its_end(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn results_that_are_not_shown_are_announced(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let administrator = Visitor::administrator(&harness).await;
+    let project = own.project_path().await;
+    for number in 1..=9 {
+        harness.deliver(&format!("signup-{number}"), "Hello").await;
+        let more = own.get(&format!("{project}/find?q=signup")).await.body.contains(">All inboxes<");
+        assert_eq!(more, number > 8, "{number}");
+        harness.time_out(&format!("signup-{number}"), "subject=code").await;
+    }
+    for (search, list, all) in
+        [("signup", "inboxes?q=signup", "signup-1@"), ("is:failed+signup", "failures?q=signup", "9 timed out")]
+    {
+        let rows = found(&own, &format!("{project}/find?q={search}")).await;
+        let link = format!("href=\"{project}/{list}\"");
+        assert!(rows[8].contains("only 8 are shown here") && rows[8].contains(&link), "{rows:?}");
+        let page = own.get(&format!("{project}/{list}")).await.body;
+        assert!(page.contains(all), "{list}: {page}");
+        let rows = found(&administrator, &format!("/find?q={search}")).await;
+        assert!(rows[8].contains("only 8 are shown here") && rows[8].contains("href=\"/projects\""), "{rows:?}");
+    }
+}
+
+#[testkit::each_engine]
 async fn the_administrator_finds_inboxes_and_messages_of_all_projects(engine: Engine) {
     let harness = Harness::on(engine).await;
     let administrator = Visitor::administrator(&harness).await;

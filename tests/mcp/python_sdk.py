@@ -89,6 +89,7 @@ async def an_agent_signs_up_and_finds_out_why_the_second_mail_is_missing(client)
     waited, text = await call(client, "wait_for_message", inbox=address, after=message["id"], timeout_seconds=1)
     assert (waited["found"], waited["message"]) == (False, None)
     assert [similar["address"] for similar in waited["explanation"]["similar"]] == [mistyped], shown(waited)
+    assert "/failures/" in waited["page"] and f"For people: {waited['page']}" in text, text
     explained, text = await call(client, "explain_missing", inbox=inbox["id"], subject="order")
     assert explained["messages"]["latest"][0]["missed_by"] == ["subject"] and mistyped in text, text
 

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, html, subject};
+use super::page::{NavPlace, Shell, html, subject, with_query};
 use super::plain::shown;
 use super::search::{PageSearch, SearchStatus};
 use super::visit::{ProjectPage, SignedIn};
@@ -133,26 +133,42 @@ impl<'a> Scope<'a> {
     async fn named(&self, text: &str, places: Vec<Found>) -> Result<Vec<Found>, Error> {
         let wanted = text.to_lowercase();
         let searched = SearchText::new(text, self.app.service.mail_domain());
-        let inboxes = self.inboxes(&searched).await?;
+        let mut inboxes = self.inboxes(&searched).await?;
+        let more = self.cut(&mut inboxes, "All inboxes", "inboxes", text);
         let local_part = |inbox: &Found| inbox.text.split('@').next().unwrap_or_default().to_lowercase();
         let is_exact = |inbox: &Found| searched.begins_address() || local_part(inbox) == wanted;
         // A whole address means its inbox, and not a page.
         let (mut results, inboxes): (Vec<Found>, Vec<Found>) = inboxes.into_iter().partition(is_exact);
         results.extend(places.into_iter().filter(|place| place.text.to_lowercase().contains(&wanted)));
         results.extend(inboxes);
+        results.extend(more);
         results.extend(self.projects(&wanted));
         Ok(results)
     }
 
-    /// Live inboxes, then those that have ended.
+    /// Live inboxes, then those that have ended: one more than is shown, if there are more.
     async fn inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
-        let live = self.app.service.find_inboxes(self.project, text, MAX_RESULTS).await?;
+        let live = self.app.service.find_inboxes(self.project, text, MAX_RESULTS + 1).await?;
         let mut found: Vec<Found> = live.into_iter().map(|inbox| self.inbox(inbox, &[])).collect();
-        if found.len() < MAX_RESULTS && !text.is_empty() {
+        if found.len() <= MAX_RESULTS && !text.is_empty() {
             found.extend(self.ended_inboxes(text).await?);
-            found.truncate(MAX_RESULTS);
         }
         Ok(found)
+    }
+
+    /// Cuts results that are too many to show, and returns the entry that says so and leads to the list with all.
+    fn cut(&self, found: &mut Vec<Found>, all: &str, list: &str, text: &str) -> Option<Found> {
+        if found.len() <= MAX_RESULTS {
+            return None;
+        }
+        found.truncate(MAX_RESULTS);
+        // The administrator chooses a project first.
+        let url = match self.project {
+            Some(project) => with_query(&format!("/projects/{project}/{list}"), &[("q", Some(text))]),
+            None => "/projects".to_owned(),
+        };
+        let details = vec![format!("only {MAX_RESULTS} are shown here")];
+        Some(Found { kind: "Page", url, text: all.to_owned(), details, when: None })
     }
 
     /// The inboxes that have ended in the last 30 days, the latest first.
@@ -245,7 +261,7 @@ impl<'a> Scope<'a> {
             before: search.query.until,
             ..FailureFilter::default()
         };
-        let failures = self.app.service.failures(&filter, MAX_RESULTS).await?;
+        let failures = self.app.service.failures(&filter, MAX_RESULTS + 1).await?;
         let found = failures.into_iter().map(|failure| {
             let label = failure.label.as_deref().map(shown);
             let details = [Some(title(failure.finding.cause).to_owned()), label, self.name(failure.wait.project)];
@@ -257,7 +273,10 @@ impl<'a> Scope<'a> {
                 when: Some(When::new(failure.ended_at(), self.now)),
             }
         });
-        Ok(found.collect())
+        let mut found: Vec<Found> = found.collect();
+        let more = self.cut(&mut found, "All failures", "failures", &filter.text);
+        found.extend(more);
+        Ok(found)
     }
 
     fn projects(&self, wanted: &str) -> Vec<Found> {
