@@ -228,6 +228,7 @@ fn may_precede(after: &str) -> bool {
         '.' | ',' | ':' | '/' | '\\' | '-' | '–' if second.is_some_and(char::is_alphanumeric) => {
             // In "123456.Do not share", only a space is missing. "123456.pdf" has the same form, but is rarer.
             matches!(next, ',' | ':') && second.is_some_and(char::is_alphabetic)
+                || next == ',' && starts_clause(&after[1..])
         }
         '%' | '‰' | '°' | '@' | '_' | '²' | '³' | '\u{fffc}' | '+' | '=' => false,
         _ if is_letter(next) || next.is_numeric() => false,
@@ -237,6 +238,12 @@ fn may_precede(after: &str) -> bool {
             !rest.starts_with(|sign: char| CURRENCY_SIGNS.contains(sign) || sign == '%') && !CURRENCIES.contains(&word)
         }
     }
+}
+
+/// Whether a number begins the next clause, as in "573910,5分钟内有效", so that the comma is none of a decimal.
+fn starts_clause(text: &str) -> bool {
+    text.trim_start_matches(|digit: char| digit.is_ascii_digit())
+        .starts_with(|one: char| !one.is_ascii() && one.is_alphabetic())
 }
 
 fn is_year(digits: &str) -> bool {
