@@ -276,6 +276,43 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_phrase_is_a_whole_word() {
+        for (before, phrase, after, expected) in [
+            ("", "code", "", true),
+            ("your ", "code", ": 1", true),
+            ("(", "code", ")", true),
+            ("", "otp", "123456", true),
+            ("en", "code", "", false),
+            ("", "code", "s", false),
+            ("my_", "code", "", false),
+            ("", "code", "_name", false),
+            ("您的", "验证码", "是", true),
+            ("您的", "pin", "是", true),
+            ("x", "验证码", "x", true),
+            ("", "123", "4", true),
+            ("", "(code)", "s", true),
+        ] {
+            let text = format!("{before}{phrase}{after}");
+            let found = is_whole_word(&text, before.len(), before.len() + phrase.len());
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_follows_a_number_names_it_only_with_such_a_word() {
+        for (text, expected) in [
+            (" is your ", true),
+            (": ", true),
+            (" - (", true),
+            ("", true),
+            (" times a day our ", false),
+            (" - x is ", false),
+        ] {
+            assert_eq!(VOCABULARY.names(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn the_table_has_only_rows_that_are_read() {
         for (row, phrase) in entries() {
             let is_read = meaning(row).is_some() || ["between", "after", "units", "plain", "trade"].contains(&row);
