@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::responder::{Answer, Held, Responder};
 use crate::clock::Clock;
 use crate::metrics;
-use crate::store::{Delivery, Policy, Store};
+use crate::store::{Delivery, Policy, Store, StoreError};
 
 /// Maximum number of deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
 const MAX_BATCH: usize = 512;
@@ -152,7 +152,7 @@ impl BatchWriter {
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
                 self.answer(&deliveries, replies, verdicts);
             }
-            Err(error) if error.is_unavailable() && !error.is_lock_timeout() && !error.was_rolled_back() => {
+            Err(error) if !may_be_of_one(&error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
                 replies.into_iter().for_each(|reply| reply.send(Err(DeliverError::Unavailable)));
             }
@@ -177,19 +177,25 @@ impl BatchWriter {
     }
 }
 
+/// Whether the error may be due to one delivery of a batch. Otherwise, trying each of them would only take long.
+fn may_be_of_one(error: &StoreError) -> bool {
+    !error.is_unavailable() || error.is_lock_timeout() || error.was_rolled_back()
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
     use std::time::Duration;
 
-    use futures_util::future::join3;
+    use futures_util::future::{join, join3};
+    use rand::Rng;
     use restante_delivery::{Request, Source};
     use restante_mail::ParsedMessage;
     use restante_schedules::{Schedule, orders, pause};
 
     use super::*;
     use crate::config::DatabaseUrl;
-    use crate::db::Database;
+    use crate::db::{Database, DatabaseError};
     use crate::model::{Domain, InboxId, OutgoingId, ProjectId, Timestamp};
     use crate::store::{Content, NewOutgoing, OutgoingChange};
 
@@ -234,7 +240,7 @@ mod tests {
         }
     }
 
-    async fn started() -> (tempfile::TempDir, Store, ProjectId, TaskTracker, Committer) {
+    async fn prepared() -> (tempfile::TempDir, Store, Policy) {
         let directory = tempfile::tempdir().unwrap();
         let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
         let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
@@ -242,17 +248,25 @@ mod tests {
         let default_project = store.default_project("default", now).await.unwrap();
         let mail_domain = Domain::parse("restante.example.com").unwrap();
         let lifetime = Duration::from_secs(60);
-        let policy = Policy { now, lifetime, inbox_messages: 10, default_project, mail_domain };
-        let tasks = TaskTracker::new();
-        let clock = Clock::manual(now);
+        (directory, store, Policy { now, lifetime, inbox_messages: 10, default_project, mail_domain })
+    }
+
+    async fn started() -> (tempfile::TempDir, Store, ProjectId, TaskTracker, Committer) {
+        let (directory, store, policy) = prepared().await;
+        let (tasks, default_project) = (TaskTracker::new(), policy.default_project);
+        let clock = Clock::manual(policy.now);
         let progress = Progress::new(clock.clone());
         let committer = Committer::start(store.clone(), clock, policy, progress, &tasks);
         (directory, store, default_project, tasks, committer)
     }
 
     fn delivery(inbox: &str) -> Delivery {
+        delivery_of(inbox, b"x")
+    }
+
+    fn delivery_of(inbox: &str, raw: &[u8]) -> Delivery {
         let source = Source::Client { project: None, reverse_path: String::new() };
-        let content = Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), b"x");
+        let content = Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), raw);
         let request = Request { recipients: vec![InboxId::parse(inbox).unwrap().into()], source };
         Delivery { request, content, outgoing: None }
     }
@@ -300,5 +314,47 @@ mod tests {
         drop(left);
         committer.deliver(delivery("b"), None).await.unwrap();
         assert_eq!(store.stored().await.unwrap(), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn a_batch_of_large_deliveries_ends_early() {
+        let (_directory, store, policy) = prepared().await;
+        let clock = Clock::manual(policy.now);
+        let lanes = Lanes::new(store.clone(), clock.clone(), policy.clone(), TaskTracker::new());
+        let writer = BatchWriter { store, clock, policy, lanes };
+        let mut noise = vec![0; MAX_BATCH_BYTES / 4];
+        rand::rng().fill_bytes(&mut noise);
+        let large = delivery_of("a", &noise);
+        let (replies, _answers): (Vec<_>, Vec<_>) = (0..6).map(|_| Responder::new(None)).unzip();
+        let mut jobs = replies.into_iter().map(|reply| Job { delivery: large.clone(), reply }).collect();
+        assert_eq!([writer.select(&mut jobs).len(), writer.select(&mut jobs).len()], [4, 2]);
+    }
+
+    #[tokio::test]
+    async fn only_a_stored_message_shows_that_mail_can_be_stored() {
+        let (_directory, .., other) = started().await;
+        let stored = other.deliver(delivery("a"), None).await.unwrap();
+        let clock = Clock::manual(Timestamp::from_millis(1));
+        let (queue, mut jobs) = mpsc::channel(1);
+        let committer = Committer { queue, stop: CancellationToken::new(), progress: Progress::new(clock.clone()) };
+        drop(committer.progress.start());
+        clock.advance(Duration::from_secs(1));
+        for (verdict, stuck_for) in [(Verdict::LeaseLost, 1), (stored, 0)] {
+            let answered = async { jobs.recv().await.unwrap().reply.send(Ok(verdict)) };
+            assert!(join(committer.deliver(delivery("a"), None), answered).await.0.is_ok());
+            assert_eq!(committer.progress.stuck_for(), Duration::from_secs(stuck_for));
+        }
+    }
+
+    #[test]
+    fn deliveries_are_tried_one_by_one_if_one_may_be_the_reason() {
+        use DatabaseError::{Cancelled, Closed, LockTimeout, NoRow, ReadOnly, Silent};
+        for (errors, expected) in [(vec![LockTimeout, Cancelled, NoRow], true), (vec![Silent, ReadOnly, Closed], false)]
+        {
+            for error in errors {
+                let error = StoreError::from(error);
+                assert_eq!(may_be_of_one(&error), expected, "{error}");
+            }
+        }
     }
 }

@@ -121,6 +121,7 @@ impl Drop for Interest {
 mod tests {
     use std::cell::Cell;
 
+    use futures_util::FutureExt;
     use restante_schedules::{Schedule, orders, pause};
 
     use super::*;
@@ -149,6 +150,25 @@ mod tests {
             });
             assert_eq!(hub.entries().len(), 0);
         }
+    }
+
+    /// Announces one change, and tells which of the two waits it wakes, and which of them have to read again what they
+    /// have read.
+    #[test]
+    fn a_change_wakes_the_waits_that_it_concerns() {
+        let (hub, a) = (Hub::default(), InboxId::parse("a").unwrap());
+        let mut waits = [hub.register(&a), hub.register(&InboxId::parse("b").unwrap())];
+        let mut woken = |change| {
+            hub.announce(&[change]);
+            waits.each_mut().map(|wait| (wait.changed().now_or_never().is_some(), wait.restored()))
+        };
+        let (asleep, wakes, reads_again) = ((false, false), (true, false), (true, true));
+        assert_eq!(woken(Change::Inbox(a.clone())), [wakes, asleep]);
+        assert_eq!(woken(Change::Restored(a.clone())), [reads_again, asleep]);
+        assert_eq!(woken(Change::Inbox(a.clone())), [wakes, asleep], "it has read everything again");
+        assert_eq!(woken(Change::Restored(a)), [reads_again, asleep], "a second time");
+        assert_eq!(woken(Change::Unknown), [reads_again, reads_again]);
+        assert_eq!(woken(Change::Queue), [asleep, asleep]);
     }
 
     #[test]

@@ -192,3 +192,33 @@ fn outcome(result: &Result<StoredMessage, ServiceError>) -> Option<&'static str>
     };
     Some(outcome)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_is_about_a_tenth_of_the_time_waited() {
+        for (waited, longest) in [(0, 50), (500, 50), (5_000, 500), (10_000, 1_000), (120_000, 1_000)] {
+            let longest = Duration::from_millis(longest);
+            let pause = pause_before_retry(Duration::from_millis(waited));
+            assert!(longest / 2 <= pause && pause <= longest, "{pause:?} after {waited} ms");
+        }
+    }
+
+    #[test]
+    fn the_metrics_have_each_result() {
+        let cases = [
+            (ServiceError::Timeout { story: None }, Some("timeout")),
+            (ServiceError::NoMatchingMessage, Some("timeout")),
+            (ServiceError::InboxNotFound, Some("inbox_ended")),
+            (ServiceError::Stopping, Some("stopping")),
+            (ServiceError::TooManyWaits, None),
+            (ServiceError::Unauthorized, Some("failed")),
+            (ServiceError::Unavailable, Some("failed")),
+        ];
+        for (error, expected) in cases {
+            assert_eq!(outcome(&Err(error)), expected);
+        }
+    }
+}
