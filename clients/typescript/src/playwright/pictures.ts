@@ -10,8 +10,8 @@ import { chromium, firefox, webkit, type Browser, type LaunchOptions } from "@pl
 
 /** A usual width for mail; the screenshot is as high as the message. */
 const VIEWPORT = { width: 800, height: 100 };
-/** A page that hangs does not use up the time of all screenshots together, which report.ts limits. */
-const LIMIT = { timeout: 15_000 };
+/** The part of the time that one page may take, so that a page that hangs does not use up the time of all. */
+const PAGE_PART = 3 / 4;
 
 /** The screenshots to take, and the browser. */
 export interface Order {
@@ -19,23 +19,25 @@ export interface Order {
   launch: LaunchOptions;
   /** The endpoint of a remote browser. */
   endpoint: string | undefined;
+  /** How long all screenshots together may take, in milliseconds. */
+  timeout: number;
   pages: { html: string; picture: string }[];
 }
 
-async function take(browser: Browser, { html, picture }: Order["pages"][number]): Promise<void> {
+async function take(browser: Browser, { html, picture }: Order["pages"][number], timeout: number): Promise<void> {
   const page = await browser.newPage({ viewport: VIEWPORT, javaScriptEnabled: false, offline: true });
-  await page.setContent(await readFile(html, "utf8"), LIMIT);
-  await page.screenshot({ path: picture, fullPage: true, ...LIMIT });
+  await page.setContent(await readFile(html, "utf8"), { timeout });
+  await page.screenshot({ path: picture, fullPage: true, timeout });
   await page.close();
 }
 
 async function main(): Promise<void> {
-  const { browserName, launch, endpoint, pages } = JSON.parse(await text(process.stdin)) as Order;
+  const { browserName, launch, endpoint, timeout, pages } = JSON.parse(await text(process.stdin)) as Order;
   const type = { chromium, firefox, webkit }[browserName];
   const browser = await (endpoint === undefined ? type.launch(launch) : type.connect(endpoint));
   try {
     // A page that fails does not prevent the screenshots of the others.
-    await Promise.allSettled(pages.map((page) => take(browser, page)));
+    await Promise.allSettled(pages.map((page) => take(browser, page, timeout * PAGE_PART)));
   } finally {
     await browser.close();
   }

@@ -13,15 +13,17 @@ import { timelineText } from "../timeline.js";
 import type { Order } from "./pictures.js";
 import { timedOutWaits } from "./runner.js";
 
-/** How long all screenshots together may take, in milliseconds. */
-const MAX_PICTURES_MS = 20_000;
+/** The time of a test without a limit, in milliseconds: Playwright's default. */
+const DEFAULT_TEST_MS = 30_000;
+/** The part of this time that all screenshots together may take, because Playwright limits the end of a test too. */
+const PICTURES_PART = 2 / 3;
 /** The report opens the page at its own address, so the page must not run scripts or load anything. */
 const POLICY =
   '<meta http-equiv="Content-Security-Policy" ' +
   `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'">`;
 
 /** The browser of the test. */
-export type PictureBrowser = Omit<Order, "pages">;
+export type PictureBrowser = Omit<Order, "pages" | "timeout">;
 
 interface Page {
   message: Message;
@@ -67,7 +69,8 @@ async function attachMessages(testInfo: TestInfo, messages: Message[], folder: s
   const pages = await Promise.all(
     messages.map((message, index) => writePage(message, join(folder, `mail-${index + 1}`))),
   );
-  await takePictures({ ...browser, pages: pages.map(({ html, picture }) => ({ html, picture })) });
+  const timeout = (testInfo.timeout || DEFAULT_TEST_MS) * PICTURES_PART;
+  await takePictures({ ...browser, timeout, pages: pages.map(({ html, picture }) => ({ html, picture })) });
   for (const [index, page] of pages.entries()) await attachMessage(testInfo, page, index + 1);
 }
 
@@ -77,11 +80,11 @@ async function writePage(message: Message, path: string): Promise<Page> {
   return { message, html, picture: `${path}.png` };
 }
 
-/** Takes the screenshots. Without a browser, the report has none. */
+/** Takes the screenshots. Without a browser, or if it needs too long, the report has none. */
 function takePictures(order: Order): Promise<void> {
   return new Promise((resolve) => {
     const script = join(__dirname, "pictures.js");
-    const child = execFile(process.execPath, [script], { timeout: MAX_PICTURES_MS }, () => resolve());
+    const child = execFile(process.execPath, [script], { timeout: order.timeout }, () => resolve());
     child.stdin?.on("error", () => undefined).end(JSON.stringify(order));
   });
 }
