@@ -17,6 +17,8 @@ import { timedOutWaits } from "./runner.js";
 const DEFAULT_TEST_MS = 30_000;
 /** The part of this time that all screenshots together may take, because Playwright limits the end of a test too. */
 const PICTURES_PART = 2 / 3;
+/** The longest that they may take, so that a browser that hangs does not use up the time of a long test. */
+const MAX_PICTURES_MS = 60_000;
 /** The report opens the page at its own address, so the page must not run scripts or load anything. */
 const POLICY =
   '<meta http-equiv="Content-Security-Policy" ' +
@@ -69,7 +71,7 @@ async function attachMessages(testInfo: TestInfo, messages: Message[], folder: s
   const pages = await Promise.all(
     messages.map((message, index) => writePage(message, join(folder, `mail-${index + 1}`))),
   );
-  const timeout = (testInfo.timeout || DEFAULT_TEST_MS) * PICTURES_PART;
+  const timeout = Math.min((testInfo.timeout || DEFAULT_TEST_MS) * PICTURES_PART, MAX_PICTURES_MS);
   await takePictures({ ...browser, timeout, pages: pages.map(({ html, picture }) => ({ html, picture })) });
   for (const [index, page] of pages.entries()) await attachMessage(testInfo, page, index + 1);
 }

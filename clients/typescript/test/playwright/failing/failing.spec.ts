@@ -11,7 +11,7 @@ async function mail({ smtp }: Restante, to: string, subject: string): Promise<vo
 
 test("the mail has another subject", async ({ restante, inbox }) => {
   // The screenshot in the report gets a part of this time, and a busy machine needs it.
-  test.setTimeout(180_000);
+  test.setTimeout(90_000);
   const transport = nodemailer.createTransport({ ...restante.smtp, ignoreTLS: true });
   await transport.sendMail({
     from: "Example shop <shop@app.example>",
