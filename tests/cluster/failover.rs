@@ -9,14 +9,17 @@ use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
 use tokio::net::TcpListener;
 
-use super::bed::{client, mail, service};
+use super::bed::{client, mail, scale, service};
 use super::node::{Node, Sender, eventually};
 use super::proxy::{Manner, Proxy};
 use testkit::postgres::{Cluster, TestDatabase};
 
-/// From the failure to the first message that is stored. Most of them need three seconds, and ten are promised; a busy
-/// machine may need more. A node that waited for its dead host would never move, and one that starts would exit.
-const MOVED: Duration = Duration::from_secs(30);
+/// From the failure to the first message that is stored. Most of them need three seconds, and ten are promised
+/// (`RESTANTE_TEST_MOVED_SECONDS=10` asserts them); a busy machine may need more. A node that waited for its dead host
+/// would never move, and one that starts would exit.
+fn moved() -> Duration {
+    Duration::from_secs(scale("RESTANTE_TEST_MOVED_SECONDS", 30))
+}
 
 /// The URL with another host before its own.
 fn after_host(place: &str, url: &str) -> String {
@@ -54,7 +57,7 @@ async fn a_node_starts_beside_a_dead_host() {
         let node = service(&after_host(dead, &alive.url), Clock::system()).await;
         node.deliver(mail("a", kind)).await.unwrap();
         println!("a host that {kind}: started after {:?}", start.elapsed());
-        assert!(start.elapsed() < MOVED, "{kind}: {:?}", start.elapsed());
+        assert!(start.elapsed() < moved(), "{kind}: {:?}", start.elapsed());
     }
 }
 
@@ -72,9 +75,9 @@ async fn moves_from_a_host_that_is(manner: Manner) {
     let _held = if manner == Manner::Deaf { first.fill_backlog().await } else { Vec::new() };
     second.behave(Manner::Plain);
     let delivered = async { while node.deliver(mail("a", "after")).await.is_err() {} };
-    tokio::time::timeout(MOVED, delivered).await.unwrap_or_else(|_| panic!("{manner:?}: no mail is stored"));
+    tokio::time::timeout(moved(), delivered).await.unwrap_or_else(|_| panic!("{manner:?}: no mail is stored"));
     let locked = async { while other.locks().try_lock(1).await.is_err() {} };
-    tokio::time::timeout(MOVED, locked).await.expect("the control connection has moved");
+    tokio::time::timeout(moved(), locked).await.expect("the control connection has moved");
     node.check_health().await.unwrap();
 }
 
@@ -130,7 +133,7 @@ fn after_a_promotion_mail_is_stored_again() {
     let start = Instant::now();
     assert_eq!(Node::start(&url).client().get(&format!("/v1/inboxes/{inbox}")).0, 200);
     println!("another node starts in {:?}", start.elapsed());
-    assert!(start.elapsed() < MOVED, "{:?}", start.elapsed());
+    assert!(start.elapsed() < moved(), "{:?}", start.elapsed());
 }
 
 /// A frozen primary that goes on accepts writes, until somebody ends it. The standby does not get them.
@@ -151,7 +154,7 @@ async fn an_old_primary_that_wakes_up_is_not_used() {
     // control connection notices.
     let deliver = || node.deliver(mail("a", "during"));
     let stored = async { while join_all((0..4).map(|_| deliver())).await.iter().all(Result::is_err) {} };
-    tokio::time::timeout(MOVED, stored).await.expect("mail is stored");
+    tokio::time::timeout(moved(), stored).await.expect("mail is stored");
     primary.thaw();
     for number in 0..20 {
         node.deliver(mail("b", &format!("z {number}"))).await.unwrap();
@@ -218,5 +221,5 @@ async fn while_no_host_accepts_writes_the_locks_are_kept() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(MOVED, is_replaced).await.expect("now there is a host that accepts writes");
+    tokio::time::timeout(moved(), is_replaced).await.expect("now there is a host that accepts writes");
 }
