@@ -12,6 +12,7 @@ use super::explained::story_url;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, with_query};
 use super::plain::{Piece, cause, coded, shown};
+use super::refused::phrase;
 use super::timeline::timeline_of;
 use super::visit::ProjectPage;
 use super::waits::{Filter, OpenWait, filters, open_waits};
@@ -176,7 +177,7 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
         }
     }
     if let Some(cause) = chosen.filter(|cause| !causes.iter().any(|choice| choice.value == *cause)) {
-        causes.push(Choice { value: cause.to_owned(), label: cause.replace('_', " "), is_current: true });
+        causes.push(Choice { value: cause.to_owned(), label: phrase(cause), is_current: true });
     }
     causes
 }
@@ -229,7 +230,7 @@ fn rejections_url(page: &ProjectPage, refused: &RefusedMail) -> String {
 }
 
 fn rejection_title(reason: &RefusalReason) -> String {
-    format!("Rejected: {}", reason.label().replace('_', " "))
+    format!("Rejected: {}", phrase(reason.label()))
 }
 
 impl Entry {

@@ -111,14 +111,22 @@ async fn names(app: &App) -> Result<HashMap<uuid::Uuid, String>, Error> {
     Ok(projects.into_iter().map(|project| (project.id.0, project.name)).collect())
 }
 
+/// A label in snake case as words, with abbreviations and commands in capitals.
+pub(super) fn phrase(label: &str) -> String {
+    let words = label.split('_').map(|word| match word {
+        "auth" | "http" | "starttls" | "tls" => word.to_uppercase(),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The reasons that occur, and the one that is chosen.
 fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choice> {
     let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.label()).collect();
     words.extend(chosen);
     words.sort_unstable();
     words.dedup();
-    let choice =
-        |word: &str| Choice { value: word.to_owned(), label: word.replace('_', " "), is_current: chosen == Some(word) };
+    let choice = |word: &str| Choice { value: word.to_owned(), label: phrase(word), is_current: chosen == Some(word) };
     words.into_iter().map(choice).collect()
 }
 
@@ -163,7 +171,7 @@ fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
     let now = app.service.clock().now();
     RefusedRow {
         remedy: coded(&remedy(&refused, app.service.mail_domain())),
-        reason: refused.reason.label().replace('_', " "),
+        reason: phrase(refused.reason.label()),
         sender: given(shown(refused.sender_address())),
         recipient: given(shown(refused.recipient_address())),
         timeline: timeline_of(&format!("/projects/{project}"), &refused),
@@ -174,5 +182,22 @@ fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
         count,
         first: When::new(first_at, now),
         when: When::new(refused.refused_at, now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::phrase;
+
+    #[test]
+    fn labels_read_as_words() {
+        for (label, words) in [
+            ("unknown_recipient", "unknown recipient"),
+            ("http_request", "HTTP request"),
+            ("auth_not_offered", "AUTH not offered"),
+            ("tls_without_starttls", "TLS without STARTTLS"),
+        ] {
+            assert_eq!(phrase(label), words);
+        }
     }
 }
