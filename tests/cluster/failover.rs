@@ -122,6 +122,7 @@ fn after_a_promotion_mail_is_stored_again() {
     let start = Instant::now();
     eventually("mail is stored", || sender.send(&inbox, "after").is_ok_and(|reply| reply.starts_with("250")));
     println!("mail {:?} after the promotion", start.elapsed());
+    assert!(start.elapsed() < moved(), "{:?}", start.elapsed());
     let mut subjects = promoted.run("SELECT subject FROM messages ORDER BY sequence");
     // A commit whose answer was lost is sent again.
     subjects.dedup();
