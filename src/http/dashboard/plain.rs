@@ -1,5 +1,5 @@
-//! Text as the pages show it: of strangers, with characters that reorder the text around them written out; and of our
-//! own advice, with its code set as code.
+//! Text as the pages show it: of strangers, with characters that reorder the text around them written out; our own
+//! advice, with its code set as code; and labels as words.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -27,6 +27,15 @@ pub(super) fn cause(summary: &Summary) -> Vec<Piece> {
         SummaryPiece::Given(text) | SummaryPiece::Quote(text) => vec![(false, shown(text))],
     });
     pieces.collect()
+}
+
+/// A label in snake case as words, with abbreviations and commands in capitals.
+pub(super) fn phrase(label: &str) -> String {
+    let words = label.split('_').map(|word| match word {
+        "auth" | "http" | "starttls" | "tls" => word.to_uppercase(),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn shown_in(text: &str) -> Cow<'_, str> {
@@ -66,5 +75,17 @@ mod tests {
     fn an_override_is_shown_and_not_obeyed() {
         assert_eq!(shown("photo_\u{202e}gnp.exe"), "photo_‹U+202E›gnp.exe");
         assert_eq!(shown("שלום, world"), "שלום, world");
+    }
+
+    #[test]
+    fn labels_read_as_words() {
+        for (label, words) in [
+            ("unknown_recipient", "unknown recipient"),
+            ("http_request", "HTTP request"),
+            ("auth_not_offered", "AUTH not offered"),
+            ("tls_without_starttls", "TLS without STARTTLS"),
+        ] {
+            assert_eq!(phrase(label), words);
+        }
     }
 }

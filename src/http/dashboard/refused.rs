@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, given, html};
-use super::plain::{Piece, coded, shown};
+use super::plain::{Piece, coded, phrase, shown};
 use super::timeline::timeline_of;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
@@ -111,15 +111,6 @@ async fn names(app: &App) -> Result<HashMap<uuid::Uuid, String>, Error> {
     Ok(projects.into_iter().map(|project| (project.id.0, project.name)).collect())
 }
 
-/// A label in snake case as words, with abbreviations and commands in capitals.
-pub(super) fn phrase(label: &str) -> String {
-    let words = label.split('_').map(|word| match word {
-        "auth" | "http" | "starttls" | "tls" => word.to_uppercase(),
-        _ => word.to_owned(),
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
 /// The reasons that occur, and the one that is chosen.
 fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choice> {
     let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.label()).collect();
@@ -182,22 +173,5 @@ fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
         count,
         first: When::new(first_at, now),
         when: When::new(refused.refused_at, now),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::phrase;
-
-    #[test]
-    fn labels_read_as_words() {
-        for (label, words) in [
-            ("unknown_recipient", "unknown recipient"),
-            ("http_request", "HTTP request"),
-            ("auth_not_offered", "AUTH not offered"),
-            ("tls_without_starttls", "TLS without STARTTLS"),
-        ] {
-            assert_eq!(phrase(label), words);
-        }
     }
 }
