@@ -1,4 +1,5 @@
-// The recipe of the README for a visual test of a mail. PICTURES is the folder of the pictures, TITLE what may change.
+// The recipe of the README for a visual test of a mail. PICTURES is the folder of the pictures;
+// TITLE and CODE are in the mail.
 import { defineConfig } from "@playwright/test";
 import { serverForRun } from "restante";
 
