@@ -74,7 +74,7 @@ func Label(text string) CreateOption { return func(r *request) { r.label = text 
 
 // CreateInbox creates an inbox with its own address.
 func (c *Client) CreateInbox(ctx context.Context, options ...CreateOption) (*Inbox, error) {
-	request := request{method: http.MethodPost, path: "/inboxes"}
+	request := request{method: http.MethodPost, path: inboxesPath}
 	for _, option := range options {
 		option(&request)
 	}
@@ -85,7 +85,7 @@ func (c *Client) CreateInbox(ctx context.Context, options ...CreateOption) (*Inb
 func (c *Client) Inbox(ctx context.Context, idOrAddress string) (*Inbox, error) {
 	if strings.Contains(idOrAddress, "@") {
 		query := url.Values{"address": {idOrAddress}}
-		return c.found(ctx, request{method: http.MethodGet, path: "/inboxes", query: query})
+		return c.found(ctx, request{method: http.MethodGet, path: inboxesPath, query: query})
 	}
 	return c.found(ctx, request{method: http.MethodGet, path: inboxPath(idOrAddress)})
 }
@@ -131,5 +131,7 @@ func (c *Client) found(ctx context.Context, request request) (*Inbox, error) {
 	}, nil
 }
 
-func inboxPath(id string) string   { return "/inboxes/" + url.PathEscape(id) }
+const inboxesPath = "/inboxes"
+
+func inboxPath(id string) string   { return inboxesPath + "/" + url.PathEscape(id) }
 func messagePath(id string) string { return "/messages/" + url.PathEscape(id) }

@@ -43,8 +43,9 @@ type request struct {
 	label string
 }
 
-// isRead tells whether it may be sent again although the server may have executed it.
-func (r request) isRead() bool { return r.method == http.MethodGet }
+// mayBeDoneTwice is true for everything but sending. An inbox that was created twice is one that nobody uses, and
+// expires.
+func (r request) mayBeDoneTwice() bool { return r.method != http.MethodPost || r.path == inboxesPath }
 
 // target is the path with the query.
 func (r request) target() string {
@@ -118,12 +119,14 @@ func decode[T any](c *connection, request request, answer outcome, isValid func(
 // call sends a request, and repeats it until there is a final response or the time is up.
 func (c *connection) call(ctx context.Context, request request) (outcome, error) {
 	pauses := c.pauses(min(maxRetry, c.config.Timeout))
-	for {
+	for isRepeated := false; ; isRepeated = true {
 		result, err := c.attempt(ctx, request)
 		if err != nil {
 			return result, err
 		}
-		if result.isSuccess() {
+		// After 404, an earlier attempt has deleted it.
+		isDeleted := isRepeated && request.method == http.MethodDelete && result.status == http.StatusNotFound
+		if result.isSuccess() || isDeleted {
 			return result, nil
 		}
 		if !mayRepeat(request, result) || !pauses.next(ctx, result) {
@@ -132,15 +135,16 @@ func (c *connection) call(ctx context.Context, request request) (outcome, error)
 	}
 }
 
-// mayRepeat tells whether to repeat a failed request: a change only if the server cannot have carried it out.
+// mayRepeat tells whether to repeat a failed request: if it may not be done twice, only if the server cannot have
+// carried it out.
 func mayRepeat(request request, result outcome) bool {
 	switch result.status {
 	case 0:
-		return request.isRead() || isUnsent(result.err)
+		return request.mayBeDoneTwice() || isUnsent(result.err)
 	case http.StatusTooManyRequests:
 		return true
 	case http.StatusServiceUnavailable:
-		return request.isRead()
+		return request.mayBeDoneTwice()
 	}
 	return false
 }

@@ -202,8 +202,8 @@ func TestAWaitGoesOnAfterARestart(t *testing.T) {
 	})
 }
 
-func TestAChangeIsRepeatedOnlyIfItCannotHaveBeenDone(t *testing.T) {
-	created := answer{status: 201, body: inboxJSON}
+func TestASendIsRepeatedOnlyIfItCannotHaveBeenDone(t *testing.T) {
+	queued := answer{status: 202, body: `{"id": "o1", "status": "queued"}`}
 	for name, test := range map[string]struct {
 		first  answer
 		isMade bool
@@ -215,8 +215,8 @@ func TestAChangeIsRepeatedOnlyIfItCannotHaveBeenDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				script, client, _ := scripted(t, test.first, created)
-				_, err := client.CreateInbox(t.Context())
+				script, _, inbox := scripted(t, test.first, queued)
+				_, err := inbox.Send(t.Context(), Outgoing{To: "a@app.example"})
 				if (err == nil) != test.isMade || len(script.requests) != map[bool]int{true: 2, false: 1}[test.isMade] {
 					t.Error(err, len(script.requests))
 				}
@@ -225,7 +225,27 @@ func TestAChangeIsRepeatedOnlyIfItCannotHaveBeenDone(t *testing.T) {
 	}
 }
 
-func TestInboxForChangesOnceAndListsOneMessage(t *testing.T) {
+func TestWhatMayBeDoneTwiceIsRepeated(t *testing.T) {
+	for name, failing := range map[string]answer{"lost": {err: errLost}, "stopping": reply(503)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				found, newest := answer{status: 200, body: inboxJSON}, answer{status: 200, body: `{"messages": []}`}
+				faults := answer{status: 200, body: `{"faults": []}`}
+				script, client, inbox := scripted(t,
+					failing, found, failing, found, newest, failing, faults, failing, reply(404))
+				_, created := client.CreateInbox(t.Context())
+				_, ensured := client.InboxFor(t.Context(), "ada@example.com")
+				_, set := inbox.SetFaults(t.Context())
+				err := errors.Join(created, ensured, set, inbox.Delete(t.Context()))
+				if err != nil || len(script.requests) != 9 {
+					t.Error(err, len(script.requests))
+				}
+			})
+		})
+	}
+}
+
+func TestInboxForListsOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newest := answer{status: 200, body: `{"messages": [` + messageJSON + `]}`}
 		script, client, _ := scripted(t, answer{status: 200, body: inboxJSON}, newest, reply(408))
@@ -236,12 +256,6 @@ func TestInboxForChangesOnceAndListsOneMessage(t *testing.T) {
 		_, _ = inbox.WaitForMessage(t.Context(), Timeout(0))
 		if after := script.requests[2].URL.Query().Get("after"); after != "m1" {
 			t.Error(after)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		script, client, _ := scripted(t, answer{err: errLost}, answer{status: 200, body: inboxJSON})
-		if _, err := client.InboxFor(t.Context(), "ada@example.com"); err == nil || len(script.requests) != 1 {
-			t.Error(err, len(script.requests))
 		}
 	})
 }

@@ -31,6 +31,7 @@ def reply(status: int, body: Any = None, **headers: str) -> Reply:
 
 
 CREATED = reply(201, {**INBOX, "expires_at": None})
+QUEUED = reply(202, {"id": "o1", "status": "queued"})
 LOST, REFUSED = Broken("reset by peer", sent=True), Broken("connection refused", sent=False)
 BUSY, STOPPING = reply(429), reply(503, retry_after="2")
 Answer = Outcome | tuple[Outcome, float]
@@ -190,21 +191,32 @@ def test_a_time_out_comes_also_if_the_server_cannot_say_why() -> None:
 @pytest.mark.parametrize(
     ("answers", "is_made"),
     [
-        ([REFUSED, REFUSED, CREATED], True),
-        ([BUSY, CREATED], True),
-        ([LOST, CREATED], False),
-        ([STOPPING, CREATED], False),
+        ([REFUSED, REFUSED, QUEUED], True),
+        ([BUSY, QUEUED], True),
+        ([LOST, QUEUED], False),
+        ([STOPPING, QUEUED], False),
     ],
     ids=["refused", "too many", "lost", "stopping"],
 )
-def test_a_create_is_repeated_only_if_it_cannot_have_been_done(answers: Iterable[Outcome], is_made: bool) -> None:
+def test_a_send_is_repeated_only_if_it_cannot_have_been_done(answers: Iterable[Outcome], is_made: bool) -> None:
     script = Script(*answers)
     if is_made:
-        assert script.run(script.core.create_inbox()).id == "k3v9"
+        assert script.run(script.core.send("k3v9", {})).id == "o1"
     else:
         with pytest.raises(RestanteError):
-            script.run(script.core.create_inbox())
+            script.run(script.core.send("k3v9", {}))
         assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("failure", [LOST, STOPPING], ids=["lost", "stopping"])
+def test_what_may_be_done_twice_is_repeated(failure: Outcome) -> None:
+    newest, faults = reply(200, {"messages": []}), reply(200, {"faults": []})
+    script = Script(failure, CREATED, failure, CREATED, newest, failure, faults, failure, reply(404))
+    script.run(script.core.create_inbox())
+    script.run(script.core.ensure_inbox("ada@example.com"))
+    script.run(script.core.faults("k3v9", []))
+    script.run(script.core.delete("/v1/inboxes/k3v9"))
+    assert len(script.requests) == 9
 
 
 @pytest.mark.parametrize("outcome", [LOST, REFUSED, STOPPING], ids=["lost", "refused", "stopping"])

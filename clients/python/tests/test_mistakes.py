@@ -2,13 +2,13 @@
 
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer
 from typing import Any
 
 import anyio
@@ -96,19 +96,24 @@ def test_another_server_is_unreachable(status: int, body: str) -> None:
         assert part in str(caught.value)
 
 
+class MailServer(BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.sendall(b"220 mail ESMTP\r\n")
+        self.request.recv(1 << 16)
+
+
 def test_the_smtp_address_instead_of_that_for_http() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def greet() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(b"220 mail ESMTP\r\n")
-                connection.recv(1 << 16)
-
-        threading.Thread(target=greet).start()
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        with Restante(url, KEY) as client, pytest.raises(UnreachableError, match=r"no HTTP response .* that for SMTP"):
-            client.create_inbox()
+    with TCPServer(("127.0.0.1", 0), MailServer) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            url = f"http://127.0.0.1:{server.server_address[1]}"
+            with (
+                Restante(url, KEY, timeout=0.1) as client,
+                pytest.raises(UnreachableError, match=r"no HTTP response .* that for SMTP"),
+            ):
+                client.create_inbox()
+        finally:
+            server.shutdown()
 
 
 @pytest.mark.parametrize("script", ["echo Hello", "echo '{}'", "echo 5"])

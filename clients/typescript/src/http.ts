@@ -89,9 +89,11 @@ export class Http {
   /** The bytes of a successful response. Requests that may be repeated are retried. */
   async bytes(request: Request): Promise<Buffer> {
     const pauses = this.pauses(performance.now() + this.#retryMs);
-    for (;;) {
+    for (let isRepeated = false; ; isRepeated = true) {
       const outcome = await this.attempt(request);
       if (isSuccess(outcome)) return outcome.body;
+      // An earlier attempt has deleted it.
+      if (isRepeated && request.method === "DELETE" && outcome.status === 404) return outcome.body;
       if (!mayRepeat(request, outcome) || !(await pauses.next(outcome))) throw this.error(request, outcome);
     }
   }
@@ -253,10 +255,15 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** A read may always be repeated; a change may be repeated only if the server cannot have carried it out. */
-function mayRepeat({ method }: Request, outcome: Outcome): boolean {
-  if (outcome.status === 0) return method === "GET" || outcome.sent === false;
-  return outcome.status === 429 || (outcome.status === 503 && method === "GET");
+/** What may not be done twice may be repeated only if the server cannot have carried it out. */
+function mayRepeat(request: Request, outcome: Outcome): boolean {
+  if (outcome.status === 0) return mayBeDoneTwice(request) || outcome.sent === false;
+  return outcome.status === 429 || (outcome.status === 503 && mayBeDoneTwice(request));
+}
+
+/** Everything but sending. An inbox that was created twice is one that nobody uses, and expires. */
+function mayBeDoneTwice({ method, path }: Request): boolean {
+  return method !== "POST" || path === "/inboxes";
 }
 
 function encoded(query: Record<string, string | undefined> = {}): string {

@@ -98,7 +98,7 @@ test("the SMTP address instead of that for HTTP", async () => {
   await once(server.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const error = await failure(async () => (await Restante.connect({ url, apiKey: KEY })).createInbox());
+  const error = await failure(async () => (await Restante.connect({ url, apiKey: KEY, timeout: 100 })).createInbox());
   expect(error).toBeInstanceOf(UnreachableError);
   expect(error.message).toMatch(/accepts connections, but gives no HTTP response .*not that for SMTP/);
   expect(error.message).not.toContain("Cannot connect");

@@ -145,10 +145,28 @@ test("a read is repeated", async () => {
   expect(requests()).toEqual(["GET messages", "GET messages", "GET messages"]);
 });
 
-test.for<[string, Scripted]>([
+const FAILURES: [string, Scripted][] = [
   ["a connection that broke", "cut"],
   ["503", STOPPING],
-])("a send is not repeated after %s: it may have been done", async ([, answer]) => {
+];
+
+test.for(FAILURES)("what may be done twice is repeated after %s", async ([, failure]) => {
+  const newest = { status: 200, body: { messages: [] } };
+  const gone = { status: 404, body: { error: "inbox not found" } };
+  const { url, received } = await scripted(
+    ...[failure, CREATED, failure, CREATED, newest],
+    ...[failure, { status: 200, body: { faults: [] } }, failure, gone],
+  );
+  const restante = await connect(url);
+  await restante.createInbox();
+  const inbox = await restante.inboxFor(INBOX.address);
+  expect(await inbox.setFaults([])).toEqual([]);
+  await inbox.delete();
+  const methods = received.map(({ method }) => method);
+  expect(methods).toEqual(["POST", "POST", "PUT", "PUT", "GET", "PUT", "PUT", "DELETE", "DELETE"]);
+});
+
+test.for(FAILURES)("a send is not repeated after %s: it may have been done", async ([, answer]) => {
   const { inbox, requests } = await inboxWith(answer);
   await expect(inbox.send({ to: INBOX.address, subject: "Hello" })).rejects.toBeInstanceOf(RestanteError);
   expect(requests()).toEqual(["POST messages"]);

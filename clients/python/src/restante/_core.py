@@ -64,13 +64,17 @@ class Core:
         """Sends a request, and repeats it until there is a final response or the time limit has passed."""
         started = self.clock()
         deadline = started + min(MAX_RETRY_SECONDS, self.timeout)
+        is_repeated = False
         while True:
             outcome = yield request
             now = self.clock()
+            if is_repeated and request.method == "DELETE" and isinstance(outcome, Reply) and outcome.status == 404:
+                return outcome  # An earlier attempt has deleted it.
             pause = pause_before_repeat(request, outcome, now - started)
             if pause is None or now >= deadline:
                 return self.checked(request, outcome)
             yield Pause(min(pause, deadline - now))
+            is_repeated = True
 
     def checked(self, request: Request, outcome: Outcome) -> Reply:
         """Returns a successful response; otherwise raises the error for it."""
@@ -119,12 +123,13 @@ class Core:
 
     def create_inbox(self, label: str | None = None) -> Steps[InboxData]:
         """Creates an inbox, with a label that the dashboard shows."""
-        request = Request("POST", "/v1/inboxes", repeatable=False, headers=label_header(label))
+        # If it was created twice, nobody uses the other one, and it expires.
+        request = Request("POST", "/v1/inboxes", headers=label_header(label))
         return (yield from self.fetch(request, partial(decode, InboxData)))
 
     def ensure_inbox(self, address: str, label: str | None = None) -> Steps[tuple[InboxData, str | None]]:
         """The inbox with an address, which is created if there is none; and the id of its newest message."""
-        request = Request("PUT", inbox_path(address), repeatable=False, headers=label_header(label))
+        request = Request("PUT", inbox_path(address), headers=label_header(label))
         inbox = yield from self.fetch(request, partial(decode, InboxData))
         newest = Request("GET", f"{inbox_path(inbox.id)}/messages", {"limit": "1"})
         messages = yield from self.fetch(newest, lambda data: [message["id"] for message in data["messages"]])
@@ -140,7 +145,7 @@ class Core:
 
     def delete(self, path: str) -> Steps[None]:
         """Deletes an inbox or a message."""
-        yield from self.call(Request("DELETE", path, repeatable=False))
+        yield from self.call(Request("DELETE", path))
 
     def send(self, inbox: str, body: Mapping[str, Any]) -> Steps[Sent]:
         """Sends a message from an inbox."""
@@ -188,7 +193,7 @@ class Core:
             request = Request("GET", path)
         else:
             given = [encode(fault) if isinstance(fault, Fault) else dict(fault) for fault in faults]
-            request = Request("PUT", path, body={"faults": given}, repeatable=False)
+            request = Request("PUT", path, body={"faults": given})
         return (yield from self.fetch(request, lambda data: [decode(FaultState, fault) for fault in data["faults"]]))
 
     def find_message(self, message: str, read: Read[M]) -> Steps[M]:

@@ -119,9 +119,11 @@ final class Connection {
       return "/v1" + path + (given.isEmpty() ? "" : "?" + given);
     }
 
-    /** Creating, sending and changing are not repeated if the server may have done them. */
-    boolean isRepeatable() {
-      return method.equals("GET");
+    /**
+     * Everything but sending. An inbox that was created twice is one that nobody uses, and expires.
+     */
+    boolean mayBeDoneTwice() {
+      return !method.equals("POST") || path.equals("/inboxes");
     }
   }
 
@@ -217,9 +219,12 @@ final class Connection {
   Outcome call(Request request) {
     Duration limit = settings.timeout().compareTo(MAX_RETRY) < 0 ? settings.timeout() : MAX_RETRY;
     Pauses pauses = new Pauses(limit, closed);
-    while (true) {
+    for (boolean isRepeated = false; ; isRepeated = true) {
       Outcome outcome = attempt(request);
-      if (outcome.isSuccess()) {
+      // After 404, an earlier attempt has deleted it.
+      boolean isDeleted =
+          isRepeated && request.method().equals("DELETE") && outcome.status() == 404;
+      if (outcome.isSuccess() || isDeleted) {
         return outcome;
       }
       if (!mayRepeat(request, outcome) || !pauses.next(outcome)) {
@@ -228,12 +233,15 @@ final class Connection {
     }
   }
 
-  /** Whether to repeat a failed request: a change only if the server cannot have carried it out. */
+  /**
+   * Whether to repeat a failed request. What may not be done twice is repeated only if the server
+   * cannot have carried it out.
+   */
   static boolean mayRepeat(Request request, Outcome outcome) {
     return switch (outcome.status()) {
-      case 0 -> request.isRepeatable() || isUnsent(outcome.cause());
+      case 0 -> request.mayBeDoneTwice() || isUnsent(outcome.cause());
       case 429 -> true;
-      case 503 -> request.isRepeatable();
+      case 503 -> request.mayBeDoneTwice();
       default -> false;
     };
   }
