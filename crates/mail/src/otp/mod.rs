@@ -304,6 +304,12 @@ mod tests {
     }
 
     #[test]
+    fn a_code_far_below_another_number_is_found() {
+        let text = format!("Room 1204 is yours. {} Your code is 4821.", "Nothing else is here. ".repeat(100));
+        assert_eq!(find("", &text, "", &[]).0, "4821");
+    }
+
+    #[test]
     fn a_line_of_many_marks_and_codes_has_its_first_code() {
         let text = format!("{} Your code is 482913. {}", ">".repeat(10_000), "Your code is 100000. ".repeat(100));
         assert_eq!(find("", &text, "", &[]).0, "482913");

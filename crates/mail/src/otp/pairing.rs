@@ -74,9 +74,9 @@ impl<'a> Labelled<'a> {
     pub(super) fn lone(&self) -> Option<(usize, Number)> {
         let mut alone = self.unlisted().filter(|(_, number)| !number.is_weak && self.is_alone(*number));
         let (index, number) = alone.next().filter(|_| alone.next().is_none())?;
-        let next = self.phrases.partition_point(|phrase| phrase.start < number.end);
-        let owner = self.phrases[..next].iter().rev().find(|phrase| phrase.end <= number.start);
-        let is_owned = owner.is_some_and(|owner| owner.meaning == Meaning::Owner && self.owns(owner, number));
+        let next = self.next_phrase(number);
+        let owner = self.phrase_before(next, number).filter(|phrase| phrase.meaning == Meaning::Owner);
+        let is_owned = owner.is_some_and(|owner| self.owns(owner, number));
         (!is_owned && !self.is_stale(next, number)).then_some((index, number))
     }
 
@@ -115,15 +115,21 @@ impl<'a> Labelled<'a> {
         first..last
     }
 
+    /// The index of the first phrase after the number.
+    fn next_phrase(&self, number: Number) -> usize {
+        self.phrases.partition_point(|phrase| phrase.start < number.end)
+    }
+
+    fn phrase_before(&self, next: usize, number: Number) -> Option<&Phrase> {
+        self.phrases[..next].iter().rfind(|phrase| phrase.end <= number.start)
+    }
+
     fn pairing(&self, number: Number) -> Option<Pairing> {
-        let next = self.phrases.partition_point(|phrase| phrase.start < number.end);
+        let next = self.next_phrase(number);
         if self.is_stale(next, number) {
             return None;
         }
-        let says_what = |phrase: &&Phrase| phrase.meaning != Meaning::Purpose && !is_stale_word(phrase);
-        // Those that are farther away are not searched, because a text can have thousands that do not say what it is.
-        let before = self.phrases[..next].iter().rev().take_while(|phrase| phrase.start + BEFORE >= number.start);
-        let before = before.filter(says_what).find(|phrase| phrase.end <= number.start);
+        let before = self.phrase_before(next, number);
         if before.is_some_and(|phrase| phrase.meaning == Meaning::Label && self.is_adjacent(phrase, number)) {
             return Some(Pairing::Adjacent);
         }
@@ -280,10 +286,10 @@ impl<'a> Labelled<'a> {
             && between.match_indices('\n').all(|(index, _)| self.is_wrapped(start + index))
     }
 
-    /// Whether the line that ends here is long, and the next one is not empty.
+    /// Whether the line that ends here is long. An empty line is not.
     fn is_wrapped(&self, line_end: usize) -> bool {
         let line = self.text[..line_end].rsplit('\n').next().unwrap_or_default();
-        line.chars().count() >= WRAPPED && !self.text[line_end + 1..].starts_with('\n')
+        line.chars().count() >= WRAPPED
     }
 }
 
@@ -316,7 +322,7 @@ fn is_announced(between: &str, after: &str) -> bool {
 }
 
 fn slice(text: &str, start: usize, end: usize, limit: usize) -> Option<&str> {
-    if end < start || end - start > limit { None } else { text.get(start..end) }
+    text.get(start..end).filter(|between| between.len() <= limit)
 }
 
 fn has_sentence_end(text: &str) -> bool {
