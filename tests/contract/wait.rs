@@ -198,3 +198,13 @@ async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
     let answer = within(waits.remove(0)).await.unwrap();
     assert_eq!(answer.error(), (401, "unauthorized".to_owned()));
 }
+
+/// While the database is unavailable a wait stays open; this one has failed.
+#[testkit::each_engine]
+async fn a_failing_database_ends_a_wait_at_once(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    api.run_sql("ALTER TABLE messages RENAME TO elsewhere").await;
+    let failed = within(api.spawn_get(&wait_path(&inbox, "timeout=120000"))).await.unwrap();
+    assert_eq!(failed.error(), (500, "internal error".to_owned()));
+}

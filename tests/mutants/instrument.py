@@ -14,6 +14,8 @@ pub fn __mutant() -> u32 {
 """The function that the crate gets; 0 is the code as it is."""
 SKIPPED = re.compile(r"""//[^\n]*|/\*.*?\*/|\bb?r(\#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'""", re.S)
 """Comments and literals, whose braces do not count."""
+OPAQUE = re.compile(r"->\s*impl\s+(.+?)(?:\s*\+\s*(?:'\w+|use<.*>))*\s*$", re.S)
+"""What a function returns if only its compiler knows the type, as in `-> impl Trait + '_`."""
 MARK = re.compile(r"\n|/\*(BEGIN|END)-MUTANT-(\d+)\*/")
 
 
@@ -30,11 +32,12 @@ def instrumented(text, mutants):
         body = body_start(text, start, end)
         signature = SKIPPED.sub("", text[start:body]) if body else "const fn"
         is_nested = any(start <= other[0] and other[1] <= end and other != (start, end) for other in functions)
-        if is_nested or re.search(r"\bconst fn\b|->.*\bimpl\b", signature, re.S):
+        boxed = box_of(signature)
+        if is_nested or "const fn" in signature or boxed is None and re.search(r"->.*\bimpl\b", signature, re.S):
             left += found
             continue
-        arms = [arm(text, at(mutant["span"]), mutant, body + 1, end - 1) for mutant in found]
-        edits.append((body + 1, end - 1, choice(arms, text[body + 1 : end - 1])))
+        arms = [arm(text, at(mutant["span"]), mutant, (body + 1, end - 1), boxed) for mutant in found]
+        edits.append((body + 1, end - 1, choice(arms, value(text[body + 1 : end - 1], boxed))))
     for start, end, code in sorted(edits, reverse=True):
         text = text[:start] + code + text[end:]
     return text, left
@@ -49,6 +52,16 @@ def positions(text):
     return lambda span: (offset(span["start"]), offset(span["end"]))
 
 
+def box_of(signature):
+    """Arms of different types become one `Box<dyn Trait>`, if what it borrows can be named: one argument at most."""
+    opaque = OPAQUE.search(signature)
+    borrowed = signature[: opaque.start()].count("&") if opaque else 0
+    if opaque is None or borrowed > 1 or re.search(r"\bimpl\b.*->|\bfn \w+<[^>]*\w:", signature, re.S):
+        return None
+    lifetime = " + '_" if re.search("[&']", signature) and "use<>" not in signature else ""
+    return f"Box<dyn {opaque[1]}{lifetime}>"
+
+
 def body_start(text, start, end):
     """Where the braces of a function begin."""
     blank = SKIPPED.sub(lambda found: " " * len(found[0]), text[start:end])
@@ -60,11 +73,15 @@ def body_start(text, start, end):
     return None
 
 
-def arm(text, span, mutant, start, end):
+def arm(text, span, mutant, place, boxed):
     """The body of a function with one mutant."""
     number = mutant["number"]
-    body = text[start : span[0]] + mutant["replacement"] + text[span[1] : end]
+    body = value(text[place[0] : span[0]] + mutant["replacement"] + text[span[1] : place[1]], boxed)
     return f"{number}u32 => {{/*BEGIN-MUTANT-{number}*/{body}\n}}/*END-MUTANT-{number}*/\n"
+
+
+def value(body, boxed):
+    return f"Box::new({{{body}\n}}) as {boxed}" if boxed else body
 
 
 def choice(arms, body):
