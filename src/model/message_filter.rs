@@ -99,6 +99,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_text_is_as_long_as_a_line_at_most() {
+        let longest = "x".repeat(MAX_FILTER_LENGTH);
+        let filter = |text: &str| MessageFilter { text: Some(text.to_owned()), ..MessageFilter::default() };
+        assert_eq!(filter(&longest).checked(), Ok(filter(&longest)));
+        assert_eq!(filter(&format!("{longest}x")).checked(), Err(FieldError::Invalid("text")));
+        let header = format!("a:{}", &longest[2..]);
+        assert!(HeaderFilter::parse(&header).is_ok());
+        assert_eq!(HeaderFilter::parse(&format!("{header}x")), Err(FieldError::Invalid("header")));
+    }
+
+    #[test]
+    fn filters_for_the_same_message_have_the_same_key() {
+        let filter = MessageFilter {
+            subject: Some("Welcome".to_owned()),
+            text: Some(String::new()),
+            has: Features { otp: true, ..Features::default() },
+            ..MessageFilter::default()
+        };
+        let later = MessageFilter { after: Some("a message".to_owned()), ..filter.clone() };
+        assert_eq!([filter.key(), later.key()], ["subject=Welcome has=otp"; 2]);
+    }
+
+    #[test]
     fn a_header_filter_has_a_name_and_a_part() {
         for (text, name, part) in [
             ("X-Campaign:welcome", "X-Campaign", "welcome"),

@@ -3,16 +3,18 @@
 //! Nothing is parsed again: the text is stored, and of the bytes as received only the header section is read. Contents
 //! are read one at a time, and of a large message only the start, so the memory does not depend on the messages.
 
-use super::content::{decompress, fold_case, on_blocking_thread};
+use bytes::Bytes;
+
+use super::content::{PIECE, decompress, fold_case, on_blocking_thread};
 use super::messages::Head;
 use super::selection::{COMPARED_HERE, ContentFilter, Selection};
-use super::{ContentForm, PartsReader, Pieces, Store, StoreError, parts};
+use super::{ContentForm, PartsReader, Store, StoreError, parts};
 use crate::db::values;
 use restante_mail::header_values;
 
 /// Maximum number of bytes of a text and of a header section that are compared. Of a longer one, only the start is
 /// compared.
-pub(super) const COMPARED_BYTES: usize = 256 * 1024;
+pub(super) const COMPARED_BYTES: usize = PIECE;
 
 /// Of a text filter, how many characters are compared to find the closest line; and the maximum length of that line.
 const CLOSEST_CHARACTERS: usize = 40;
@@ -23,7 +25,7 @@ enum Compared {
     /// The parsed parts, and after this position the bytes as received.
     Both(Vec<u8>, usize),
     /// The start of the text, and the start of the bytes as received.
-    Starts(String, Vec<u8>),
+    Starts(String, Bytes),
 }
 
 impl Store {
@@ -98,7 +100,7 @@ impl Store {
             let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
             return Ok(Some(Compared::Both(decompress(&row.bytes()?)?, head.parsed_size)));
         }
-        let (mut text, mut header) = (String::new(), Vec::new());
+        let (mut text, mut header) = (String::new(), Bytes::new());
         if filter.text.is_some() {
             let Some(mut parts) = PartsReader::open(self.pieces(head, ContentForm::Parsed)).await? else {
                 return Ok(None);
@@ -109,28 +111,14 @@ impl Store {
             };
         }
         if filter.reads_header() {
-            header = match start_of_header(self.pieces(head, ContentForm::Raw)).await {
+            // The first piece is all that is compared.
+            header = match self.pieces(head, ContentForm::Raw).next().await {
                 Err(StoreError::Removed) => return Ok(None),
-                header => header?,
+                piece => piece?.unwrap_or_default(),
             };
         }
         Ok(Some(Compared::Starts(text, header)))
     }
-}
-
-/// The first pieces, up to the empty line after the header.
-async fn start_of_header(mut pieces: Pieces) -> Result<Vec<u8>, StoreError> {
-    let mut start = Vec::new();
-    while start.len() < COMPARED_BYTES
-        && let Some(piece) = pieces.next().await?
-    {
-        let seen = start.len().saturating_sub(4);
-        start.extend_from_slice(&piece);
-        if start[seen..].windows(4).any(|bytes| bytes == b"\r\n\r\n") {
-            break;
-        }
-    }
-    Ok(start)
 }
 
 impl Compared {
@@ -148,7 +136,7 @@ impl Compared {
                 let (parsed, raw) = both.split_at_checked(*parsed).ok_or(StoreError::Damaged(parts::CUT_OFF))?;
                 (parts::text(parsed)?, raw)
             }
-            Self::Starts(text, header) => (text.as_str(), header.as_slice()),
+            Self::Starts(text, header) => (text.as_str(), header.as_ref()),
         };
         Ok((&text[..text.floor_char_boundary(COMPARED_BYTES)], &raw[..raw.len().min(COMPARED_BYTES)]))
     }

@@ -57,11 +57,9 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
         let start = position + bytes[position..].iter().position(u8::is_ascii_alphanumeric)?;
         let belongs = |&index: &usize| {
             bytes[index].is_ascii_alphanumeric()
-                || bytes[index] == b'-'
-                    && bytes[index - 1].is_ascii_alphanumeric()
-                    && bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric)
+                || bytes[index] == b'-' && bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric)
         };
-        position = (start + 1..bytes.len()).find(|index| !belongs(index)).unwrap_or(bytes.len());
+        position = (start..bytes.len()).find(|index| !belongs(index)).unwrap_or(bytes.len());
         Some(start..position)
     })
 }
@@ -200,7 +198,7 @@ mod tests {
             candidates(&text).map(|form| text[form.place].to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(found("Code: R7KX2MQ9. (XK4-92M), 验证码X7K2MQ是"), ["R7KX2MQ9", "XK4-92M", "X7K2MQ"]);
-        let parts = "a/R7KX2MQ9 #R7KX2M @R7KX2M R7KX2M_a R7KX2M= éR7KX2M R7KX2Mé R7KX2M.pdf -R7KX2M";
+        let parts = "a/R7KX2MQ9 #R7KX2M @R7KX2M R7KX2M_a R7KX2M= éR7KX2M R7KX2Mé R7KX2M.pdf -R7KX2M R7KX2M- R7K--X2M";
         assert_eq!(found(parts), Vec::<String>::new());
     }
 }

@@ -184,13 +184,13 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut row = "";
     let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let phrases = lines.flat_map(move |line| {
-        // An indented line continues the row.
+        // A line without a name continues the row.
         let phrases = match line.split_once(':') {
-            Some((name, phrases)) if !line.starts_with(' ') => {
+            Some((name, phrases)) => {
                 row = name;
                 phrases
             }
-            _ => line,
+            None => line,
         };
         phrases.split(',').map(move |phrase| (row, phrase.trim()))
     });
