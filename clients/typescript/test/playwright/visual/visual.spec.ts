@@ -1,3 +1,5 @@
+/// <reference lib="dom" />
+
 import nodemailer from "nodemailer";
 import { expect, test } from "restante/playwright";
 
