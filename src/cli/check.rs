@@ -47,7 +47,7 @@ enum FailOn {
 
 /// The message has problems. They have been printed.
 #[derive(Debug, thiserror::Error)]
-#[error("the message has {0} problems")]
+#[error("the message has {0} {noun}", noun = if *.0 == 1 { "problem" } else { "problems" })]
 pub(super) struct HasProblems(usize);
 
 impl From<HasProblems> for CliError {

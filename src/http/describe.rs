@@ -70,6 +70,13 @@ pub(super) const BUSY: Shared = Shared {
     description: "The memory for responses is used up, or the database is unavailable; retry.",
     errors: || vec![Error::Busy, Error::unavailable(std::fmt::Error)],
 };
+/// Of waits and sends.
+pub(super) const STOPPING: Shared = Shared {
+    name: "Stopping",
+    description: "The service is stopping, the memory for requests and responses is used up, or the database is \
+                  unavailable; retry.",
+    errors: || vec![Error::Stopping, Error::Busy, Error::unavailable(std::fmt::Error)],
+};
 const UNAVAILABLE: Shared = Shared {
     name: "Unavailable",
     description: "The database is unavailable, or too slow; retry.",
@@ -83,7 +90,7 @@ pub(super) const TOO_LARGE_FOR_MEMORY: Shared = Shared {
     errors: || vec![Error::OverMemory(NoMemory::Ever { needed: 91, share: 32 })],
 };
 
-const SHARED: [Shared; 9] = [
+const SHARED: [Shared; 10] = [
     UNAUTHORIZED,
     INBOX_NOT_FOUND,
     MESSAGE_NOT_FOUND,
@@ -91,6 +98,7 @@ const SHARED: [Shared; 9] = [
     SLOW_BODY,
     INTERNAL_ERROR,
     BUSY,
+    STOPPING,
     UNAVAILABLE,
     TOO_LARGE_FOR_MEMORY,
 ];

@@ -358,7 +358,7 @@ impl Refusal {
             Self::MalformedAuthentication => (501, (5, 2), "Malformed authentication response"),
             Self::AuthenticationTooLong => (500, (5, 6), "Authentication response too long"),
             Self::AuthenticationCancelled => (501, (7, 0), "Authentication cancelled"),
-            Self::AuthenticationFailed => (535, (7, 8), "Authentication failed: the password is no valid API key"),
+            Self::AuthenticationFailed => (535, (7, 8), "Authentication failed: the password is not a valid API key"),
             Self::AuthenticationRequired => (530, (7, 0), "Authentication required: the API key is no longer valid"),
             Self::LoginRequired => (530, (7, 0), "Authentication required: log in with an API key as the password"),
             Self::AuthenticationUnavailable => (454, (7, 0), "Authentication not possible at present"),

@@ -12,7 +12,7 @@ use restante_api::{ForwardBody, MessagePath, Outgoing, OutgoingPath, SendAccepte
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
 use crate::http::body::{parse, read};
-use crate::http::describe::{Describe, TOO_LARGE_FOR_MEMORY};
+use crate::http::describe::{Describe, STOPPING, TOO_LARGE_FOR_MEMORY};
 use crate::http::error::Error;
 use crate::http::response::json;
 use crate::model::{EmailAddress, FieldError, OutgoingId, OutgoingStatus};
@@ -44,7 +44,7 @@ pub(super) fn describe_send(operation: TransformOperation<'_>) -> TransformOpera
         .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
         .refuses(unknown, &[Error::InboxNotFound, Error::RecipientNotFound, Error::MessageNotFound])
         .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
-        .refuses("The service is stopping; retry.", &[Error::Stopping])
+        .refuses_as(&STOPPING)
 }
 
 pub(super) async fn forward(
@@ -74,7 +74,7 @@ pub(super) fn describe_forward(operation: TransformOperation<'_>) -> TransformOp
         .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
         .refuses("The message or the local recipient is unknown.", &[Error::MessageNotFound, Error::RecipientNotFound])
         .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
-        .refuses("The service is stopping; retry.", &[Error::Stopping])
+        .refuses_as(&STOPPING)
         .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 

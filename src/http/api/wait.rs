@@ -11,7 +11,7 @@ use restante_api::{Message, WaitQuery};
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
-use crate::http::describe::Describe;
+use crate::http::describe::{Describe, STOPPING};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, message_filter, timeout};
 use crate::http::request_id::RequestId;
@@ -40,8 +40,6 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
                        count.";
     let unknown = "The inbox is unknown, or expired or was deleted while the wait was open. `no matching message`: \
                    the timeout is 0 and nothing matches.";
-    let stopping =
-        "The service is stopping, the memory for responses is used up, or the database is unavailable; retry.";
     let next =
         [("id", "$response.body#/inbox_id".into()), ("after", "$response.body#/id".into()), ("timeout", 0.into())];
     operation
@@ -53,5 +51,5 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
         .refuses(unknown, &[Error::NoMatchingMessage, Error::InboxNotFound])
         .refuses("No match arrived within the timeout.", &[Error::Timeout(Some(String::new()))])
         .refuses("{waits_per_key} waits of this key are open.", &[Error::TooManyWaits])
-        .refuses(stopping, &[Error::Stopping, Error::Busy, Error::unavailable(std::fmt::Error)])
+        .refuses_as(&STOPPING)
 }
