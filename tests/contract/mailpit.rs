@@ -288,8 +288,12 @@ async fn a_list_has_pages_and_every_message_is_in_one(engine: Engine) {
         assert_eq!(mailpit.call("GET", &format!("/api/v1/messages?{wrong}"), "").await.status, 400, "{wrong}");
     }
     // A body that is not understood deletes nothing.
-    assert_eq!(mailpit.call("DELETE", "/api/v1/messages", "{").await.status, 400);
-    assert_eq!(mailpit.call("DELETE", "/api/v1/messages", r#"{"IDs": ["x", ""]}"#).await.status, 200);
+    for unclear in ["{", "[]", r#""x""#, r#"{"id": "x"}"#, r#"{"id": ["x"]}"#, r#"{"IDs": "x"}"#] {
+        assert_eq!(mailpit.call("DELETE", "/api/v1/messages", unclear).await.status, 400, "{unclear}");
+    }
+    for unknown in [r#"{"IDs": ["x", ""]}"#, r#"{"IDS": ["x"]}"#, r#"{"ids": ["x"]}"#] {
+        assert_eq!(mailpit.call("DELETE", "/api/v1/messages", unknown).await.status, 200, "{unknown}");
+    }
     assert_eq!(mailpit.get("/api/v1/info").await["Messages"], 120);
     assert_eq!(mailpit.call("PUT", "/api/v1/messages", r#"{"Read": true}"#).await.body, "ok");
     assert_eq!(mailpit.call("DELETE", "/api/v1/messages", "").await.status, 200);

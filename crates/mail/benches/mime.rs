@@ -34,6 +34,8 @@ const INPUTS: &[Input] = &[
     ),
     ("encoded-words", "Subject: ", "=?utf-8?q?=C3=A9?= "),
     ("encoded-words that never end", "Subject: ", "=?utf-8?q?"),
+    ("encoded-words of an unknown encoding", "Subject: ", "=?a?x?"),
+    ("address literals that never end", "From: ", "@["),
     ("addresses", "From: ", "\"a\" <a@b.example>, "),
     ("comments", "From: ", "("),
     ("nested div", "Content-Type: text/html\n\n", "<div>"),

@@ -90,14 +90,17 @@ fn images_of(element: &[u8], name: &[u8], value: &str, found: &mut HashSet<Strin
 /// Adds the remote images of a style sheet. Fonts and imported style sheets are never loaded.
 fn images_of_style(style: &str, found: &mut HashSet<String>) {
     let lower = style.to_ascii_lowercase();
-    for (at, start) in lower.match_indices("url(") {
-        let is_font =
-            lower[..at].rfind(['{', '}']).is_some_and(|from| lower[..from].trim_end().ends_with("@font-face"));
-        let is_import = lower[..at].trim_end().ends_with("@import");
-        let value = &style[at + start.len()..];
-        let value = value.split(')').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+    // Each search begins where the last one ended: a style sheet of `url(` without an end would take quadratic time.
+    let (mut position, mut is_font) = (0, false);
+    while let Some(start) = lower[position..].find("url(").map(|length| position + length) {
+        if let Some(brace) = lower[position..start].rfind(['{', '}']) {
+            is_font = lower[..position + brace].trim_end().ends_with("@font-face");
+        }
+        let is_import = lower[..start].trim_end().ends_with("@import");
+        let value = start + "url(".len();
+        position = lower[value..].find(')').map_or(lower.len(), |length| value + length);
         if !is_font && !is_import {
-            found.extend(remote(value));
+            found.extend(remote(style[value..position].trim().trim_matches(['"', '\''])));
         }
     }
 }
@@ -105,8 +108,8 @@ fn images_of_style(style: &str, found: &mut HashSet<String>) {
 /// The URL, if it leads to another host.
 fn remote(url: &str) -> Option<String> {
     let url = url.trim();
-    let lower = url.to_ascii_lowercase();
-    ["http://", "https://", "//"].iter().any(|scheme| lower.starts_with(scheme)).then(|| url.to_owned())
+    let has = |scheme: &&str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    ["http://", "https://", "//"].iter().any(has).then(|| url.to_owned())
 }
 
 struct Display<'l> {
@@ -347,6 +350,15 @@ mod tests {
         ] {
             assert_eq!(remote_images(html), count, "{html}");
         }
+    }
+
+    /// In quadratic time, this takes minutes.
+    #[test]
+    fn a_long_style_sheet_is_read_once() {
+        let urls = |unit: &str| format!("<style>{}", unit.repeat(1024 * 1024 / unit.len()));
+        assert_eq!(remote_images(&urls("url(//")), 1);
+        assert_eq!(remote_images(&urls("url(//a)")), 1);
+        assert_eq!(remote_images(&urls("@import url(//a)")), 0);
     }
 
     #[test]

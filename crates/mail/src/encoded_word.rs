@@ -68,17 +68,18 @@ fn read(text: &str) -> Option<Word<'_>> {
     if charset.is_empty() || charset.contains(char::is_whitespace) {
         return None;
     }
+    // Before the text is searched: what is no word is searched again from its third byte.
+    let decode = match encoding {
+        "q" | "Q" => transfer::q_encoding,
+        "b" | "B" => transfer::base64,
+        _ => return None,
+    };
     let data_start = text.len() - rest.len();
     let (data, length) = match encoded_text(rest) {
         (data, true) => (data, data_start + data.len() + 2),
         (data, false) => (data, data_start + data.len()),
     };
-    let bytes = match encoding {
-        "q" | "Q" => transfer::q_encoding(data.as_bytes()),
-        "b" | "B" => transfer::base64(data.as_bytes()),
-        _ => return None,
-    };
-    Some(Word { charset, bytes, length })
+    Some(Word { charset, bytes: decode(data.as_bytes()), length })
 }
 
 /// The encoded text, and whether `?=` ends it; without that it ends at the next space.
@@ -124,6 +125,16 @@ mod tests {
         ] {
             assert_eq!(decode(text), expected, "{text}");
         }
+    }
+
+    /// In quadratic time, this takes minutes.
+    #[test]
+    fn a_long_field_is_read_once() {
+        for unit in ["=?a?x?", "=?a?q?", "=?a?q?=", "=?a?b? "] {
+            decode(&unit.repeat(1024 * 1024 / unit.len()));
+        }
+        let unknown = "=?a?x?".repeat(180_000);
+        assert_eq!(decode(&unknown), unknown);
     }
 
     #[test]

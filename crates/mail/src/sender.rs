@@ -8,6 +8,10 @@ use std::borrow::Cow;
 
 use crate::{charset, encoded_word};
 
+/// Maximum length of an address literal in bytes. One without an end would be searched to the end of the field, again
+/// and again.
+const MAX_LITERAL: usize = 255;
+
 /// The first address of a From field.
 pub(super) fn address(value: &[u8]) -> Option<String> {
     let text = charset::decode_unlabelled(value);
@@ -92,7 +96,8 @@ fn local_part(text: &str) -> &str {
 
 fn domain(text: &str) -> &str {
     if text.starts_with('[') {
-        return text.find(']').map_or("", |end| &text[..=end]);
+        let start = &text[..text.floor_char_boundary(MAX_LITERAL)];
+        return start.find(']').map_or("", |end| &text[..=end]);
     }
     &text[..text.find(is_separator).unwrap_or(text.len())]
 }
@@ -138,6 +143,14 @@ impl Iterator for Marks<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In quadratic time, this takes minutes.
+    #[test]
+    fn a_long_field_is_read_once() {
+        for unit in ["@[", "\"@", "(@"] {
+            address(unit.repeat(1024 * 1024 / unit.len()).as_bytes());
+        }
+    }
 
     #[test]
     fn addresses_are_found_in_what_from_fields_hold() {

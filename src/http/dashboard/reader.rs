@@ -18,7 +18,7 @@ use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
 use restante_mail::details::Link;
 use restante_mail::view::{self, SHOWN_BYTES};
-use restante_mail::{Codes, Recognised, Rule, anatomy, display};
+use restante_mail::{Codes, Recognised, Rule, anatomy};
 
 /// The maximum number of links that a page shows.
 const MAX_LINKS: usize = 1_000;
@@ -301,7 +301,7 @@ impl Opened {
         if tab == Tab::Html {
             return self.html(query);
         }
-        let view::View { anatomy, details, text, html, source } = self.shown;
+        let view::View { anatomy, details, text, html, source, .. } = self.shown;
         match tab {
             Tab::Html | Tab::HtmlSource => View::HtmlSource { is_cut: html.is_cut(), pieces: pieces(&html.start) },
             Tab::Text => View::Text { is_cut: text.is_cut(), text: given(text.start) },
@@ -331,7 +331,7 @@ impl Opened {
 
     /// The images that the HTML would load from other hosts.
     fn remote(&self, query: &ReaderQuery) -> Remote {
-        let text = match display::remote_images(&self.shown.html.start) {
+        let text = match self.shown.remote_images {
             0 => None,
             1 if query.with_images => Some("1 remote image is shown".to_owned()),
             1 => Some("1 remote image is blocked".to_owned()),

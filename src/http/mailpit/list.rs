@@ -1,12 +1,12 @@
 //! Lists, searches and deletes messages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 
 use super::json::{Entry, Messages};
 use super::search::{Parsed, parse};
@@ -29,13 +29,6 @@ const MAX_BODY: usize = 1024 * 1024;
 /// Why a search deletes nothing.
 const INEXACT: &str = "`is:`, `has:` and `tag:` are not compared here, so this search would delete other messages too: \
                        name a recipient, a sender or a text";
-
-/// The messages that a request names.
-#[derive(Default, Deserialize)]
-struct Named {
-    #[serde(rename = "IDs", alias = "ids", alias = "Ids", default)]
-    ids: Option<Vec<String>>,
-}
 
 pub(super) async fn list(State(app): State<Arc<App>>, admitted: Admitted, query: Query) -> Result<Response, Refused> {
     answer(&app, &admitted.caller, Some(&MailSearch::default()), &query).await
@@ -140,7 +133,7 @@ fn parsed(query: &Query) -> Result<Parsed, Refused> {
 }
 
 /// The messages in the body, which may be missing: JSON, or a form. Mailpit deletes all messages if it cannot read a
-/// body; here that is an error.
+/// body, or does not know its field; here that is an error.
 async fn named(app: &App, caller: &Caller, body: Body) -> Result<Vec<String>, Refused> {
     let (body, _room) = read(body, MAX_BODY, app.service.budget(), caller.key.0).await?;
     if body.trim_ascii().is_empty() {
@@ -150,6 +143,15 @@ async fn named(app: &App, caller: &Caller, body: Body) -> Result<Vec<String>, Re
         let fields = form_urlencoded::parse(&body).filter(|(name, _)| name == "ids");
         return Ok(fields.map(|(_, id)| id.into_owned()).collect());
     }
-    let named: Result<Named, _> = serde_json::from_slice(&body);
-    Ok(named.map_err(|error| Refused::Invalid(format!("invalid JSON: {error}")))?.ids.unwrap_or_default())
+    let fields: BTreeMap<String, Option<Vec<String>>> =
+        serde_json::from_slice(&body).map_err(|error| Refused::Invalid(format!("invalid JSON: {error}")))?;
+    let mut ids = Vec::new();
+    for (name, named) in fields {
+        // As in Mailpit, the case does not matter.
+        if !name.eq_ignore_ascii_case("ids") {
+            return Err(Refused::Invalid(format!("unknown field: {name}; the messages are in `IDs`")));
+        }
+        ids.extend(named.unwrap_or_default());
+    }
+    Ok(ids)
 }
