@@ -85,7 +85,7 @@ type connection struct {
 }
 
 func newConnection(config Config) *connection {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := newTransport()
 	transport.DialContext = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	transport.MaxIdleConnsPerHost = 32
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -95,6 +95,22 @@ func newConnection(config Config) *connection {
 		transport.CloseIdleConnections()
 	}
 	return &connection{config, &http.Client{Transport: transport, CheckRedirect: stay}, closed, stop}
+}
+
+// newTransport returns a copy of the default one. If a mock of HTTP or a tracer has replaced that, the new one has Go's
+// settings.
+func newTransport() *http.Transport {
+	if usual, isTransport := http.DefaultTransport.(*http.Transport); isTransport {
+		return usual.Clone()
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          100,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
 }
 
 // fetch sends a request and decodes the JSON of its response. Another server that answers at this address has other
