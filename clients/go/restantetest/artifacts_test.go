@@ -9,6 +9,23 @@ import (
 	"testing"
 )
 
+func TestTheTimelineOfAnAddressWithASlashIsAnArtifact(t *testing.T) {
+	t.Parallel()
+	slash := strings.Replace(failing, "New(t)", `InboxFor(t, "qa/ada@restante.example.com")`, 1)
+	project := newProject(t, map[string]string{"failing/sign_up_test.go": slash})
+	command := project.command("test", "-count=1", "-artifacts", "-outputdir", project.directory, "./...")
+	output, _ := command.CombinedOutput()
+	isFound := false
+	_ = filepath.WalkDir(project.directory, func(path string, _ os.DirEntry, err error) error {
+		isFound = isFound || filepath.Base(path) == "timeline-qa_ada.txt"
+		return err
+	})
+	if !isFound || strings.Contains(string(output), "Cannot save") {
+		t.Errorf("%s", output)
+	}
+	project.ended()
+}
+
 func TestTheMessagesOfAFailureAreArtifacts(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, map[string]string{"failing/sign_up_test.go": failing})

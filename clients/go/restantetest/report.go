@@ -99,7 +99,7 @@ func save(ctx context.Context, directory string, messages []*restante.Message) e
 		if err := errors.Join(err, pageErr, jsonErr); err != nil {
 			return err
 		}
-		// An id of the server is a safe name for a file; a subject is not.
+		// The id of a message is a safe name for a file; a subject is not.
 		path := filepath.Join(directory, "mail-"+filepath.Base(message.ID))
 		safe := []byte(nothingRemote + page)
 		for extension, content := range map[string][]byte{".eml": raw, ".html": safe, ".json": fields} {

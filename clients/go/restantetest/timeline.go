@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/restante/restante/clients/go/restante"
@@ -49,7 +50,10 @@ func saveTimeline(directory, inbox string, events []restante.InboxEvent) error {
 			fmt.Fprintf(&text, "    %s → %s\n", command, reply)
 		}
 	}
-	// An id of the server is a safe name for a file.
-	path := filepath.Join(directory, "timeline-"+filepath.Base(inbox)+".txt")
+	// The id of an inbox is the start of its address, which may contain a slash.
+	path := filepath.Join(directory, "timeline-"+notInFileNames.ReplaceAllString(inbox, "_")+".txt")
 	return os.WriteFile(path, []byte(text.String()), 0o600)
 }
+
+// notInFileNames are the characters that are replaced in the name of a file.
+var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]`)

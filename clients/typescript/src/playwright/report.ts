@@ -62,7 +62,8 @@ export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: 
 async function attachTimeline(testInfo: TestInfo, inbox: Inbox, folder: string): Promise<void> {
   const events = await inbox.events().catch(() => []);
   if (events.length === 0) return;
-  const path = join(folder, `timeline-${inbox.id}.txt`);
+  // The id of an inbox is the start of its address, which may contain a slash.
+  const path = join(folder, `timeline-${inbox.id.replace(/[^\w.-]/g, "_")}.txt`);
   await writeFile(path, timelineText(events));
   await testInfo.attach(`timeline of ${inbox.address}`, { path, contentType: "text/plain" });
 }

@@ -95,6 +95,12 @@ test("the timeline of each inbox is attached, with the commands of SMTP", () => 
   expect(find("nothing came").attachments.some((one) => one.name.startsWith("timeline of "))).toBe(true);
 });
 
+test("the mail of an address with a slash is attached", () => {
+  const failed = find("the address has a slash");
+  expect(contentOf(failed, "timeline of qa/ada@restante.example.com")).toContain("RCPT TO:<qa/ada@");
+  expect(contentOf(failed, "mail 1: Hello (as received)")).toContain("Subject: Hello");
+});
+
 test("the job's summary has the failed waits of failed tests, and no others", () => {
   find("a timeout that the test expects", "passed");
   expect(summary).toMatch(/### No mail: [^\n]*the mail has another subject\n/);

@@ -30,6 +30,13 @@ test("a pattern does not match", async ({ restante, inbox }) => {
   await inbox.waitForMessage({ subject: /^confirm/, timeout: 500 });
 });
 
+test("the address has a slash", async ({ restante, inboxFor }) => {
+  const inbox = await inboxFor(`qa/ada@${restante.mailDomain}`);
+  await mail(restante, inbox.address, "Hello");
+
+  await inbox.waitForMessage({ subject: "confirm", timeout: 300 });
+});
+
 test("nothing came", async ({ inbox }) => {
   await inbox.waitForMessage({ timeout: 500 });
 });

@@ -168,14 +168,14 @@ public final class RestanteExtension
     return entries;
   }
 
-  /** An id of the server is a safe file name. */
+  /** The id of an inbox is the start of its address, which may contain a slash. */
   private static void publish(ExtensionContext context, Timeline timeline) {
-    String name = "timeline-" + timeline.inbox().id() + ".txt";
+    String name = "timeline-" + timeline.inbox().id().replaceAll("[^\\w.-]", "_") + ".txt";
     context.publishFile(
         name, MediaType.TEXT_PLAIN_UTF_8, path -> Files.writeString(path, timeline.text()));
   }
 
-  /** Adds the message as received, and as a page. An id of the server is a safe file name. */
+  /** Adds the message as received, and as a page. The id of a message is a safe file name. */
   private static void publish(ExtensionContext context, Message message) {
     byte[] raw = message.raw();
     String page = NOTHING_REMOTE + message.page();

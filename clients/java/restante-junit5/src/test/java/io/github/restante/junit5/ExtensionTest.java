@@ -126,6 +126,19 @@ class ExtensionTest {
     assertEquals(Examples.failed, client.inbox(Examples.failed).address());
   }
 
+  @Test
+  void theFilesOfAnAddressWithASlashArePublished(@TempDir Path files) throws IOException {
+    EngineExecutionResults results =
+        EngineTestKit.engine("junit-jupiter")
+            .selectors(selectClass(Slash.class))
+            .outputDirectoryProvider(new OneDirectory(files))
+            .execute();
+
+    assertEquals(4, results.allEvents().fileEntryPublished().count());
+    String timeline = Files.readString(files.resolve("timeline-qa_ada.txt"));
+    assertTrue(timeline.contains("\"Welcome\" from "), timeline);
+  }
+
   private static void checkSummary(Path file, WaitTimeoutException error) throws IOException {
     new JobSummary(file).note("SignUpTest › [fails](x)", error);
     String text = Files.readString(file);
@@ -140,6 +153,17 @@ class ExtensionTest {
     @Override
     public Path createOutputDirectory(TestDescriptor test) {
       return getRootDirectory;
+    }
+  }
+
+  /** Not found by the build, because it is nested and static. */
+  @RestanteTest
+  static class Slash {
+    @Test
+    void fails(@InboxFor("qa/ada@restante.example.com") Inbox inbox, Inbox sender) {
+      sender.send(new Outgoing(inbox.address(), "Welcome", "Hello"));
+      inbox.waitForMessage();
+      throw new AssertionError("this test fails");
     }
   }
 
