@@ -72,7 +72,7 @@ export class Inbox implements AsyncDisposable {
   readonly #connection: Connection;
   /** The last message that was returned, and all returned ones, for waits that run at the same time. */
   #cursor: string | undefined;
-  #returned = new Set<string>();
+  readonly #returned = new Set<string>();
 
   /**
    * `after`: the id of the message after which the first wait starts.
@@ -237,8 +237,11 @@ export class Inbox implements AsyncDisposable {
       this.#connection.hooks.failed(this, error);
       throw error;
     }
-    if (filters.after !== undefined)
-      this.#returned = new Set([...(filters.after ? this.#returned : []), ...begin.returned]);
+    if (filters.after !== undefined) {
+      // Waits that are open have this set, too.
+      if (!filters.after) this.#returned.clear();
+      begin.returned.forEach((id) => this.#returned.add(id));
+    }
     this.#cursor = found.at(-1)?.id ?? this.#cursor;
     return found;
   }

@@ -65,6 +65,21 @@ test("a wait that is always refused times out", async () => {
   await expect(waiting).rejects.toBeInstanceOf(WaitTimeoutError);
 });
 
+test("a wait with its own start does not let two other waits return the same message", async () => {
+  const later = { status: 200, body: { ...MESSAGE, id: "m5" } };
+  let release = (): void => undefined;
+  const when = new Promise<void>((resolve) => (release = resolve));
+  const last = { status: 200, body: { ...MESSAGE, id: "m6" } };
+  const { inbox, requests } = await inboxWith({ ...later, when }, FOUND, later, last);
+  const first = inbox.waitForMessage();
+  await vi.waitUntil(() => requests().length === 1);
+  await inbox.waitForMessage({ after: "m0" });
+  const second = inbox.waitForMessage();
+  expect((await second).id).toBe("m5");
+  release();
+  expect((await first).id).toBe("m6");
+});
+
 const EXPLANATION = { summary: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
 
 async function timedOut(waiting: Promise<unknown>): Promise<WaitTimeoutError> {

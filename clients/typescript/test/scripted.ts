@@ -4,13 +4,15 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
 
-/** An answer: a status, with a body and headers, after some milliseconds; or the connection is cut. */
+/** An answer: a status, with a body and headers, after an event or some milliseconds; or the connection is cut. */
 export type Scripted = Answer | "cut";
 
 interface Answer {
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
+  /** The event that the answer waits for, before `after`. */
+  when?: Promise<unknown>;
   after?: number;
   /** The status of the answer to a request for the details of this message; by default 404: it was deleted. */
   details?: number;
@@ -43,10 +45,11 @@ export async function scriptedAt(port: number, ...answers: Scripted[]): Promise<
       request.socket.destroy();
       return;
     }
-    setTimeout(() => {
+    const respond = () => {
       response.writeHead(answer.status, answer.headers);
       response.end(answer.body === undefined ? "" : JSON.stringify(answer.body));
-    }, answer.after ?? 0);
+    };
+    void Promise.resolve(answer.when).then(() => setTimeout(respond, answer.after ?? 0));
   });
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
