@@ -14,9 +14,21 @@ LOCK = Path("data", "lock")
 
 
 def prefix() -> str:
-    """The start of the names of this user's directories. A process id and random letters follow."""
+    """The start of the names of this user's directories. A process id and random letters follow.
+
+    Process ids have a meaning only within their namespace: another container may share the directory for temporary
+    files.
+    """
     user = os.getuid() if hasattr(os, "getuid") else re.sub(r"\W", "_", getpass.getuser())
-    return f"restante-py-{user}-"
+    return f"restante-py-{user}-{_namespace()}-"
+
+
+def _namespace() -> str:
+    """The number of the namespace of process ids, which Linux has."""
+    try:
+        return re.sub(r"\D", "", str(Path("/proc/self/ns/pid").readlink()))
+    except OSError:
+        return "0"
 
 
 def remove_abandoned() -> None:
@@ -46,7 +58,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Whether a server uses the directory, for example in another container with the same temporary directory."""
+    """Whether a server uses the directory, for example one that has not yet seen the end of its process."""
     try:
         import fcntl
     except ImportError:
