@@ -274,6 +274,30 @@ def test_parallel(restante, restante_inbox, number):
     watched.wait_until_ended()
 
 
+@pytest.mark.parametrize("error", ["OSError(28, 'No space left on device')", "ValueError('No space left on device')"])
+def test_each_worker_of_xdist_says_why_there_is_no_server(run: Run, pytester: pytest.Pytester, error: str) -> None:
+    pytester.makeconftest(f"""
+from types import SimpleNamespace
+import restante.server
+
+def full(**_):
+    raise {error}
+
+restante.server.tempfile = SimpleNamespace(mkdtemp=full)
+""")
+    result = run(
+        """
+@pytest.mark.parametrize("number", range(2))
+def test_it(restante_inbox, number): pass
+""",
+        "-n2",
+        plugins="xdist.plugin",
+    )
+    result.assert_outcomes(errors=2)
+    said = "E *UnreachableError: No Restante server was started: *No space left on device"
+    result.stdout.fnmatch_lines([said, said])
+
+
 def test_the_server_outlives_a_worker_that_crashes(run: Run, watched: Watched) -> None:
     result = run(
         """

@@ -80,6 +80,9 @@ class Desk:
             return replace(self._run.connection(), server=None)
         except RestanteError as error:
             return str(error)
+        except Exception as error:
+            # For example a full disk. Without an answer, a worker could not say what is wrong.
+            return f"No Restante server was started: {type(error).__name__}: {error}"
 
 
 class WorkerRun(Run):
