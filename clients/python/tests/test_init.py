@@ -20,7 +20,7 @@ def conftest(directory: Path, name: str = "conftest.py") -> str:
 
 def test_a_new_conftest_sets_the_variables_of_the_project(tmp_path: Path) -> None:
     (tmp_path / ".env.example").write_text("DEBUG=1\nAPP_MAIL_HOST=localhost\nAPP_MAIL_PORT=25\n")
-    assert "It sets APP_MAIL_HOST and APP_MAIL_PORT" in init(tmp_path)
+    assert "It sets APP_MAIL_HOST and APP_MAIL_PORT.\n" in init(tmp_path)
     written = conftest(tmp_path)
     assert 'os.environ["APP_MAIL_HOST"] = restante.smtp.host' in written
     assert "Nothing was changed" in init(tmp_path)
@@ -31,7 +31,7 @@ def test_a_conftest_is_kept_and_added_to(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     before = '"""Fixtures."""\n\nimport os\nfrom app import create_app\n\n\ndef helper():\n    return os.name\n'
     (tmp_path / "tests" / "conftest.py").write_text(before)
-    init(tmp_path)
+    assert "It sets SMTP_HOST and SMTP_PORT: change them to the names that it reads.\n" in init(tmp_path)
     written = conftest(tmp_path, "tests/conftest.py")
     assert all(line in written for line in before.splitlines())
     assert written.count("import os\n") == 1

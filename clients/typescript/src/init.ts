@@ -73,7 +73,8 @@ function configure(directory: string, runner: Runner, project: Project): string 
   const path = join(directory, name);
   const text = read(path);
   if (/["']restante["']/.test(text)) return `${runner.name}: ${name} uses Restante already. Nothing was changed.`;
-  const [host, port] = variables(directory);
+  const named = variables(directory);
+  const [host, port] = named ?? ["SMTP_HOST", "SMTP_PORT"];
   if (vite !== undefined) {
     writeFileSync(path, merged(vite, read(join(directory, vite)), start(host, port)));
   } else {
@@ -83,7 +84,7 @@ function configure(directory: string, runner: Runner, project: Project): string 
   }
   return (
     `${runner.name}: ${name} starts a server for each run. The application under test finds its SMTP server in ` +
-    `${host} and ${port}: change them to the names that it reads.`
+    `${host} and ${port}${named === undefined ? ": change them to the names that it reads" : ""}.`
   );
 }
 
@@ -149,13 +150,13 @@ function merged(vite: string, text: string, start: string[]): string {
   ].join("\n");
 }
 
-/** The variables of the project for the host and the port of the SMTP server. */
-function variables(directory: string): [string, string] {
+/** The variables that the project names for the host and the port of the SMTP server. */
+function variables(directory: string): [string, string] | undefined {
   for (const name of ENVIRONMENT_FILES) {
     const host = HOST.exec(read(join(directory, name)))?.groups?.host;
     if (host !== undefined) return [host, host.replace(/(?:HOST|SERVER)$/, "PORT")];
   }
-  return ["SMTP_HOST", "SMTP_PORT"];
+  return undefined;
 }
 
 function read(path: string): string {

@@ -30,7 +30,7 @@ test("a configuration is kept, and starts with the server", () => {
     "playwright.config.ts": before,
     ".env.example": "PORT=1\nSHOP_SMTP_HOST=mail\n",
   });
-  expect(init(folder)).toContain("SHOP_SMTP_HOST and SHOP_SMTP_PORT");
+  expect(init(folder)).toContain("SHOP_SMTP_HOST and SHOP_SMTP_PORT.\n");
   const written = read(folder, "playwright.config.ts");
   expect(written).toMatch(/^import \{ serverForRun \} from "restante";\n/);
   expect(written).toContain("process.env.SHOP_SMTP_HOST = restante.smtp.host;");
@@ -45,7 +45,7 @@ test.for<[string, Record<string, string>, Record<string, unknown>, string, RegEx
   ["Jest", { jest: "1" }, {}, "jest.config.js", /require\("restante"\)[^]*testTimeout: 40_000/],
 ])("a new configuration of %s", ([, devDependencies, fields, name, expected]) => {
   const folder = project({ "package.json": { ...fields, devDependencies } });
-  init(folder);
+  expect(init(folder)).toContain("SMTP_HOST and SMTP_PORT: change them to the names that it reads.\n");
   expect(read(folder, name)).toMatch(expected);
   expect(init(folder)).toContain("Nothing was changed");
 });

@@ -37,13 +37,15 @@ def init(directory: Path) -> str:
             return f"{path.relative_to(directory)} uses Restante already. Nothing was changed."
     path = found[0] if found else _new_conftest(directory)
     is_django = (directory / "manage.py").exists() or "DJANGO_SETTINGS_MODULE" in _read(directory, "pytest.ini")
-    names = _names(directory)
+    named = _named(directory)
+    names = named or _usual(directory)
     block = DJANGO.format(mark=MARK) if is_django else OTHER.format(mark=MARK, host=names[0], port=names[1])
     imports = ["pytest"] if is_django else ["os", "pytest"]
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     path.parent.mkdir(exist_ok=True)
     path.write_text(_with_imports(before, imports) + block, encoding="utf-8")
-    reads = "" if is_django else f" It sets {names[0]} and {names[1]}: change them to the names that it reads."
+    guessed = "" if named else ": change them to the names that it reads"
+    reads = "" if is_django else f" It sets {names[0]} and {names[1]}{guessed}."
     return (
         f"{path.relative_to(directory)}: the application under test sends its mail to Restante.{reads}\n"
         "In a test, use the fixture restante_inbox: restante_inbox.address, restante_inbox.wait_for_message().code()"
@@ -55,12 +57,17 @@ def _new_conftest(directory: Path) -> Path:
     return (tests if tests.is_dir() else directory) / "conftest.py"
 
 
-def _names(directory: Path) -> tuple[str, str]:
-    """The variables of the project for the host and the port."""
+def _named(directory: Path) -> tuple[str, str] | None:
+    """The variables that the project names for the host and the port."""
     for name in ENVIRONMENT_FILES:
         if found := HOST.search(_read(directory, name)):
             host = found.group(1)
             return host, re.sub("(HOST|SERVER)$", "PORT", host)
+    return None
+
+
+def _usual(directory: Path) -> tuple[str, str]:
+    """The usual variables, if the project names none."""
     libraries = "".join(_read(directory, name) for name in PROJECT_FILES).lower().replace("_", "-")
     return FLASK_AND_FASTAPI_MAIL if "flask-mail" in libraries or "fastapi-mail" in libraries else NAMES
 
