@@ -28,6 +28,8 @@ const (
 	minPause, maxPause = 50 * time.Millisecond, time.Second
 	maxQuote           = 200
 	maxLogTail         = 2_000
+	// inboxFull is the error of 429 that does not pass.
+	inboxFull = "recipient inbox is full"
 	// maxLabel is the number of characters of a label that the server keeps.
 	maxLabel = 200
 )
@@ -158,7 +160,8 @@ func mayRepeat(request request, result outcome) bool {
 	case 0:
 		return request.mayBeDoneTwice() || isUnsent(result.err)
 	case http.StatusTooManyRequests:
-		return true
+		said, _ := said(result.body)
+		return said != inboxFull
 	case http.StatusServiceUnavailable:
 		return request.mayBeDoneTwice()
 	}

@@ -225,6 +225,17 @@ func TestASendIsRepeatedOnlyIfItCannotHaveBeenDone(t *testing.T) {
 	}
 }
 
+func TestASendToAFullInboxIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script, _, inbox := scripted(t, answer{status: 429, body: `{"error": "recipient inbox is full"}`})
+		_, err := inbox.Send(t.Context(), Outgoing{To: "a@app.example"})
+		wantError[Error](t, err, "429 recipient inbox is full")
+		if len(script.requests) != 1 {
+			t.Error(len(script.requests))
+		}
+	})
+}
+
 func TestWhatMayBeDoneTwiceIsRepeated(t *testing.T) {
 	for name, failing := range map[string]answer{"lost": {err: errLost}, "stopping": reply(503)} {
 		t.Run(name, func(t *testing.T) {

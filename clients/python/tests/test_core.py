@@ -208,6 +208,13 @@ def test_a_send_is_repeated_only_if_it_cannot_have_been_done(answers: Iterable[O
         assert len(script.requests) == 1
 
 
+def test_a_send_to_a_full_inbox_is_not_repeated() -> None:
+    script = Script(reply(429, {"error": "recipient inbox is full"}), QUEUED)
+    with pytest.raises(RestanteError, match="429: recipient inbox is full"):
+        script.run(script.core.send("k3v9", {}))
+    assert len(script.requests) == 1
+
+
 @pytest.mark.parametrize("failure", [LOST, STOPPING], ids=["lost", "stopping"])
 def test_what_may_be_done_twice_is_repeated(failure: Outcome) -> None:
     newest, faults = reply(200, {"messages": []}), reply(200, {"faults": []})

@@ -13,6 +13,8 @@ const GRACE = 10_000;
 const MAX_RETRY_MS = 10_000;
 /** Statuses that a proxy in front of the server gives with its own text. */
 const OF_PROXIES = new Set([413, 429, 502, 503, 504]);
+/** The error of 429 that does not pass. */
+const FULL = "recipient inbox is full";
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 /** The codes of a failed connection attempt, in which nothing has reached the server. */
@@ -258,7 +260,8 @@ function parsed(body: Buffer): unknown {
 /** What may not be done twice may be repeated only if the server cannot have carried it out. */
 function mayRepeat(request: Request, outcome: Outcome): boolean {
   if (outcome.status === 0) return mayBeDoneTwice(request) || outcome.sent === false;
-  return outcome.status === 429 || (outcome.status === 503 && mayBeDoneTwice(request));
+  if (outcome.status === 429) return wordsOf(outcome) !== FULL;
+  return outcome.status === 503 && mayBeDoneTwice(request);
 }
 
 /** Everything but sending. An inbox that was created twice is one that nobody uses, and expires. */

@@ -193,6 +193,12 @@ test("a send that is one too many is repeated", async () => {
   expect(requests()).toEqual(["POST messages", "POST messages"]);
 });
 
+test("a send to a full inbox is not repeated: that does not pass", async () => {
+  const { inbox, requests } = await inboxWith({ status: 429, body: { error: "recipient inbox is full" } });
+  await expect(inbox.send({ to: INBOX.address, subject: "Hello" })).rejects.toThrow("429 recipient inbox is full");
+  expect(requests()).toEqual(["POST messages"]);
+});
+
 test("a create waits for a server that is about to start", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

@@ -43,6 +43,8 @@ MAX_LABEL_CHARACTERS = 200
 """The server keeps no more of a label."""
 OF_PROXIES = (413, 429, 502, 503, 504)
 """Statuses that a proxy in front of the server gives with its own text."""
+FULL = "recipient inbox is full"
+"""The error of 429 that does not pass."""
 R = TypeVar("R")
 Read = Callable[[Mapping[str, Any], Details | None], M]
 """Makes a message of its JSON and its details."""
@@ -274,7 +276,7 @@ def message_json(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def pause_before_repeat(request: Request, outcome: Outcome, waited: float) -> float | None:
     """How long to pause before repeating a request; None if it is not repeated."""
     match outcome:
-        case Reply(status=429):
+        case Reply(status=429) if _texts.said(outcome) != FULL:
             return growing_pause(waited)
         case Reply(status=503, headers=headers) if request.repeatable:
             after = headers.get("retry-after", "")

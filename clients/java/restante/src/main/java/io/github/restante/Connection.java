@@ -55,6 +55,9 @@ final class Connection {
   /** Statuses that a proxy in front of the server gives with its own text. */
   private static final Set<Integer> OF_PROXIES = Set.of(413, 429, 502, 503, 504);
 
+  /** The error of 429 that does not pass. */
+  private static final String FULL = "recipient inbox is full";
+
   /** What to do about some errors of the server, by their texts. */
   private static final Map<String, String> REMEDIES =
       Map.of(
@@ -240,7 +243,7 @@ final class Connection {
   static boolean mayRepeat(Request request, Outcome outcome) {
     return switch (outcome.status()) {
       case 0 -> request.mayBeDoneTwice() || isUnsent(outcome.cause());
-      case 429 -> true;
+      case 429 -> !FULL.equals(outcome.said());
       case 503 -> request.mayBeDoneTwice();
       default -> false;
     };

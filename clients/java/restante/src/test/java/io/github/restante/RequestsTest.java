@@ -124,6 +124,18 @@ class RequestsTest {
   }
 
   @Test
+  void aSendToAFullInboxIsNotRepeated() throws IOException {
+    Answer full = new Answer(429, "{\"error\": \"recipient inbox is full\"}");
+    try (ScriptedServer server = new ScriptedServer(CREATED, full);
+        Restante client = server.client()) {
+      Inbox inbox = client.createInbox();
+      Outgoing mail = new Outgoing(inbox.address(), "Hello", "Hi");
+      assertThrows(RestanteException.class, () -> inbox.send(mail));
+      assertEquals(List.of("inboxes", "messages"), server.paths());
+    }
+  }
+
+  @Test
   void whatWasNotDoneIsRepeated() throws IOException {
     try (ScriptedServer server = new ScriptedServer(BUSY, CREATED);
         Restante client = server.client()) {
