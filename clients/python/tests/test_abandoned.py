@@ -1,7 +1,6 @@
 """What a killed run leaves behind is removed by the next one, and nothing else."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,7 @@ def test_directories_of_dead_runs_are_removed(tmp_path: Path, monkeypatch: pytes
     dead, alive = tmp_path / f"{prefix()}{ended_process()}-a", tmp_path / f"{prefix()}{os.getpid()}-b"
     other, own = tmp_path / "restante-py-notes", tmp_path / f"{prefix()}notes-c"
     # Of a process in another container, which shares the directory and not the process ids.
-    elsewhere = tmp_path / re.sub(r"\d+-(\d+-)a$", r"17-\1d", dead.name)
+    elsewhere = tmp_path / f"restante-py-{os.getuid()}-999999999-{ended_process()}-d"
     for directory in (dead, alive, other, own, elsewhere):
         (directory / "data").mkdir(parents=True)
         (directory / "data" / "lock").touch()
