@@ -123,9 +123,10 @@ pub(crate) fn push_with_images(page: &mut String, raw: &[u8], structure: &Struct
                 push_data_url(page, part);
                 rest = &reference[4 + id.len()..];
             }
+            // The search goes on after the id, so that the time is linear.
             _ => {
-                page.push_str(&reference[..4]);
-                rest = &reference[4..];
+                page.push_str(&reference[..4 + id.len()]);
+                rest = &reference[4 + id.len()..];
             }
         }
     }

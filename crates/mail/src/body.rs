@@ -78,10 +78,8 @@ pub(super) fn start(structure: &Structure<'_>, limit: usize) -> Start {
 
 /// The text, with each HTML part rendered at its position. If an HTML part only repeats the text, the result is `text`.
 fn with_rendered(structure: &Structure<'_>, parts: &[usize], text: String) -> String {
-    let repeats = |piece: &str| {
-        let squeezed = |text| str::split_whitespace(text).flat_map(str::bytes);
-        squeezed(piece).eq(squeezed(&text))
-    };
+    let squeezed: String = text.split_whitespace().collect();
+    let repeats = |piece: &str| piece.split_whitespace().flat_map(str::bytes).eq(squeezed.bytes());
     let mut shown = String::new();
     for run in parts.chunk_by(|&one, &next| structure.parts[one].kind == structure.parts[next].kind) {
         let mut piece = joined(structure, run.iter().copied(), BODY_BYTES);
@@ -146,7 +144,8 @@ impl Chooser<'_, '_> {
             start.is_some_and(|start| self.structure.parts[child].content_id.is_some_and(|id| id == start.as_bytes()))
         };
         let root = part.children.iter().find(is_start);
-        let mut candidates = root.into_iter().chain(&part.children);
+        // Each once: a root that cannot be shown may be as deep as the message.
+        let mut candidates = root.into_iter().chain(part.children.iter().filter(|&child| Some(child) != root));
         let shown = |&child: &usize| Some(self.shown(child, true)).filter(|shown| !shown.is_empty());
         candidates.find_map(shown).unwrap_or_default()
     }

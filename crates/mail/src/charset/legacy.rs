@@ -101,6 +101,10 @@ pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let mut kept = Vec::new();
     let mut copied = 0;
     for escape in escapes {
+        // Within the last one.
+        if escape < copied {
+            continue;
+        }
         if is_idle(&bytes[escape..]) || bytes[escape..] == *b"\x1b$(" {
             kept.extend_from_slice(&bytes[copied..escape]);
             copied = (escape + 3).min(bytes.len());

@@ -210,9 +210,13 @@ mod tests {
 
     #[test]
     fn idle_and_unfinished_escapes_are_not_seen() {
+        let decoded = |end: &str| text(format!("\x1b$B%3!<\x1b(B\x1b$B%I\x1b(B{end}").as_bytes(), "iso-2022-jp");
         for end in ["", "\x1b", "\x1b$", "\x1b(", "\x1b$("] {
-            let raw = format!("\x1b$B%3!<\x1b(B\x1b$B%I\x1b(B{end}");
-            assert_eq!(text(raw.as_bytes(), "iso-2022-jp"), "コード", "{end:?}");
+            assert_eq!(decoded(end), "コード", "{end:?}");
+        }
+        // An escape within another one.
+        for end in ["\x1b(\x1b\x1b", "\x1b$\x1b\x1b", "\x1b\x1b\x1b\x1b", "\x1b(\x1b(B"] {
+            assert!(decoded(end).starts_with("コード"), "{end:?}");
         }
     }
 

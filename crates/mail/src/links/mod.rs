@@ -16,6 +16,9 @@ use indexmap::map::Entry;
 use super::budget::{ALL_LINKS_BYTES, LINK_BYTES, LINKS};
 use super::html::Page;
 
+/// Maximum length of the base of a page in bytes. A longer one is ignored.
+const BASE_BYTES: usize = 2 * 1024;
+
 /// Where a link was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -35,7 +38,8 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
 /// The same links, each with the place where it was first found.
 pub(super) fn find_all(page: &Page, page_text: &str, text: &str) -> IndexMap<String, Origin> {
     let mut links = Links::default();
-    let base = page.base.as_deref().and_then(uri::normalized);
+    // Each reference is resolved with the base, so a long one would take quadratic time.
+    let base = page.base.as_deref().filter(|base| base.len() <= BASE_BYTES).and_then(uri::normalized);
     let mut references = page.references.iter().peekable();
     let mut linked = page.linked.iter().peekable();
     for found in urls(page_text) {

@@ -247,8 +247,8 @@ impl FoundCode {
 
     fn recognised(self, sources: [&str; 3]) -> Recognised {
         let Self { code, rule, source, lines: (first, last), .. } = self;
-        // Normalising keeps the number of lines.
-        let lines = sources[source].split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
+        // Normalising keeps the number of lines. Of a long text, only the searched part is split, once for each code.
+        let lines = searched(sources[source]).split(normalize::LINE_ENDS).skip(first).take(last + 1 - first);
         let line = lines.collect::<Vec<_>>().join("\n");
         let line = line.trim();
         Recognised { code, rule, line: line[..line.floor_char_boundary(LINE_BYTES)].to_owned() }

@@ -149,7 +149,8 @@ fn is_telephone(text: &str, chain: &[Run]) -> bool {
         return false;
     };
     let is_international = text[..first.start].ends_with('+');
-    let letters = text[..first.start].bytes().rev().take_while(u8::is_ascii_alphanumeric).count();
+    // Three show that there are more than two. A text can be one word, and has many chains.
+    let letters = text[..first.start].bytes().rev().take(3).take_while(u8::is_ascii_alphanumeric).count();
     let is_account = first.len() == 2 && letters == 2;
     let is_area = text[..first.start].ends_with(") ");
     chain.len() > 1

@@ -5,6 +5,7 @@
 mod checks;
 mod codes;
 mod files;
+mod hostile;
 mod links;
 mod mails;
 mod properties;
