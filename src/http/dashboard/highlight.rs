@@ -9,7 +9,7 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// Maximum number of pieces, but for a few; the rest of the text is one piece.
+/// After this number of pieces, the rest of the text is one piece.
 const PIECES: usize = 20_000;
 
 /// The pieces of `html`; together they are the whole text.
