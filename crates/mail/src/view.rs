@@ -5,7 +5,7 @@
 use crate::anatomy::{self, Anatomy};
 use crate::body;
 use crate::details::{self, Details};
-use crate::display::{displayed, remote_images};
+use crate::display::displayed;
 use crate::structure::Structure;
 
 /// Bytes of a text that a page shows.
@@ -22,8 +22,6 @@ pub struct View {
     pub text: Shown,
     /// Its HTML as sent.
     pub html: Shown,
-    /// How many different images of other hosts the shown HTML would load.
-    pub remote_images: usize,
     /// Its bytes as received.
     pub source: Shown,
 }
@@ -55,13 +53,11 @@ pub fn view(raw: &[u8]) -> View {
     let structure = Structure::read(raw);
     let body = body::choose(&structure);
     let source = String::from_utf8_lossy(&raw[..raw.len().min(SHOWN_BYTES)]);
-    let html = Shown::new(&body.html);
     View {
         anatomy: anatomy::of(&structure),
         details: details::of(&structure, &body),
         text: Shown::new(&body.text),
-        remote_images: remote_images(&html.start),
-        html,
+        html: Shown::new(&body.html),
         source: Shown { bytes: raw.len(), ..Shown::new(&source) },
     }
 }

@@ -18,7 +18,7 @@ use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
 use restante_mail::details::Link;
 use restante_mail::view::{self, SHOWN_BYTES};
-use restante_mail::{Codes, Recognised, Rule, anatomy};
+use restante_mail::{Codes, Recognised, Rule, anatomy, display};
 
 /// The maximum number of links that a page shows.
 const MAX_LINKS: usize = 1_000;
@@ -213,6 +213,8 @@ struct Opened {
     /// Its envelope; its bytes have been read and dropped.
     everything: Everything,
     shown: view::View,
+    /// How many different images its HTML would load from other hosts. Of the tab that shows it.
+    remote_images: usize,
     /// Of the tab that shows them.
     checks: Checks,
     /// SPF, DKIM and DMARC, if they were requested.
@@ -252,16 +254,18 @@ impl MessageView {
 
 impl Opened {
     async fn read(app: &App, page: &InboxPage, message: Found, query: &ReaderQuery) -> Result<(Self, Room), Error> {
-        let is_checked = query.tab == Some(Tab::Check);
+        let (shows_html, is_checked) = (matches!(query.tab, None | Some(Tab::Html)), query.tab == Some(Tab::Check));
         let with_dns = is_checked && query.with_dns;
         let (mut everything, room) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
         let received_at = everything.received_at;
         let reading = room.run(move || {
             let checks = is_checked.then(|| checks::checks(&raw, received_at.as_millis() / 1_000));
-            (view::view(&raw), checks, with_dns.then(|| Verifiable::read(&raw)))
+            let shown = view::view(&raw);
+            let remote_images = shows_html.then(|| display::remote_images(&shown.html.start));
+            (shown, remote_images, checks, with_dns.then(|| Verifiable::read(&raw)))
         });
-        let ((shown, checks, verifiable), room) = reading.await.map_err(Error::internal)?;
+        let ((shown, remote_images, checks, verifiable), room) = reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
             Some(message) => {
                 let (project, envelope) = (page.of.caller().project, &everything.envelope);
@@ -274,6 +278,7 @@ impl Opened {
             parts_url: page.of.path(&format!("/messages/{}", everything.id)),
             everything,
             shown,
+            remote_images: remote_images.unwrap_or_default(),
             checks: checks.unwrap_or_default(),
             authentication,
         };
@@ -301,7 +306,7 @@ impl Opened {
         if tab == Tab::Html {
             return self.html(query);
         }
-        let view::View { anatomy, details, text, html, source, .. } = self.shown;
+        let view::View { anatomy, details, text, html, source } = self.shown;
         match tab {
             Tab::Html | Tab::HtmlSource => View::HtmlSource { is_cut: html.is_cut(), pieces: pieces(&html.start) },
             Tab::Text => View::Text { is_cut: text.is_cut(), text: given(text.start) },
@@ -331,7 +336,7 @@ impl Opened {
 
     /// The images that the HTML would load from other hosts.
     fn remote(&self, query: &ReaderQuery) -> Remote {
-        let text = match self.shown.remote_images {
+        let text = match self.remote_images {
             0 => None,
             1 if query.with_images => Some("1 remote image is shown".to_owned()),
             1 => Some("1 remote image is blocked".to_owned()),
