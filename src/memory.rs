@@ -2,9 +2,9 @@
 //! responses that are not sent yet. SMTP has a separate budget.
 //!
 //! A request reserves once, for all that it will hold, before it reads. Only [`Budget::reserve`] waits, and nothing
-//! below the service has a budget, so no request waits for memory that it holds itself. Each holder (an API key, or the
-//! credential of a dashboard session) has its own share and its own queue, so holders do not wait for each
-//! other's queues.
+//! below the service has a budget, so no request waits for memory that it holds itself. Each holder (an API key, the
+//! credential of a dashboard session, or the network of a client that sends without a key) has its own share and its
+//! own queue, so holders do not wait for each other's queues.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -21,7 +21,7 @@ pub const UNCOUNTED: usize = 64 * 1024;
 /// How long a request waits for memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The hash of an API key, or of another credential.
+/// The hash of an API key or of another credential, or the network of a client that has none.
 pub type Holder = [u8; 32];
 
 /// Why there is no memory for a request.
@@ -157,10 +157,9 @@ impl Budget {
         state.used -= bytes;
         if let Some(held) = state.holders.get_mut(holder) {
             held.bytes -= bytes;
-            if held.bytes == 0 && Arc::strong_count(&held.queue) == 1 {
-                state.holders.remove(holder);
-            }
         }
+        // Also those that stopped waiting and got nothing.
+        state.holders.retain(|_, held| held.bytes > 0 || Arc::strong_count(&held.queue) > 1);
         drop(state);
         self.0.freed.notify_waiters();
     }
@@ -265,6 +264,15 @@ mod tests {
         assert!(budget.reserve(B, MIB).now_or_never().is_none());
         assert!(budget.reserve(C, MIB).now_or_never().unwrap().is_ok());
         assert!(budget.reserve(C, 2 * MIB).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_holder_that_stops_waiting_is_forgotten() {
+        let budget = budget();
+        let all = budget.reserve(A, budget.share()).await.unwrap();
+        assert!(budget.reserve(B, budget.share()).now_or_never().is_none());
+        drop(all);
+        assert!(budget.state().holders.is_empty());
     }
 
     #[tokio::test]

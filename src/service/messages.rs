@@ -1,7 +1,7 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::memory::{Room, UNCOUNTED};
+use crate::memory::{Holder, Room, UNCOUNTED};
 use crate::model::{Envelope, Everything, Inbox, KeyHash, MessageFilter, MessageId, MessageStart, Via};
 use crate::store::{Found, Pieces, Selection, StoredMessage};
 use restante_mail::working_memory;
@@ -128,17 +128,19 @@ impl Service {
     }
 
     /// A message that was sent over an API: with a key, in an inbox of its project; without one, sent without a key.
+    /// Without one, its memory is that of `anyone`.
     ///
     /// # Errors
     /// See [`Self::read_message`].
     pub async fn message_of_api(
         &self,
         caller: Option<&Caller>,
+        anyone: Holder,
         id: &str,
         via: Via,
     ) -> Result<(Everything, Room), ServiceError> {
         let project = self.0.store.project_of_message(parse(id)?).await?.ok_or(ServiceError::MessageNotFound)?;
-        let anyone = Caller { project, key: KeyHash([0; 32]) };
+        let anyone = Caller { project, key: KeyHash(anyone) };
         let (message, room) = self.whole_message(caller.unwrap_or(&anyone), id).await?;
         let Envelope { via: used, authenticated, .. } = &message.envelope;
         let is_found = *used == Some(via) && (caller.is_some() || *authenticated == Some(false));

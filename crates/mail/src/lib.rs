@@ -48,7 +48,7 @@ pub use addressing::{Addressing, addressing, sent_fields};
 pub use budget::{Budget, working_memory};
 pub use details::header_values;
 pub use otp::{Codes, Recognised, Rule};
-pub use submission::{Submission, submission, with_crlf, without_bcc};
+pub use submission::{Submission, bounded_mailboxes, bounded_submission, submission, with_crlf, without_bcc};
 pub use threading::{Threading, threading};
 
 use structure::Structure;

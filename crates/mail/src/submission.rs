@@ -1,9 +1,13 @@
 //! What a submission program such as `sendmail -t` does with a message: it reads the sender and the recipients from the
 //! header, removes the blind copies, and ends every line with CR LF.
 
-use crate::details::field_mailboxes;
+use crate::budget::HEADER_SECTION_BYTES;
+use crate::details::{Mailbox, field_mailboxes};
 use crate::header::{Field, Section};
 use crate::sender;
+
+/// The bytes of a field for each of its addresses. They and their names have far fewer.
+const ADDRESS_BYTES: usize = 1_000;
 
 /// The addresses in the header of a message that is being submitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +30,40 @@ pub fn submission(raw: &[u8]) -> Submission {
         from: from.filter_map(|field| sender::address(field.value)).next(),
         recipients: to.flat_map(|field| field_mailboxes(field.value)).filter_map(|mailbox| mailbox.address).collect(),
     }
+}
+
+/// As [`submission`], for anybody's message: it reads at most `most` recipients. `None` if the header has more than
+/// 1 MiB, or a field is too long for so few addresses.
+#[must_use]
+pub fn bounded_submission(raw: &[u8], most: usize) -> Option<Submission> {
+    let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
+    if section.length > HEADER_SECTION_BYTES {
+        return None;
+    }
+    let named = |names: &[&str], field: &Field<'_>| names.iter().any(|name| field.is(name));
+    let mut from = section.fields.iter().filter(|field| named(&["from"], field));
+    let mut recipients = Vec::new();
+    for field in section.fields.iter().filter(|field| named(&["to", "cc", "bcc"], field)) {
+        if recipients.len() < most {
+            let mailboxes = bounded_mailboxes(field.value, most)?;
+            recipients.extend(mailboxes.into_iter().filter_map(|mailbox| mailbox.address));
+        }
+    }
+    recipients.truncate(most);
+    Some(Submission { from: from.find_map(|field| sender::address(field.bounded_value())), recipients })
+}
+
+/// The first mailboxes of a field, at most `most`. A malformed one has no address. `None` if the field is too long for
+/// so few.
+#[must_use]
+pub fn bounded_mailboxes(value: &[u8], most: usize) -> Option<Vec<Mailbox>> {
+    let bytes = most.saturating_mul(ADDRESS_BYTES);
+    let mut mailboxes = field_mailboxes(&value[..value.len().min(bytes)]);
+    if value.len() > bytes && mailboxes.len() < most {
+        return None;
+    }
+    mailboxes.truncate(most);
+    Some(mailboxes)
 }
 
 /// The message with CR LF at the end of every line.
@@ -99,6 +137,26 @@ mod tests {
         let many: Vec<String> = (0..20_000).map(|number| format!("{number}@b.example")).collect();
         let raw = format!("To: {}\r\nBcc: last@b.example\r\n\r\n", many.join(",\r\n "));
         assert_eq!(submission(raw.as_bytes()).recipients.len(), 20_001);
+    }
+
+    #[test]
+    fn of_anybody_s_message_only_so_many_recipients_are_read() {
+        let list = |count: usize| vec!["a@b"; count].join(",");
+        let read = |raw: &str| bounded_submission(raw.as_bytes(), 3).map(|read| read.recipients.len());
+        for (raw, found) in [
+            ("From: a@b\n\nTo: a@b\n".to_owned(), Some(0)),
+            (format!("To: {}\nCc: a@b\n\n", list(1)), Some(2)),
+            (format!("To: {}\nBcc: {}\n\n", list(2), list(2)), Some(3)),
+            (format!("To: {}\n\n", list(200_000)), Some(3)),
+            (format!("To: {} <a@b>\n\n", "a ".repeat(2_000)), None),
+            (format!("To: a@b\n{}", "a:\n".repeat(400_000)), None),
+            (format!("To: a@b\nX: {}", "a".repeat(2_000_000)), None),
+            (format!("To: a@b\n\n{}", "a:\n".repeat(400_000)), Some(1)),
+        ] {
+            assert_eq!(read(&raw), found, "{raw:.40}");
+        }
+        let raw = b"From: nobody\nFrom: App <app@a.example>\nTo: \"One, 1\" <1@b.example>, 2@b.example\n\n";
+        assert_eq!(bounded_submission(raw, 100), Some(submission(raw)));
     }
 
     #[test]

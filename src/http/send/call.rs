@@ -14,7 +14,7 @@ use super::Senders;
 use super::credential::Credential;
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
-use super::outgoing::Outgoing;
+use super::outgoing::{Addresses, Outgoing};
 use crate::config::SmtpAuth;
 use crate::http::body::{self, read_as};
 use crate::http::client::client;
@@ -24,14 +24,13 @@ use crate::http::mailpit::Admitted;
 use crate::http::server::Disconnect;
 use crate::memory::{Holder, Room, UNCOUNTED};
 use crate::model::{Refusal, Via};
-use crate::service::{Caller, ServiceError};
+use crate::service::Caller;
+use crate::tcp::client_of;
 
 /// How long a request may take: its body, its delivery, and the longest delay that a fault asks for.
 pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(120 + 300));
 /// How many times its size a body takes at most: the body, its decoded files, and the message composed of them.
 const COPIES: usize = 3;
-/// The holder of the memory of all clients without a key.
-const ANYONE: Holder = [0; 32];
 
 /// A provider's API.
 pub(super) struct Provider {
@@ -44,6 +43,8 @@ pub(super) struct Provider {
 pub(super) struct Received {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// Reads its addresses.
+    pub(super) addresses: Addresses,
 }
 
 /// A request that is being answered.
@@ -121,18 +122,17 @@ impl Provider {
         &self,
         senders: &Senders,
         parts: &Parts,
-        find: impl AsyncFnOnce(Option<&Caller>) -> Result<Response, ServiceError>,
+        find: impl AsyncFnOnce(Option<&Caller>, Holder) -> Result<Response, Error>,
     ) -> Result<Response, Error> {
         let mut call = Call::new(self, senders, parts)?;
         if let Err(failure) = call.authenticate(parts).await {
             return Ok(call.answer(Err(failure)).await);
         }
-        match find(call.caller.as_ref()).await {
-            Ok(response) => Ok(response),
-            Err(ServiceError::MessageNotFound) => {
+        match find(call.caller.as_ref(), call.holder()).await {
+            Err(Error::MessageNotFound) => {
                 Ok(call.answer(Err(Failure::new(Kind::NotFound, "message not found"))).await)
             }
-            Err(error) => Err(error.into()),
+            found => found,
         }
     }
 
@@ -180,13 +180,11 @@ impl<'a> Call<'a> {
         let app = &self.senders.app;
         // The same message takes more bytes as base64 or in a form than in the size that is limited.
         let limit = usize::try_from(app.limits.message_size / 2 * 3).unwrap_or(usize::MAX).max(UNCOUNTED);
-        let holder = self.caller.as_ref().map_or(ANYONE, |caller| caller.key.0);
-        let (body, room) = read_as(body, limit, COPIES, app.service.budget(), holder).await?;
+        let (body, room) = read_as(body, limit, COPIES, app.service.budget(), self.holder()).await?;
         self.is_unread = false;
-        let received = Received { headers: parts.headers, body };
-        if received.body.len() <= UNCOUNTED {
-            return Ok((parse(&received)?, room));
-        }
+        let addresses = Addresses::up_to(app.limits.recipients);
+        let received = Received { headers: parts.headers, body, addresses };
+        // Even a small body can ask for much work: one text with many variables, or a template.
         let (parsed, room) = room.run(move || parse(&received)).await.map_err(|error| {
             tracing::error!(%error, "parsing a request failed");
             Failure::refused(Refusal::StoreFailure)
@@ -222,6 +220,21 @@ impl<'a> Call<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The holder of the memory: the key. Without one it is the client's network, so that a client whose body stalls
+    /// keeps no other from sending.
+    fn holder(&self) -> Holder {
+        if let Some(caller) = &self.caller {
+            return caller.key.0;
+        }
+        let network = match client_of(self.client) {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(network) => network,
+        };
+        let mut holder = Holder::default();
+        holder[..16].copy_from_slice(&network.octets());
+        holder
     }
 
     /// The response, after the delay of the faults.

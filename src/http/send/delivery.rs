@@ -38,16 +38,18 @@ struct Envelope {
 }
 
 impl Call<'_> {
-    /// Delivers messages: all of them are checked before the first is stored.
+    /// Delivers messages. All of them are composed and all of their recipients are asked before the first is stored, so
+    /// that a client can send a request again that had an invalid message. A fault at DATA, or an inbox that becomes
+    /// full, is found only when its message is stored; the messages before it stay.
     pub(super) async fn send_all(&mut self, messages: Vec<Outgoing>, room: &Room) -> Result<Vec<Sent>, Failure> {
         let mut envelopes = Vec::with_capacity(messages.len());
-        for (index, message) in messages.iter().enumerate() {
-            let mut envelope = self.envelope(message);
-            // The first is composed next.
-            if index > 0 {
-                envelope = envelope.and_then(|envelope| message.check().map(|()| envelope));
-            }
+        for message in &messages {
+            let envelope = self.envelope(message);
             envelopes.push(envelope.map_err(|failure| self.recorded_of(failure, message))?);
+        }
+        // They are composed again later, so that only one is in memory. The first is composed next.
+        for message in messages.iter().skip(1) {
+            self.composed(message.clone(), room).await?;
         }
         let mut messages = messages.into_iter();
         let mut next = match messages.next() {
@@ -92,12 +94,9 @@ impl Call<'_> {
         let id = format!("<{}@{}>", Uuid::now_v7(), service.mail_domain());
         let date = service.clock().now().to_rfc5322();
         let (sender, recipients) = (message.sender().map(|sender| sender.to_string()), message.recipients());
-        let composed = if room.is_reserved() {
-            let composing = room.clone().run(move || message.compose(&date, &id)).await;
-            composing.map_or_else(|_| Err(Failure::refused(Refusal::StoreFailure)), |(composed, _)| composed)
-        } else {
-            message.compose(&date, &id)
-        };
+        let composing = room.clone().run(move || message.compose(&date, &id)).await;
+        let composed =
+            composing.map_or_else(|_| Err(Failure::refused(Refusal::StoreFailure)), |(composed, _)| composed);
         let most = self.senders.app.limits.message_size;
         let composed = composed.and_then(|composed| match composed.raw.len() as u64 > most {
             true => Err(Failure::refused(Refusal::MessageTooLarge).because("--max-message-size")),

@@ -1,5 +1,6 @@
 //! Mailgun: `POST /v3/{domain}/messages` and `/messages.mime`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::Arc;
@@ -9,16 +10,15 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{any, post};
 use restante_mail::compose::letter::{Attachment, Letter};
-use restante_mail::details::Mailbox;
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
-use super::batch::Batch;
+use super::batch::{Batch, MESSAGES, Tags, Work};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::form::{File, Form};
 use super::json::{Json, Template, parse, plain};
-use super::outgoing::{Content, Outgoing, Parts, all_addresses, metadata};
+use super::outgoing::{Addresses, Content, Outgoing, Parts, metadata};
 use super::{OTHER, Senders, json};
 use crate::http::error::Error;
 use crate::model::Via;
@@ -36,7 +36,10 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| messages(Form::parse(&received.headers, &received.body)?, Batch::of(received));
+    let read = |received: &Received| {
+        let form = Form::parse(&received.headers, &received.body)?;
+        messages(form, received.addresses, Batch::of(received))
+    };
     MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
 }
 
@@ -46,11 +49,11 @@ async fn send_mime(State(senders): State<Arc<Senders>>, request: Request) -> Res
         let file = form.files.iter().find(|file| file.field == "message").map(|file| &file.content[..]);
         let message = file.or(form.first("message").map(str::as_bytes));
         let message = message.ok_or_else(|| Failure::invalid("message parameter is missing"))?;
-        let to = all_addresses("to", form.all("to"))?;
+        let to = received.addresses.all("to", form.all("to"))?;
         if to.is_empty() {
             return Err(Failure::invalid("to parameter is missing"));
         }
-        Ok(vec![Outgoing::raw(message, to)])
+        Ok(vec![Outgoing::raw(message, to, received.addresses)?])
     };
     MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
 }
@@ -60,34 +63,36 @@ fn queued(message_id: &str) -> Response {
 }
 
 /// One message, or with variables of the recipients one for each of them.
-fn messages(form: Form, mut batch: Batch) -> Result<Vec<Outgoing>, Failure> {
-    let bcc = all_addresses("bcc", form.all("bcc"))?;
-    let mut letter = letter(&form)?;
+fn messages(form: Form, addresses: Addresses, mut batch: Batch) -> Result<Vec<Outgoing>, Failure> {
     let recipients: Recipients = match form.first("recipient-variables") {
         Some(json) if !json.trim().is_empty() => parse(json.as_bytes())?,
         _ => Recipients::new(),
     };
+    let to = if recipients.is_empty() { addresses } else { Addresses::up_to(MESSAGES) };
+    let mut letter = letter(&form, to, addresses)?;
+    let bcc = addresses.all("bcc", form.all("bcc"))?;
     let parts = Parts::of(&mut letter, Arc::new(form.files.into_iter().filter_map(attachment).collect()));
     if recipients.is_empty() {
         return Ok(vec![Outgoing::sharing(letter, bcc, parts)]);
     }
     let to = take(&mut letter.to);
     let each = to.into_iter().map(|to| {
-        let variables = to.address.as_ref().and_then(|address| recipients.get(address));
+        let address = to.address.as_deref().unwrap_or_default();
+        let variables = Variables { address, own: recipients.get(address) };
         let common = Outgoing::sharing(Letter { to: vec![to.clone()], ..letter.clone() }, bcc.clone(), parts.clone());
-        let message = personal(common, &to, variables, &mut batch)?;
+        let message = personal(common, &variables, &mut batch)?;
         batch.add(message)
     });
     each.collect()
 }
 
-fn letter(form: &Form) -> Result<Letter, Failure> {
+fn letter(form: &Form, to: Addresses, addresses: Addresses) -> Result<Letter, Failure> {
     let missing = |name: &str| Failure::invalid(format!("{name} parameter is missing"));
     let text = |name: &str| form.first(name).unwrap_or_default().to_owned();
     let mut letter = Letter {
-        from: all_addresses("from", form.first("from"))?,
-        to: all_addresses("to", form.all("to"))?,
-        cc: all_addresses("cc", form.all("cc"))?,
+        from: addresses.all("from", form.first("from"))?,
+        to: to.all("to", form.all("to"))?,
+        cc: addresses.all("cc", form.all("cc"))?,
         subject: text("subject"),
         text: text("text"),
         html: text("html"),
@@ -128,30 +133,44 @@ fn template_variables(form: &Form) -> Result<Json, Failure> {
 }
 
 /// The message for one recipient, with `%recipient.NAME%` replaced.
-fn personal(
-    mut message: Outgoing,
-    to: &Mailbox,
-    variables: Option<&BTreeMap<String, Json>>,
-    batch: &mut Batch,
-) -> Result<Outgoing, Failure> {
+fn personal(mut message: Outgoing, variables: &Variables<'_>, batch: &mut Batch) -> Result<Outgoing, Failure> {
     let Content::Letter(letter, parts) = &mut message.content else { return Ok(message) };
-    let address = to.address.clone().unwrap_or_default();
-    let own = variables.into_iter().flatten().map(|(name, value)| (format!("%recipient.{name}%"), plain(value)));
-    let of_address = ["%recipient%", "%recipient_email%"].map(|tag| (tag.to_owned(), address.clone()));
-    for (tag, value) in own.chain(of_address) {
-        let headers = letter.headers.iter_mut().map(|(_, value)| value);
-        for text in headers.chain([&mut letter.subject]) {
-            if let Some(replaced) = batch.replaced(text, &tag, &value)? {
-                *text = replaced;
-            }
+    let headers = letter.headers.iter_mut().map(|(_, value)| value);
+    for text in headers.chain([&mut letter.subject]) {
+        if let Some(replaced) = batch.replaced(text, variables)? {
+            *text = replaced;
         }
-        for text in [&mut parts.text, &mut parts.html] {
-            if let Some(replaced) = batch.replaced(text, &tag, &value)? {
-                *text = Arc::new(replaced);
-            }
+    }
+    for text in [&mut parts.text, &mut parts.html] {
+        if let Some(replaced) = batch.replaced(text, variables)? {
+            *text = Arc::new(replaced);
         }
     }
     Ok(message)
+}
+
+/// What replaces the tags in the message for one recipient.
+struct Variables<'a> {
+    address: &'a str,
+    own: Option<&'a BTreeMap<String, Json>>,
+}
+
+impl Variables<'_> {
+    fn at(&self, rest: &str) -> Option<(usize, Cow<'_, str>)> {
+        let after = rest.strip_prefix("%recipient")?;
+        let (name, after_tag) = after.split_once('%')?;
+        let length = rest.len() - after_tag.len();
+        match name {
+            "" | "_email" => Some((length, self.address.into())),
+            _ => Some((length, plain(self.own?.get(name.strip_prefix('.')?)?).into())),
+        }
+    }
+}
+
+impl Tags for Variables<'_> {
+    fn first(&self, rest: &str, _: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
+        Ok(self.at(rest))
+    }
 }
 
 /// The HTML refers to an inline file by its name.

@@ -5,15 +5,17 @@ use std::mem::take;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use restante_mail::compose::letter::{Attachment, Letter, mailboxes};
+use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details::Mailbox;
-use restante_mail::{submission, threading, with_crlf, without_bcc};
+use restante_mail::{bounded_mailboxes, bounded_submission, threading, with_crlf, without_bcc};
 
 use super::failure::Failure;
 use crate::model::{EmailAddress, Refusal};
 
 /// About the memory of an address, a header field or a file, in addition to its texts.
 const ENTRY: usize = 64;
+/// Maximum number of characters of a field that an error shows.
+const SHOWN_CHARACTERS: usize = 400;
 
 /// A message and its envelope.
 #[derive(Clone, Debug)]
@@ -98,15 +100,19 @@ impl Outgoing {
     }
 
     /// A whole message, for these recipients or, if there are none, those of its header. Bcc is removed.
-    pub(super) fn raw(message: &[u8], recipients: Vec<Mailbox>) -> Self {
+    ///
+    /// # Errors
+    /// [`Failure`] for a header that is too long.
+    pub(super) fn raw(message: &[u8], recipients: Vec<Mailbox>, addresses: Addresses) -> Result<Self, Failure> {
         let message = with_crlf(message);
-        let header = submission(&message);
+        let header = bounded_submission(&message, addresses.most)
+            .ok_or_else(|| Failure::invalid("the header of the message is too long"))?;
         let addressed = |address: String| Mailbox { name: None, address: Some(address) };
         let bcc = match recipients.is_empty() {
             true => header.recipients.into_iter().map(addressed).collect(),
             false => recipients,
         };
-        Self { sender: header.from, bcc, content: Content::Raw(without_bcc(&message)) }
+        Ok(Self { sender: header.from, bcc, content: Content::Raw(without_bcc(&message)) })
     }
 
     /// The address for reports of failures.
@@ -145,15 +151,6 @@ impl Outgoing {
         addresses.filter(|address| known.insert(*address)).map(str::to_owned).collect()
     }
 
-    /// Whether the header can be written; the attachments are not examined.
-    ///
-    /// # Errors
-    /// [`Failure`] as of composing.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        let Content::Letter(letter, _) = &self.content else { return Ok(()) };
-        Ok(letter.header().compose("", "<check@localhost>").map(drop)?)
-    }
-
     /// The message as it is stored. `date` and `message_id` are for a message that has none.
     ///
     /// # Errors
@@ -179,35 +176,56 @@ impl Outgoing {
     }
 }
 
-/// The mailboxes in a field.
-///
-/// # Errors
-/// [`Failure`] for a control character, or an entry without an address.
-pub(super) fn addresses(field: &str, text: &str) -> Result<Vec<Mailbox>, Failure> {
-    let invalid = || Failure::invalid(format!("invalid `{field}` field: {text} is not an address"));
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    if text.contains(char::is_control) {
-        return Err(invalid());
-    }
-    let found = mailboxes(text);
-    if found.is_empty() || found.iter().any(|one| one.address.is_none()) { Err(invalid()) } else { Ok(found) }
+/// Reads fields of addresses, but not many more addresses than a message may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addresses {
+    /// Maximum number of addresses of a field: one too many, so that it is noticed.
+    most: usize,
 }
 
-/// The mailboxes in all texts of a field.
-///
-/// # Errors
-/// As [`addresses`].
-pub(super) fn all_addresses<T: AsRef<str>>(
-    field: &str,
-    texts: impl IntoIterator<Item = T>,
-) -> Result<Vec<Mailbox>, Failure> {
-    let mut all = Vec::new();
-    for text in texts {
-        all.extend(addresses(field, text.as_ref())?);
+impl Addresses {
+    /// For messages with this many recipients at most.
+    pub(super) fn up_to(recipients: usize) -> Self {
+        Self { most: recipients.saturating_add(1) }
     }
-    Ok(all)
+
+    /// The mailboxes in a field.
+    ///
+    /// # Errors
+    /// [`Failure`] for a control character, an entry without an address, or a field that is too long.
+    pub(super) fn one(self, field: &str, text: &str) -> Result<Vec<Mailbox>, Failure> {
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = bounded_mailboxes(text.as_bytes(), self.most);
+        let found = found.ok_or_else(|| Failure::invalid(format!("invalid `{field}` field: it is too long")))?;
+        let is_invalid = found.is_empty() || found.iter().any(|one| one.address.is_none());
+        if is_invalid || text.contains(char::is_control) {
+            let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
+            return Err(Failure::invalid(format!("invalid `{field}` field: {shown} is not an address")));
+        }
+        Ok(found)
+    }
+
+    /// The mailboxes in all texts of a field.
+    ///
+    /// # Errors
+    /// As [`Addresses::one`].
+    pub(super) fn all<T: AsRef<str>>(
+        self,
+        field: &str,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<Mailbox>, Failure> {
+        let mut all = Vec::new();
+        for text in texts {
+            all.extend(self.one(field, text.as_ref())?);
+            if all.len() >= self.most {
+                break;
+            }
+        }
+        all.truncate(self.most);
+        Ok(all)
+    }
 }
 
 /// A mailbox from separate fields.

@@ -15,7 +15,7 @@ use super::call::{Provider, Received};
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::json::{Json, Template, empty_object, parse, plain};
-use super::outgoing::{Outgoing, addresses, metadata};
+use super::outgoing::{Addresses, Outgoing, metadata};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::model::Via;
@@ -90,7 +90,7 @@ pub(super) fn routes() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message()?]);
+    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message(received.addresses)?]);
     let at = senders.app.service.clock().now().to_string();
     POSTMARK.send(&senders, request, read, |sent| json(200, &accepted(&sent[0], &at))).await
 }
@@ -114,7 +114,7 @@ async fn send_all(
         if emails.len() > BATCH {
             return Err(Failure::invalid(format!("a batch has at most {BATCH} messages")));
         }
-        Ok(emails.into_iter().map(Email::into_message).collect())
+        Ok(emails.into_iter().map(|email| email.into_message(received.addresses)).collect())
     };
     let at = senders.app.service.clock().now().to_string();
     let answer = |outcomes: &[Result<Sent, Failure>]| {
@@ -138,8 +138,8 @@ fn accepted(sent: &Sent, at: &str) -> Value {
 }
 
 impl Email {
-    fn into_message(self) -> Result<Outgoing, Failure> {
-        let of = |name: &str, field: Option<String>| addresses(name, &field.unwrap_or_default());
+    fn into_message(self, addresses: Addresses) -> Result<Outgoing, Failure> {
+        let of = |name: &str, field: Option<String>| addresses.one(name, &field.unwrap_or_default());
         let mut letter = Letter {
             from: of("From", self.from)?,
             to: of("To", self.to)?,

@@ -6,25 +6,26 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use restante_mail::compose::letter::{Attachment, Letter};
 use restante_mail::details;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json as value;
 
 use super::call::{Provider, Received};
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
-use super::outgoing::{Outgoing, addresses, all_addresses};
+use super::outgoing::{Addresses, Outgoing};
 use super::{OTHER, Senders, base64, json};
-use crate::http::app::App;
 use crate::http::error::Error;
-use crate::model::{Everything, Via, address_of};
+use crate::http::response::JSON;
+use crate::model::{Domain, Everything, Via, address_of};
 
 const RESEND: Provider = Provider { via: Via::Resend, refuse };
 /// Maximum number of messages of a batch.
@@ -123,7 +124,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message()?]);
+    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message(received.addresses)?]);
     RESEND.send(&senders, request, read, |sent| json(200, &id(&sent[0]))).await
 }
 
@@ -133,7 +134,7 @@ async fn send_batch(State(senders): State<Arc<Senders>>, request: Request) -> Re
         if !(1..=BATCH).contains(&emails.len()) {
             return Err(Failure::invalid(format!("a batch has 1 to {BATCH} emails")));
         }
-        emails.into_iter().map(Email::into_message).collect()
+        emails.into_iter().map(|email| email.into_message(received.addresses)).collect()
     };
     let answer = |sent: &[Sent]| json(200, &value!({"data": sent.iter().map(id).collect::<Vec<_>>()}));
     RESEND.send(&senders, request, read, answer).await
@@ -146,45 +147,70 @@ fn id(sent: &Sent) -> serde_json::Value {
 /// The message as the provider shows it. With a key, those of its project; else those that were sent without one.
 async fn show(State(senders): State<Arc<Senders>>, Path(id): Path<String>, parts: Parts) -> Result<Response, Error> {
     let service = &senders.app.service;
-    let found = RESEND.look_up(&senders, &parts, async |caller| {
-        let (message, _room) = service.message_of_api(caller, &id, Via::Resend).await?;
-        Ok(json(200, &email(&senders.app, &message)))
+    let found = RESEND.look_up(&senders, &parts, async |caller, holder| {
+        let (message, room) = service.message_of_api(caller, holder, &id, Via::Resend).await?;
+        let mail_domain = service.mail_domain().clone();
+        let writing = room.run(move || serde_json::to_vec(&Shown::of(message, &mail_domain)));
+        let (body, mut room) = writing.await.map_err(Error::internal)?;
+        let body = body?;
+        room.shrink(body.len());
+        Ok(([(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
     });
     found.await
 }
 
-fn email(app: &App, message: &Everything) -> serde_json::Value {
-    let (read, parsed) = (details::details(&message.raw), restante_mail::parse(&message.raw));
-    let list = |mailboxes: Vec<details::Mailbox>| -> Vec<String> {
-        mailboxes.into_iter().filter_map(|mailbox| mailbox.address).collect()
-    };
-    let (to, cc, reply_to) = (list(read.to), list(read.cc), list(read.reply_to));
-    let inbox = || address_of(&message.inbox_id, message.shared.as_ref(), app.service.mail_domain());
-    let to = if to.is_empty() { vec![inbox()] } else { to };
-    value!({
-        "object": "email",
-        "id": message.id.to_string(),
-        "from": message.from,
-        "to": to,
-        "cc": cc,
-        "bcc": [],
-        "reply_to": reply_to,
-        "subject": parsed.subject,
-        "text": parsed.text,
-        "html": parsed.html,
-        "created_at": message.received_at.to_string(),
-        "last_event": "delivered",
-    })
+/// A message as the provider shows it.
+#[derive(Serialize)]
+struct Shown {
+    object: &'static str,
+    id: String,
+    from: String,
+    to: Vec<String>,
+    cc: Vec<String>,
+    bcc: Vec<String>,
+    reply_to: Vec<String>,
+    subject: String,
+    text: String,
+    html: String,
+    created_at: String,
+    last_event: &'static str,
+}
+
+impl Shown {
+    fn of(message: Everything, mail_domain: &Domain) -> Self {
+        let read = details::details(&message.raw);
+        let list = |mailboxes: Vec<details::Mailbox>| -> Vec<String> {
+            mailboxes.into_iter().filter_map(|mailbox| mailbox.address).collect()
+        };
+        let (to, cc, reply_to) = (list(read.to), list(read.cc), list(read.reply_to));
+        let inbox = || address_of(&message.inbox_id, message.shared.as_ref(), mail_domain);
+        let to = if to.is_empty() { vec![inbox()] } else { to };
+        let parsed = restante_mail::parse(&message.raw);
+        Self {
+            object: "email",
+            id: message.id.to_string(),
+            from: message.from,
+            to,
+            cc,
+            bcc: Vec::new(),
+            reply_to,
+            subject: parsed.subject,
+            text: parsed.text,
+            html: parsed.html,
+            created_at: message.received_at.to_string(),
+            last_event: "delivered",
+        }
+    }
 }
 
 impl Email {
-    fn into_message(self) -> Result<Outgoing, Failure> {
+    fn into_message(self, addresses: Addresses) -> Result<Outgoing, Failure> {
         let missing = |name: &str| Failure::invalid(format!("Missing `{name}` field."));
         let all = |name: &str, field: Option<OneOrMany>| {
-            all_addresses(name, field.map(OneOrMany::into_vec).unwrap_or_default())
+            addresses.all(name, field.map(OneOrMany::into_vec).unwrap_or_default())
         };
         let mut letter = Letter {
-            from: addresses("from", &self.from.ok_or_else(|| missing("from"))?)?,
+            from: addresses.one("from", &self.from.ok_or_else(|| missing("from"))?)?,
             to: all("to", Some(self.to.ok_or_else(|| missing("to"))?))?,
             cc: all("cc", self.cc)?,
             reply_to: all("reply_to", self.reply_to)?,

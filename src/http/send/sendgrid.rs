@@ -1,5 +1,7 @@
 //! SendGrid: `POST /v3/mail/send`.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
-use super::batch::Batch;
+use super::batch::{Batch, Tags, Work};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
@@ -183,18 +185,46 @@ impl MailSend {
         } else if parts.text.is_empty() && parts.html.is_empty() {
             return Err(Failure::invalid("The content value must be a string at least one character in length."));
         }
-        for (tag, value) in one.substitutions.unwrap_or_default() {
-            let value = plain(&value);
-            if let Some(subject) = batch.replaced(&letter.subject, &tag, &value)? {
+        if let Some(tags) = one.substitutions.map(Substitutions::of) {
+            if let Some(subject) = batch.replaced(&letter.subject, &tags)? {
                 letter.subject = subject;
             }
             for text in [&mut parts.text, &mut parts.html] {
-                if let Some(replaced) = batch.replaced(text, &tag, &value)? {
+                if let Some(replaced) = batch.replaced(text, &tags)? {
                     *text = Arc::new(replaced);
                 }
             }
         }
         Ok(Outgoing::sharing(letter, people(one.bcc)?, parts))
+    }
+}
+
+/// The tags of a personalization by their first byte, the longest first, each with its value.
+struct Substitutions(BTreeMap<u8, Vec<(String, String)>>);
+
+impl Substitutions {
+    fn of(given: BTreeMap<String, Json>) -> Self {
+        let mut tags: BTreeMap<u8, Vec<_>> = BTreeMap::new();
+        for (tag, value) in given {
+            if let Some(first) = tag.bytes().next() {
+                tags.entry(first).or_default().push((tag, plain(&value)));
+            }
+        }
+        tags.values_mut().for_each(|tags| tags.sort_by_key(|(tag, _)| Reverse(tag.len())));
+        Self(tags)
+    }
+}
+
+impl Tags for Substitutions {
+    fn first(&self, rest: &str, work: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
+        let tags = rest.bytes().next().and_then(|first| self.0.get(&first));
+        for (tag, value) in tags.into_iter().flatten() {
+            work.add(1 + tag.len() / 64)?;
+            if rest.starts_with(tag) {
+                return Ok(Some((tag.len(), value.into())));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::requests::{API, Form, Letter, postmark_body, query};
 use super::{Post, address, header, messages, only_details};
-use testkit::{Engine, Harness};
+use testkit::{Engine, Harness, within};
 
 async fn two_inboxes(api: &Harness) -> [String; 2] {
     [api.create_inbox().await, api.create_inbox().await]
@@ -20,8 +20,25 @@ async fn resend_sends_all_of_a_batch_or_none(engine: Engine) {
     let [one, other] = two_inboxes(&api).await;
     let email = |to: &str| json!({"from": "a@app.example", "to": to, "subject": "s", "text": to});
     let batch = |second: Value| Post::json("/send/resend/emails/batch", &json!([email(&address(&one)), second]));
-    for wrong in [email("a@elsewhere.example"), email("nonsense"), json!({"to": "x"}), json!(1)] {
-        assert!(batch(wrong.clone()).send(&api).await.status >= 400, "{wrong}");
+    let with_file = |file: Value| {
+        let mut email = email(&address(&other));
+        email["attachments"] = json!([file]);
+        email
+    };
+    let large = json!({"filename": "a", "content": "QUJD".repeat(7 * 1024 * 1024)});
+    let files = [json!({"content": "YQ==", "content_type": "foo"}), json!({"content": "YQ==", "content_id": "\n"})];
+    for (status, wrong) in [
+        (403, email("a@elsewhere.example")),
+        (422, email("nonsense")),
+        (422, json!({"to": "x"})),
+        (422, json!(1)),
+        (422, with_file(files[0].clone())),
+        (422, with_file(files[1].clone())),
+        // In base64 it is larger than any message may be.
+        (413, with_file(large.clone())),
+    ] {
+        let refused = batch(wrong.clone()).send(&api).await;
+        assert_eq!(refused.status, status, "{:.100}: {refused:?}", wrong.to_string());
     }
     assert!(messages(&api, &one).await.is_empty());
     let sent = batch(email(&address(&other))).send(&api).await.json();
@@ -43,6 +60,24 @@ async fn postmark_answers_for_each_message_of_a_batch(engine: Engine) {
         assert_eq!(sent[3]["MessageID"], messages(&api, &other).await[0]["id"]);
     }
     assert_eq!((messages(&api, &one).await.len(), messages(&api, &other).await.len()), (2, 2));
+}
+
+/// Of a batch that has one status, the messages before it stay; where each message has a result, it is that of one.
+#[tokio::test]
+async fn a_fault_at_data_stops_a_batch_in_the_middle() {
+    let api = Harness::start().await;
+    let [one, other] = two_inboxes(&api).await;
+    let path = format!("/v1/inboxes/{other}/faults");
+    let faults = r#"{"faults":[{"at":"data","do":"defer"},{"at":"data","do":"defer"}]}"#;
+    assert_eq!(api.call("PUT", &path, faults).await.status, 200);
+    let to = [&one, &other, &one].map(|inbox| address(inbox));
+    let emails = to.each_ref().map(|to| json!({"from": "a@app.example", "to": to, "subject": "s", "text": "t"}));
+    assert_eq!(Post::json("/send/resend/emails/batch", &json!(emails)).send(&api).await.status, 429);
+    assert_eq!((messages(&api, &one).await.len(), messages(&api, &other).await.len()), (1, 0));
+    let bodies = to.each_ref().map(|to| postmark_body(&Letter::to(to)));
+    let sent = Post::json("/send/postmark/email/batch", &json!(bodies)).send(&api).await.json();
+    let codes: Vec<_> = sent.as_array().unwrap().iter().map(|one| one["ErrorCode"].as_i64().unwrap()).collect();
+    assert_eq!((codes, messages(&api, &one).await.len()), (vec![0, 429, 0], 3));
 }
 
 #[tokio::test]
@@ -88,6 +123,43 @@ async fn mailgun_sends_a_message_for_each_recipient_with_variables() {
         assert_eq!(header(&details, "Subject"), [format!("Hi {name}")]);
         assert_eq!(text(&api, inbox).await, format!("{} {id}", address(inbox)));
     }
+}
+
+/// If each variable were looked for in each field of each message, this would take minutes.
+#[tokio::test]
+async fn many_variables_in_many_fields_take_no_time() {
+    let api = Harness::start().await;
+    let to = address(&api.create_inbox().await);
+    let variables: Value = (0..5_000).map(|number| (format!("a{number}"), json!(number))).collect();
+    let (variables, to_all) = (json!({&to: variables}).to_string(), vec![&*to; 320].join(","));
+    let mut fields = vec![("from", "a@app.example"), ("to", &*to_all), ("subject", "s"), ("text", "t")];
+    fields.extend([("recipient-variables", &*variables)]);
+    let headers = |count: usize| [("h:a", "")].into_iter().cycle().take(count);
+    // The fields of all messages take more memory than a small request may have.
+    for (count, status) in [(390, 413), (1, 200)] {
+        let fields: Vec<_> = fields.iter().copied().chain(headers(count)).collect();
+        let post = Post { path: "/send/mailgun/v3/app.example/messages".to_owned(), ..query(&fields) };
+        assert_eq!(within(post.send(&api)).await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn the_longest_tag_of_sendgrid_is_replaced_and_they_are_bounded() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let post = |text: &str, tags: Value| {
+        let personal = json!({"to": [{"email": address(&inbox)}], "subject": "s", "substitutions": tags});
+        let content = json!([{"type": "text/plain", "value": text}]);
+        let body = json!({"personalizations": [personal], "from": {"email": "a@app.example"}, "content": content});
+        Post::json("/send/sendgrid/v3/mail/send", &body)
+    };
+    let tags = json!({"-a": "short", "-a-": "long -a", "": "empty", "é": 1});
+    assert_eq!(post("-a--aé-b", tags).send(&api).await.status, 202);
+    assert_eq!(text(&api, &inbox).await, "long -ashort1-b");
+    let long = "x".repeat(64 * 1024);
+    let tags: Value = (0..100).map(|number| (format!("-{number}{long}"), json!(""))).collect();
+    let refused = post(&"-".repeat(10_000), tags).send(&api).await;
+    assert!(refused.status == 400 && refused.body.contains("too many variables"), "{refused:?}");
 }
 
 #[tokio::test]
@@ -302,5 +374,29 @@ async fn every_address_of_a_message_counts() {
     }
     let body = json!({"from": "a@app.example", "to": many[0], "reply_to": many, "subject": "s", "text": "t"});
     assert_eq!(Post::json("/send/resend/emails", &body).send(&api).await.status, 429);
+    // Also in one text, of which only the beginning is read.
+    let body = json!({"from": "a@app.example", "to": "a@b,".repeat(1_000_000), "subject": "s", "text": "t"});
+    let refused = Post::json("/send/resend/emails", &body).send(&api).await;
+    assert!(refused.status == 429 && refused.body.contains("452 4.5.3"), "{refused:?}");
+    let body = json!({"from": "a@app.example", "to": "a ".repeat(1_000_000), "subject": "s", "text": "t"});
+    let refused = Post::json("/send/resend/emails", &body).send(&api).await;
+    assert!(refused.status == 422 && refused.body.contains("invalid `to` field: it is too long"), "{refused:?}");
+    let to_many = Letter::to(&many.join(","));
+    for one in API.iter().filter(|one| one.name.contains("raw")) {
+        let refused = (one.request)(&to_many).send(&api).await;
+        assert!(refused.status == 429 && refused.body.contains("452 4.5.3"), "{}: {refused:?}", one.name);
+    }
     assert!(messages(&api, &inbox).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_header_of_a_whole_message_is_bounded() {
+    let api = Harness::start().await;
+    let to = address(&api.create_inbox().await);
+    for one in API.iter().filter(|one| one.name.contains("raw") || one.name.contains("mime")) {
+        let field = ("X-A".to_owned(), format!("a\n{}X-B: b", "a:\n".repeat(400_000)));
+        let refused = (one.request)(&Letter { header: field, ..Letter::to(&to) }).send(&api).await;
+        let is_refused = refused.status == 400 && refused.body.contains("the header of the message is too long");
+        assert!(is_refused, "{}: {refused:?}", one.name);
+    }
 }

@@ -15,10 +15,12 @@ use axum::body::Body;
 use axum::http::Request;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use requests::{API, Letter};
 use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
+use tower::ServiceExt;
 
 /// A credential that is no key.
 const ANY: [(&str, &str); 1] = [("authorization", "Bearer any")];
@@ -224,6 +226,24 @@ async fn resend_shows_what_was_sent(engine: Engine) {
     for id in [&over_smtp, "nonsense", "00000000-0000-7000-8000-000000000000"] {
         assert_eq!(show(id, "any").await.status, 404);
     }
+}
+
+#[tokio::test]
+async fn what_resend_shows_takes_memory_until_it_is_sent() {
+    let api = Harness::start().await;
+    let to = address(&api.create_inbox().await);
+    let letter = Letter { text: "0123456789abcde\n".repeat(20_000), ..Letter::to(&to) };
+    let id = (API.iter().find(|one| one.via == "resend").unwrap().request)(&letter).send(&api).await.text("id");
+    let free = api.service.budget().free();
+    let request = Request::get(format!("/send/resend/emails/{id}")).header("host", "127.0.0.1");
+    let request = request.header("authorization", "Bearer any").body(Body::empty()).unwrap();
+    let response = api.router.clone().oneshot(request).await.unwrap();
+    let held = free - api.service.budget().free();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let shown: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((&shown["text"], held), (&json!(letter.text.trim_end()), body.len()));
+    drop(body);
+    assert_eq!(api.service.budget().free(), free);
 }
 
 /// As over SMTP: on PostgreSQL, a large message waits for other large ones before it is written.

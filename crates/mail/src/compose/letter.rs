@@ -100,20 +100,6 @@ impl Letter {
         Ok(message)
     }
 
-    /// The same message without its content.
-    #[must_use]
-    pub fn header(&self) -> Self {
-        Self {
-            from: self.from.clone(),
-            to: self.to.clone(),
-            cc: self.cc.clone(),
-            reply_to: self.reply_to.clone(),
-            subject: self.subject.clone(),
-            headers: self.headers.clone(),
-            ..Self::default()
-        }
-    }
-
     /// The application's own fields as they are sent. The library would keep only one of each name.
     fn fields(&self) -> Result<String, ComposeError> {
         let mut fields = String::new();

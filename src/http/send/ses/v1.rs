@@ -12,7 +12,7 @@ use crate::http::error::Error;
 use crate::http::send::call::{Provider, Received};
 use crate::http::send::failure::{Failure, Kind};
 use crate::http::send::form::Form;
-use crate::http::send::outgoing::{Outgoing, addresses, all_addresses};
+use crate::http::send::outgoing::{Addresses, Outgoing};
 use crate::http::send::{Senders, answer, base64};
 use crate::model::Via;
 
@@ -28,8 +28,8 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
     let read = |received: &Received| {
         let form = Form::parse(&received.headers, &received.body)?;
         match form.first("Action").unwrap_or_default() {
-            "SendEmail" => Ok(vec![email(&form)?]),
-            "SendRawEmail" => Ok(vec![raw_email(&form)?]),
+            "SendEmail" => Ok(vec![email(&form, received.addresses)?]),
+            "SendRawEmail" => Ok(vec![raw_email(&form, received.addresses)?]),
             other => Err(Failure::new(Kind::NotFound, format!("this server does not have the action {other}"))),
         }
     };
@@ -48,14 +48,14 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
     answer.await
 }
 
-fn email(form: &Form) -> Result<Outgoing, Failure> {
+fn email(form: &Form, addresses: Addresses) -> Result<Outgoing, Failure> {
     let list = |prefix: &str| {
         let values = form.beginning(prefix).filter(|(rest, _)| rest.starts_with(".member."));
-        all_addresses(prefix, values.map(|(_, value)| value))
+        addresses.all(prefix, values.map(|(_, value)| value))
     };
     let text = |name: &str| form.first(name).unwrap_or_default().to_owned();
     let letter = Letter {
-        from: addresses("Source", &text("Source"))?,
+        from: addresses.one("Source", &text("Source"))?,
         to: list("Destination.ToAddresses")?,
         cc: list("Destination.CcAddresses")?,
         reply_to: list("ReplyToAddresses")?,
@@ -72,11 +72,11 @@ fn email(form: &Form) -> Result<Outgoing, Failure> {
     Ok(Outgoing { sender: form.first("ReturnPath").map(str::to_owned), ..message })
 }
 
-fn raw_email(form: &Form) -> Result<Outgoing, Failure> {
+fn raw_email(form: &Form, addresses: Addresses) -> Result<Outgoing, Failure> {
     let data = form.first("RawMessage.Data").ok_or_else(|| Failure::invalid("Missing parameter: RawMessage.Data"))?;
-    let recipients = all_addresses("Destinations", form.beginning("Destinations.member.").map(|(_, value)| value))?;
-    let message = Outgoing::raw(&base64::decode(data)?, recipients);
-    let source = addresses("Source", form.first("Source").unwrap_or_default())?;
+    let recipients = addresses.all("Destinations", form.beginning("Destinations.member.").map(|(_, value)| value))?;
+    let message = Outgoing::raw(&base64::decode(data)?, recipients, addresses)?;
+    let source = addresses.one("Source", form.first("Source").unwrap_or_default())?;
     let source = source.into_iter().next().and_then(|source| source.address);
     Ok(Outgoing { sender: source.or(message.sender), ..message })
 }

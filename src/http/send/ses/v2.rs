@@ -19,7 +19,7 @@ use crate::http::send::call::{Provider, Received};
 use crate::http::send::delivery::Sent;
 use crate::http::send::failure::{Failure, Kind};
 use crate::http::send::json::parse;
-use crate::http::send::outgoing::{Outgoing, Parts, addresses, all_addresses};
+use crate::http::send::outgoing::{Addresses, Outgoing, Parts};
 use crate::http::send::{OTHER, Senders, base64, json};
 use crate::model::Via;
 
@@ -142,12 +142,14 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<SendEmail>(&received.body)?.into_message()?]);
+    let read = |received: &Received| Ok(vec![parse::<SendEmail>(&received.body)?.into_message(received.addresses)?]);
     SES.send(&senders, request, read, |sent| json(200, &value!({"MessageId": sent[0].id}))).await
 }
 
 async fn send_bulk(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages(Batch::of(received));
+    let read = |received: &Received| {
+        parse::<SendBulkEmail>(&received.body)?.into_messages(received.addresses, Batch::of(received))
+    };
     let answer = |outcomes: &[Result<Sent, Failure>]| {
         let each = outcomes.iter().map(|outcome| match outcome {
             Ok(sent) => value!({"Status": "SUCCESS", "MessageId": sent.id}),
@@ -159,12 +161,12 @@ async fn send_bulk(State(senders): State<Arc<Senders>>, request: Request) -> Res
 }
 
 impl SendEmail {
-    fn into_message(self) -> Result<Outgoing, Failure> {
+    fn into_message(self, addresses: Addresses) -> Result<Outgoing, Failure> {
         let content = self.content.ok_or_else(|| missing("Content"))?;
         let destination = self.destination.unwrap_or_default();
         if let Some(Raw { data }) = content.raw {
-            let message = Outgoing::raw(&base64::decode(&data)?, destination.all()?);
-            let from = addresses("FromEmailAddress", &self.from_email_address.unwrap_or_default())?;
+            let message = Outgoing::raw(&base64::decode(&data)?, destination.all(addresses)?, addresses)?;
+            let from = addresses.one("FromEmailAddress", &self.from_email_address.unwrap_or_default())?;
             let from = from.into_iter().next().and_then(|from| from.address);
             let sender = self.feedback_forwarding_email_address.or(from).or(message.sender);
             return Ok(Outgoing { sender, ..message });
@@ -181,13 +183,13 @@ impl SendEmail {
             tags: self.email_tags.as_deref(),
             set: self.configuration_set_name.as_deref(),
         };
-        envelope.message(&destination, rendered)
+        envelope.message(&destination, addresses, rendered)
     }
 }
 
 impl SendBulkEmail {
     /// Each message, or why it cannot be sent.
-    fn into_messages(self, mut batch: Batch) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
+    fn into_messages(self, addresses: Addresses, mut batch: Batch) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
         if !(1..=ENTRIES).contains(&self.bulk_email_entries.len()) {
             return Err(Failure::invalid(format!("BulkEmailEntries must have 1 to {ENTRIES} entries")));
         }
@@ -206,7 +208,7 @@ impl SendBulkEmail {
                 tags: entry.replacement_tags.as_deref().or(self.default_email_tags.as_deref()),
                 set: self.configuration_set_name.as_deref(),
             };
-            envelope.message(&entry.destination.unwrap_or_default(), rendered)
+            envelope.message(&entry.destination.unwrap_or_default(), addresses, rendered)
         };
         let each = self.bulk_email_entries.into_iter().map(|entry| match message(entry) {
             Ok(message) => batch.add(message).map(Ok),
@@ -226,11 +228,17 @@ struct Envelope<'a> {
 }
 
 impl Envelope<'_> {
-    fn message(&self, destination: &Destination, rendered: Rendered) -> Result<Outgoing, Failure> {
+    fn message(
+        &self,
+        destination: &Destination,
+        addresses: Addresses,
+        rendered: Rendered,
+    ) -> Result<Outgoing, Failure> {
+        let list = |name: &str, given: Option<&[String]>| addresses.all(name, given.into_iter().flatten());
         let Rendered { subject, text, html, mut headers, attachments } = rendered;
         let tags: Vec<_> = self.tags.into_iter().flatten().map(|tag| format!("{}={}", tag.name, tag.value)).collect();
         headers.extend(tag_headers(&tags, self.set));
-        let from = addresses("FromEmailAddress", self.from.unwrap_or_default())?;
+        let from = addresses.one("FromEmailAddress", self.from.unwrap_or_default())?;
         if from.is_empty() {
             return Err(missing("FromEmailAddress"));
         }
@@ -252,9 +260,9 @@ impl Envelope<'_> {
 
 impl Destination {
     /// Every recipient.
-    fn all(&self) -> Result<Vec<Mailbox>, Failure> {
+    fn all(&self, addresses: Addresses) -> Result<Vec<Mailbox>, Failure> {
         let lists = [&self.to_addresses, &self.cc_addresses, &self.bcc_addresses];
-        all_addresses("Destination", lists.into_iter().flatten().flatten())
+        addresses.all("Destination", lists.into_iter().flatten().flatten())
     }
 }
 
@@ -295,10 +303,6 @@ pub(super) fn tag_headers(tags: &[String], set: Option<&str>) -> Vec<(String, St
     let tags = (!tags.is_empty()).then(|| ("X-SES-MESSAGE-TAGS".to_owned(), tags.join(", ")));
     let set = set.map(|name| ("X-SES-CONFIGURATION-SET".to_owned(), name.to_owned()));
     tags.into_iter().chain(set).collect()
-}
-
-fn list(name: &str, given: Option<&[String]>) -> Result<Vec<Mailbox>, Failure> {
-    all_addresses(name, given.into_iter().flatten())
 }
 
 fn missing(name: &str) -> Failure {
