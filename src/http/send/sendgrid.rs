@@ -219,7 +219,7 @@ impl Tags for Substitutions {
     fn first(&self, rest: &str, work: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
         let tags = rest.bytes().next().and_then(|first| self.0.get(&first));
         for (tag, value) in tags.into_iter().flatten() {
-            work.add(1 + tag.len() / 64)?;
+            work.take(1 + tag.len() / 64)?;
             if rest.starts_with(tag) {
                 return Ok(Some((tag.len(), value.into())));
             }

@@ -129,18 +129,21 @@ async fn mailgun_sends_a_message_for_each_recipient_with_variables() {
 #[tokio::test]
 async fn many_variables_in_many_fields_take_no_time() {
     let api = Harness::start().await;
-    let to = address(&api.create_inbox().await);
+    let inbox = api.create_inbox().await;
+    let to = address(&inbox);
     let variables: Value = (0..5_000).map(|number| (format!("a{number}"), json!(number))).collect();
     let (variables, to_all) = (json!({&to: variables}).to_string(), vec![&*to; 320].join(","));
-    let mut fields = vec![("from", "a@app.example"), ("to", &*to_all), ("subject", "s"), ("text", "t")];
-    fields.extend([("recipient-variables", &*variables)]);
-    let headers = |count: usize| [("h:a", "")].into_iter().cycle().take(count);
-    // The fields of all messages take more memory than a small request may have.
-    for (count, status) in [(390, 413), (1, 200)] {
-        let fields: Vec<_> = fields.iter().copied().chain(headers(count)).collect();
-        let post = Post { path: "/send/mailgun/v3/app.example/messages".to_owned(), ..query(&fields) };
-        assert_eq!(within(post.send(&api)).await.status, status);
-    }
+    let fields = [
+        ("from", "a@app.example"),
+        ("to", &*to_all),
+        ("subject", "s"),
+        ("text", "%recipient.a4999%, %recipient.b%, %recipient"),
+        ("recipient-variables", &*variables),
+    ];
+    let fields: Vec<_> = fields.into_iter().chain([("h:a", "")].into_iter().cycle().take(390)).collect();
+    let post = Post { path: "/send/mailgun/v3/app.example/messages".to_owned(), ..query(&fields) };
+    assert_eq!(within(post.send(&api)).await.status, 200);
+    assert_eq!(text(&api, &inbox).await, "4999, %recipient.b%, %recipient");
 }
 
 #[tokio::test]
