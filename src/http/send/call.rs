@@ -233,7 +233,7 @@ impl<'a> Call<'a> {
             IpAddr::V6(network) => network,
         };
         let mut holder = Holder::default();
-        holder[..16].copy_from_slice(&network.octets());
+        holder[..16].copy_from_slice(&network.to_bits().to_be_bytes());
         holder
     }
 

@@ -82,7 +82,7 @@ async fn past_the_memory_budget_a_large_body_is_an_error_that_clients_repeat() {
     let budget = server.api.service.budget();
     // The clients of a network without a key share one holder.
     let mut holder = [0; 32];
-    holder[..16].copy_from_slice(&Ipv4Addr::LOCALHOST.to_ipv6_mapped().octets());
+    holder[..16].copy_from_slice(&Ipv4Addr::LOCALHOST.to_ipv6_mapped().to_bits().to_be_bytes());
     let all = budget.reserve(holder, budget.share()).await.unwrap();
     let mut clients = join_all(posts.iter().map(|post| stalled_after(&server, post, UNCOUNTED + 1))).await;
     // They wait for memory at the same time, in real time: nothing shows when the last of them begins to.
