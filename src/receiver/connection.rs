@@ -190,7 +190,7 @@ impl Connection {
 
     fn add_reply(&mut self, reply: &Reply) {
         self.handler.log_refusal(reply);
-        self.handler.write_down(self.session.last_command(), reply);
+        self.handler.write_down(&self.session, reply);
         // Writing into memory cannot fail.
         let _ = write!(self.replies, "{reply}");
     }

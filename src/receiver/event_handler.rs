@@ -66,13 +66,16 @@ impl EventHandler {
         }
     }
 
-    /// Records that TLS was started.
+    /// Records that TLS was started, which ends a transaction.
     pub(super) fn encrypted(&mut self, version: Option<&'static str>) {
+        self.record_transcript();
         self.tls = version;
     }
 
     /// Answers `event`, if an answer is needed. `arrival` belongs to the message that was just received.
     pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
+        // Before the event changes the transcript, or the client's project.
+        self.record_complete_transcript();
         match event {
             Event::Authenticate(credentials) => {
                 let outcome = self.authenticate(credentials).await;
@@ -299,14 +302,19 @@ impl EventHandler {
         }
     }
 
-    /// Adds a reply to the transcript. That of an earlier transaction is recorded before.
-    pub(super) fn write_down(&mut self, verb: Option<Verb>, reply: &Reply) {
-        if self.transcript.is_complete() {
-            self.record_transcript();
-        }
-        self.transcript.reply(verb, reply);
+    /// Adds the reply to the last command to the transcript. That of an earlier transaction is recorded before.
+    pub(super) fn write_down(&mut self, session: &Session, reply: &Reply) {
+        self.record_complete_transcript();
+        let verb = session.last_command();
+        self.transcript.reply(verb, reply, session.is_in_transaction());
         let is_stored = verb == Some(Verb::Data) && reply.refusal().is_none();
-        if self.transcript.is_complete() && !is_stored {
+        if !is_stored {
+            self.record_complete_transcript();
+        }
+    }
+
+    fn record_complete_transcript(&mut self) {
+        if self.transcript.is_complete() {
             self.record_transcript();
         }
     }

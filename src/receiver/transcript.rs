@@ -1,9 +1,9 @@
 //! Writes down what a client and the server say, so that the timeline of an inbox can show it. It contains no password,
 //! no key and no body, and of the recipients each inbox sees only its own.
 //!
-//! A transcript covers one mail transaction, after the commands that introduced the client. It is recorded when the
-//! transaction has ended: if a message was stored, with the next command, so that nothing is added to the way of a
-//! delivery.
+//! A transcript covers one mail transaction of the session, after the commands that introduced the client. It is
+//! recorded when the transaction has ended: if a message was stored, with the next command, so that nothing is added to
+//! the way of a delivery.
 
 use std::borrow::Cow;
 
@@ -111,14 +111,14 @@ impl Transcript {
         self.state == State::Ended
     }
 
-    /// The server replies to the last command; `None` is the greeting.
-    pub(super) fn reply(&mut self, verb: Option<Verb>, reply: &Reply) {
+    /// The server replies to the last command; `None` is the greeting. `is_open`: whether the session is in a
+    /// transaction now.
+    pub(super) fn reply(&mut self, verb: Option<Verb>, reply: &Reply, is_open: bool) {
         let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(verb), SeenBy::All));
         if let Some(path) = reply.path() {
             self.rejected_path(&mut line, path);
         }
         self.has_failed |= reply.refusal().is_some();
-        let is_end = verb == Some(Verb::Data) && reply.code() != 354 || verb == Some(Verb::Rset);
         // That of a stored message needs no allocation, because it is on the way of a delivery.
         line.reply = match reply.first_line() {
             Cow::Owned(mut line) => {
@@ -132,11 +132,14 @@ impl Transcript {
             self.lines.reserve(EXCHANGES);
         }
         match self.state {
-            State::None if self.introduction.len() < MAX_INTRODUCTION => self.introduction.push(line),
+            // Later recipients see the introduction, so it must name none.
+            State::None if line.seen_by == SeenBy::All && self.introduction.len() < MAX_INTRODUCTION => {
+                self.introduction.push(line);
+            }
             State::Open if self.lines.len() < MAX_EXCHANGES => self.lines.push(line),
             _ => {}
         }
-        if is_end && self.state == State::Open {
+        if self.state == State::Open && !is_open {
             self.state = State::Ended;
         }
     }
@@ -156,7 +159,7 @@ impl Transcript {
     /// Ends the transaction. Returns its sessions, one for each recipient that it named.
     pub(super) fn end(&mut self, client: &Client<'_>) -> Vec<SmtpSession> {
         // A command without a reply: the connection was lost or closed.
-        self.lines.extend(self.pending.take().filter(|_| self.state != State::Ended));
+        self.lines.extend(self.pending.take());
         let has_failed = self.has_failed || self.state != State::Ended;
         // A transaction with several recipients may name inboxes of several projects.
         let owner = self.owner.take().filter(|_| self.named.len() == 1);
@@ -184,7 +187,7 @@ impl Transcript {
     fn seen_by(&mut self, number: usize) -> Vec<Exchange> {
         let is_own = |line: &Line| [SeenBy::All, SeenBy::One(number)].contains(&line.seen_by);
         let mut seen = Vec::with_capacity(self.introduction.len() + self.lines.len());
-        seen.extend(self.introduction.iter().filter(|line| is_own(line)).cloned().map(Exchange::from));
+        seen.extend(self.introduction.iter().cloned().map(Exchange::from));
         if number + 1 == self.named.len() {
             seen.extend(self.lines.drain(..).filter(is_own).map(Exchange::from));
         } else {

@@ -30,5 +30,6 @@ mod refusals;
 mod senders;
 mod server;
 mod smtp;
+mod transcripts;
 mod wait;
 mod wait_slots;

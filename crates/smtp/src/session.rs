@@ -81,7 +81,8 @@ pub enum Event {
     Authenticate(Credentials),
     /// The client starts a message with this sender; call [`Session::sender`].
     Sender(ReversePath),
-    /// The client sent RCPT TO with this address on the mail domain; call [`Session::recipient`] or [`Session::fault`].
+    /// The client sent RCPT TO with this address on the mail domain or an accepted one; call [`Session::recipient`] or
+    /// [`Session::fault`].
     Recipient(EmailAddress),
     /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable storage, or
     /// [`Session::fault`].
@@ -334,6 +335,12 @@ impl Session {
     #[must_use]
     pub fn is_authenticated(&self) -> bool {
         self.authentication == Authentication::Valid
+    }
+
+    /// Whether a mail transaction is open: MAIL was accepted, and the message has not been received in full.
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
     }
 
     /// The state of the message that is being received, if one is.
