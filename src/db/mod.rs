@@ -17,6 +17,7 @@
 //! caller's task, and several processes may share it. PostgreSQL futures are boxed because they are large.
 
 mod announcer;
+mod first_rows;
 mod locks;
 mod migrate;
 mod postgres;
@@ -221,7 +222,7 @@ impl Database {
         tokio::task::consume_budget().await;
         match &self.engine {
             Engine::Sqlite(engine) => engine.look_up(sql, &parameters),
-            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters, usize::MAX)).await,
         }
     }
 
@@ -231,8 +232,8 @@ impl Database {
     /// The error of the statement.
     pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
         match &self.engine {
-            Engine::Sqlite(engine) => engine.query(sql, parameters).await,
-            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters)).await,
+            Engine::Sqlite(engine) => engine.query(sql, parameters, usize::MAX).await,
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters, usize::MAX)).await,
         }
     }
 

@@ -93,6 +93,16 @@ impl Row {
         Self { columns: columns.into_iter(), read: 0 }
     }
 
+    /// The bytes of its texts and byte strings.
+    pub(super) fn held(&self) -> usize {
+        let bytes = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Null | Value::Integer(_) | Value::Uuid(_) => 0,
+        };
+        self.columns.as_slice().iter().map(bytes).sum()
+    }
+
     /// The columns that have not been read.
     #[must_use]
     pub fn into_values(self) -> Vec<Value> {

@@ -12,19 +12,20 @@ use uuid::Uuid;
 
 use super::content::{ORDINARY, on_blocking_thread};
 use super::mail_terms::{Match, Terms};
-use super::messages::{CONTENTS_AT_ONCE, Head};
+use super::messages::{CONTENTS_AT_ONCE, Head, MAX_HEAD_BYTES};
 use super::{ContentForm, PartsReader, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{Features, MailFilter, ProjectId, Timestamp};
 
 /// The time limit of a search for one page.
 const SEARCH_TIME: Duration = Duration::from_millis(60);
-/// Messages that are compared at once, without and with their text.
+/// Maximum number of messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 50;
 /// Maximum number of bytes of a text that are compared. Of a longer text, only the start is compared.
 pub(super) const TEXT_BYTES: usize = 256 * 1024;
-/// Bytes of parsed parts in one page; the page ends before the message that exceeds them, unless it is the first.
+/// Bytes of subjects and parsed parts in one page; the page ends before the message that exceeds them, unless it is the
+/// first.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// A page of the messages of a project, newest first.
@@ -58,38 +59,27 @@ struct Compared {
 }
 
 /// A SELECT of a position, of `$data`, of the columns of a [`Head`], and of whether the message is live, from the next
-/// messages of a project, of an inbox or of all projects; `$1` is the current time.
+/// messages of a project, of an inbox or of all projects; `$1` is the current time. SQLite does not reorder a CROSS
+/// JOIN, so the rows come from the index one by one, and a reader that stops early makes it read no more.
 macro_rules! candidates {
     (everywhere, $data:expr, $join:literal) => {
-        candidates!(
-            "m.number",
-            "SELECT * FROM messages WHERE number < $2 ORDER BY number DESC LIMIT $3",
-            "",
-            $data,
-            $join
-        )
+        candidates!("m.number", "m.number < $2", "$3", "", $data, $join)
     };
     (project, $data:expr, $join:literal) => {
-        candidates!(
-            "m.number",
-            "SELECT * FROM messages WHERE project_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4",
-            " AND i.project_id = $2",
-            $data,
-            $join
-        )
+        candidates!("m.number", "m.project_id = $2 AND m.number < $3", "$4", " AND i.project_id = $2", $data, $join)
     };
     (inbox, $data:expr, $join:literal) => {
         candidates!(
             "m.sequence",
-            "SELECT * FROM messages WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $5 AND created_at = $6)
-                AND sequence < $3 AND sequence > (SELECT emptied_sequence FROM inboxes WHERE id = $5)
-             ORDER BY sequence DESC LIMIT $4",
+            "m.inbox_number = (SELECT number FROM inboxes WHERE id = $5 AND created_at = $6)
+                AND m.sequence < $3 AND m.sequence > (SELECT emptied_sequence FROM inboxes WHERE id = $5)",
+            "$4",
             " AND i.project_id = $2",
             $data,
             $join
         )
     };
-    ($position:literal, $source:literal, $owner:literal, $data:expr, $join:literal) => {
+    ($position:literal, $conditions:literal, $limit:literal, $owner:literal, $data:expr, $join:literal) => {
         concat!(
             "SELECT ",
             $position,
@@ -104,24 +94,36 @@ macro_rules! candidates {
                     AND m.sequence > i.emptied_sequence",
             $owner,
             " THEN 1 ELSE 0 END
-             FROM (",
-            $source,
-            ") m
-             JOIN inboxes i ON i.number = m.inbox_number ",
+             FROM messages m CROSS JOIN inboxes i ",
             $join,
+            " WHERE i.number = m.inbox_number AND ",
+            $conditions,
             " ORDER BY ",
             $position,
-            " DESC"
+            " DESC LIMIT ",
+            $limit
         )
     };
 }
 pub(super) use candidates;
 
+impl Candidate {
+    /// Without what is needed only to compare it.
+    fn compared(self) -> Self {
+        Self { head: Head { subject_folded: String::new(), ..self.head }, ..self }
+    }
+}
+
 impl MailFilter {
-    /// The memory for comparing the texts of one batch; 0 if no texts are compared.
+    /// The memory for comparing one batch; 0 if none is compared.
     #[must_use]
     pub fn working_memory(&self) -> usize {
-        if self.reads_text() { TEXT_BATCH * ORDINARY } else { 0 }
+        if self.is_any() { self.batch_bytes() } else { 0 }
+    }
+
+    /// After this many bytes, a batch is compared even if it has fewer messages.
+    fn batch_bytes(&self) -> usize {
+        if self.reads_text() { TEXT_BATCH * ORDINARY } else { MAX_HEAD_BYTES }
     }
 
     /// How many messages are compared at once, if `wanted` more are needed.
@@ -160,20 +162,20 @@ impl Store {
         let (started, terms) = (Instant::now(), Terms::new(filter));
         let mut before = filter.before.unwrap_or(i64::MAX);
         let (mut found, mut compared, mut partly): (Vec<Candidate>, usize, usize) = (Vec::new(), 0, 0);
-        let mut next = loop {
+        let next = loop {
             let most = filter.batch(limit + 1 - found.len());
-            let (batch, live) = self.candidates(project, filter, before, most, now).await?;
+            let (batch, live, is_end) = self.candidates(project, filter, before, most, now).await?;
             let Some(last) = batch.last().map(|candidate| candidate.position) else { break None };
             let positions: Vec<i64> = batch.iter().map(|candidate| candidate.position).collect();
-            let is_end = batch.len() < most;
             let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
             let result = self.compare(batch, live, filter, &terms, started).await?;
             let stopped = result.stopped.filter(|stopped| *stopped != last);
             partly += result.partly;
             compared += positions.iter().filter(|position| **position >= stopped.unwrap_or(last)).count();
-            found.extend(result.matching);
-            if found.len() > limit {
-                found.truncate(limit);
+            found.extend(result.matching.into_iter().map(Candidate::compared));
+            let fitting = fitting(&found).min(limit);
+            if fitting < found.len() {
+                found.truncate(fitting);
                 break found.last().map(|last| last.position);
             }
             before = stopped.unwrap_or(last);
@@ -184,11 +186,6 @@ impl Store {
                 break Some(before);
             }
         };
-        let fitting = fitting(&found);
-        if fitting < found.len() {
-            found.truncate(fitting);
-            next = found.last().map(|last| last.position);
-        }
         let opened = stream::iter(found).map(|candidate| self.opened(candidate.head)).buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
         Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared, partly })
@@ -209,7 +206,7 @@ impl Store {
         Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
     }
 
-    /// The next messages of the list, and for each whether it is live.
+    /// The next messages of the list, for each whether it is live, and whether these are all.
     async fn candidates(
         &self,
         project: Option<ProjectId>,
@@ -217,7 +214,7 @@ impl Store {
         before: i64,
         most: usize,
         now: Timestamp,
-    ) -> Result<(Vec<Candidate>, Vec<bool>), DatabaseError> {
+    ) -> Result<(Vec<Candidate>, Vec<bool>, bool), DatabaseError> {
         macro_rules! with_data {
             ($place:ident) => {
                 candidates!($place, "c.data", "LEFT JOIN contents c ON c.number = m.content_number")
@@ -233,14 +230,17 @@ impl Store {
                 (IN_INBOX, values![now, project, before, most, &inbox.id, inbox.created_at])
             }
         };
-        let rows = self.database.query(place[usize::from(filter.reads_text())], parameters).await?;
+        let sql = place[usize::from(filter.reads_text())];
+        let (rows, has_more) = self.database.first_rows(sql, parameters, filter.batch_bytes()).await?;
+        let is_end = !has_more && rows.len() < most;
         let read = |mut row: Row| {
             let (position, data) = (row.integer()?, row.optional_bytes()?);
             let head = Head::read_from(&mut row)?;
             Ok((Candidate { position, head, data }, row.integer()? == 1))
         };
         let read: Result<Vec<_>, DatabaseError> = rows.into_iter().map(read).collect();
-        Ok(read?.into_iter().unzip())
+        let (batch, live) = read?.into_iter().unzip();
+        Ok((batch, live, is_end))
     }
 
     /// Compares a batch with the filter. The large messages are read one by one, until the time is up.
@@ -315,7 +315,7 @@ impl Store {
 fn fitting(found: &[Candidate]) -> usize {
     let mut total = 0_usize;
     let fits = |candidate: &&Candidate| {
-        total = total.saturating_add(candidate.head.parsed_size);
+        total = total.saturating_add(candidate.head.parsed_size).saturating_add(candidate.head.subject.len());
         total <= PAGE_BYTES
     };
     found.iter().take_while(fits).count().max(1).min(found.len())

@@ -17,6 +17,9 @@ use crate::model::{Features, Inbox, InboxId, MessageId, MessageStart, ProjectId,
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
 pub(super) const FEW_HEADS: usize = 4;
+/// Bytes of heads that are read at once; the last one may exceed them. A subject has at most 100 KiB, and is read twice:
+/// as it is, and case-folded.
+pub(super) const MAX_HEAD_BYTES: usize = 2 * 1024 * 1024;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
@@ -168,9 +171,8 @@ impl Store {
         let mut most = 0;
         loop {
             most = search.heads_after(most);
-            let heads = self.oldest_heads(inbox, search.after, most, now).await?;
+            let (heads, is_end) = self.oldest_heads(inbox, search.after, most, now).await?;
             let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
-            let is_end = heads.len() < most;
             search.compared += heads.len();
             let Some(head) = self.matching_heads(search.selection(), heads, 1).await?.pop() else {
                 search.after = last;
@@ -227,8 +229,7 @@ impl Store {
         // Of filtered messages, only the contents of the matches are needed.
         let bytes = Some(bytes).filter(|_| self.is_shared() && !selection.is_filter());
         loop {
-            let heads = self.newest_heads(inbox, (selection.after, before), (most, bytes), now).await?;
-            let is_end = heads.len() < most;
+            let (heads, is_end) = self.newest_heads(inbox, (selection.after, before), (most, bytes), now).await?;
             before = heads.last().map_or(before, |head| head.sequence);
             matches.extend(self.matching_heads(selection, heads, limit - matches.len()).await?);
             if matches.len() >= limit {
@@ -252,13 +253,14 @@ impl Store {
         rows.into_iter().next().map(Head::read).transpose()
     }
 
+    /// The oldest heads after a sequence, at most `most`, and whether these are all.
     async fn oldest_heads(
         &self,
         inbox: &Inbox,
         after: i64,
         most: usize,
         now: Timestamp,
-    ) -> Result<Vec<Head>, DatabaseError> {
+    ) -> Result<(Vec<Head>, bool), DatabaseError> {
         // SQLite uses only one lower bound for an index range, so the larger of `$4` and `emptied_sequence` is computed
         // first.
         const OLDEST: &str = live_heads!(
@@ -269,15 +271,16 @@ impl Store {
         self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
     }
 
-    /// The newest heads of a range of sequences, at most `most`. With `bytes`, the contents of the first are read with
-    /// the same statement, as many as fit. That saves a round trip; without one, two statements are faster.
+    /// The newest heads of a range of sequences, at most `most`, and whether these are all. With `bytes`, the contents
+    /// of the first are read with the same statement, as many as fit. That saves a round trip; without one, two
+    /// statements are faster.
     async fn newest_heads(
         &self,
         inbox: &Inbox,
         (after, before): (i64, i64),
         (most, bytes): (usize, Option<usize>),
         now: Timestamp,
-    ) -> Result<Vec<Head>, DatabaseError> {
+    ) -> Result<(Vec<Head>, bool), DatabaseError> {
         const WITH_CONTENTS: &str = concat!(
             "SELECT h.*, CASE
                 WHEN CAST(SUM(h.parsed_size + h.raw_size) OVER (ORDER BY h.sequence DESC) AS BIGINT) <= $7
@@ -293,7 +296,9 @@ impl Store {
             let head = Head::read_from(&mut row)?;
             Ok(Head { data: row.optional_bytes()?, ..head })
         };
-        self.rows(WITH_CONTENTS, parameters, most).await?.into_iter().map(with_data).collect()
+        let (rows, is_end) = self.rows(WITH_CONTENTS, parameters, most).await?;
+        let heads: Result<_, DatabaseError> = rows.into_iter().map(with_data).collect();
+        Ok((heads?, is_end))
     }
 
     /// The newest heads of an inbox that was live then.
@@ -307,20 +312,34 @@ impl Store {
             "i.id = $2 AND i.created_at = $3 AND m.received_at <= $1 AND m.sequence > i.emptied_sequence
              ORDER BY m.sequence DESC LIMIT $4"
         );
-        self.heads(NEWEST, values![until, &inbox.id, inbox.created_at, most], most).await
+        Ok(self.heads(NEWEST, values![until, &inbox.id, inbox.created_at, most], most).await?.0)
     }
 
-    async fn heads(&self, sql: &'static str, parameters: Vec<Value>, most: usize) -> Result<Vec<Head>, DatabaseError> {
-        self.rows(sql, parameters, most).await?.into_iter().map(Head::read).collect()
+    async fn heads(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        most: usize,
+    ) -> Result<(Vec<Head>, bool), DatabaseError> {
+        let (rows, is_end) = self.rows(sql, parameters, most).await?;
+        let heads: Result<_, DatabaseError> = rows.into_iter().map(Head::read).collect();
+        Ok((heads?, is_end))
     }
 
-    /// Runs a statement that reads at most `most` heads, whose subjects may have 100 KiB each.
-    async fn rows(&self, sql: &'static str, parameters: Vec<Value>, most: usize) -> Result<Vec<Row>, DatabaseError> {
-        if most <= FEW_HEADS {
-            self.database.look_up(sql, parameters).await
+    /// Runs a statement that reads at most `most` heads. Returns them, and whether these are all.
+    async fn rows(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        most: usize,
+    ) -> Result<(Vec<Row>, bool), DatabaseError> {
+        let (rows, has_more) = if most <= FEW_HEADS {
+            (self.database.look_up(sql, parameters).await?, false)
         } else {
-            self.database.query(sql, parameters).await
-        }
+            self.database.first_rows(sql, parameters, MAX_HEAD_BYTES).await?
+        };
+        let is_end = !has_more && rows.len() < most;
+        Ok((rows, is_end))
     }
 
     /// Reads the content for a head, unless it is large; `None` if the message was removed in the meantime.

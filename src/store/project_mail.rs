@@ -13,7 +13,7 @@ use restante_mail::{Addressing, addressing};
 
 use super::content::{PIECE, decompress, fold_case, on_blocking_thread};
 use super::mail::candidates;
-use super::messages::Head;
+use super::messages::{Head, MAX_HEAD_BYTES};
 use super::parts::beginning_of_text;
 use super::{ContentForm, Store, StoreError, live};
 use crate::db::{Row, Value, values};
@@ -24,7 +24,7 @@ use crate::model::{
 
 /// How long a search may take to find a page. The count of further messages ends then, too.
 const MAX_SEARCH_TIME: Duration = Duration::from_secs(2);
-/// Rows of messages that are read at once. A subject has at most 100 KiB.
+/// Rows of messages that are read at once, up to [`MAX_HEAD_BYTES`].
 const MIN_HEADS: usize = 20;
 const MAX_HEADS: usize = 100;
 /// Maximum number of messages of a project that are counted.
@@ -38,7 +38,7 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_SHOWN_BYTES: usize = 1_024;
 
 /// The memory for reading a page of a list or a search.
-pub(crate) const PAGE_MEMORY: usize = 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
+pub(crate) const PAGE_MEMORY: usize = MAX_HEAD_BYTES + 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
 
 /// A walk through the matching messages, newest first.
 pub(super) struct Walk<'a> {
@@ -258,8 +258,8 @@ impl<'a> Walk<'a> {
     pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Candidate>>, StoreError> {
         let Some(before) = self.before else { return Ok(None) };
         let most = wanted.clamp(MIN_HEADS, MAX_HEADS);
-        let rows = self.read(before, most).await?;
-        self.before = rows.last().map(|(position, ..)| *position).filter(|_| rows.len() == most);
+        let (rows, is_end) = self.read(before, most).await?;
+        self.before = rows.last().map(|(position, ..)| *position).filter(|_| !is_end);
         let matching = stream::iter(rows).map(async |(_, candidate, is_entry)| {
             let is_match = is_entry && self.matches(&candidate).await?;
             Ok::<_, StoreError>(is_match.then_some(candidate))
@@ -268,8 +268,9 @@ impl<'a> Walk<'a> {
         Ok(Some(matching.into_iter().flatten().collect()))
     }
 
-    /// The next messages, with their positions, and whether each is live and an entry of the list.
-    async fn read(&self, before: i64, most: usize) -> Result<Vec<(i64, Candidate, bool)>, StoreError> {
+    /// The next messages, with their positions, and whether each is live and an entry of the list; and whether these
+    /// are all.
+    async fn read(&self, before: i64, most: usize) -> Result<(Vec<(i64, Candidate, bool)>, bool), StoreError> {
         const IN_PROJECT: &str =
             candidates!(project, concat!("m.is_shared, CASE WHEN ", repeated!(), " THEN 1 ELSE 0 END"), "");
         // In one inbox, nothing is repeated.
@@ -282,13 +283,15 @@ impl<'a> Walk<'a> {
                 IN_INBOX
             }
         };
-        let rows = self.store.database.query(sql, parameters).await?;
+        let (rows, has_more) = self.store.database.first_rows(sql, parameters, MAX_HEAD_BYTES).await?;
+        let is_end = !has_more && rows.len() < most;
         let read = |mut row: Row| {
             let (position, is_shared, is_repeated) = (row.integer()?, row.integer()? == 1, row.integer()? == 1);
             let candidate = Candidate { head: Head::read_from(&mut row)?, is_shared };
             Ok((position, candidate, row.integer()? == 1 && !is_repeated))
         };
-        rows.into_iter().map(read).collect()
+        let read: Result<Vec<_>, StoreError> = rows.into_iter().map(read).collect();
+        Ok((read?, is_end))
     }
 
     async fn matches(&self, candidate: &Candidate) -> Result<bool, StoreError> {

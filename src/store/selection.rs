@@ -8,7 +8,7 @@ use super::content::{fold_case, on_blocking_thread};
 use super::messages::{FEW_HEADS, Head};
 use crate::model::{Features, HeaderFilter};
 
-/// Heads (rows without content) that are read at once to be compared with a filter. A subject has at most 100 KiB.
+/// Heads (rows without content) that are read at once to be compared with a filter, up to `MAX_HEAD_BYTES`.
 const HEADS: usize = 100;
 /// Subjects up to this total size are compared on the calling thread, larger ones on a blocking thread.
 pub(super) const COMPARED_HERE: usize = 64 * 1024;

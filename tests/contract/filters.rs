@@ -111,3 +111,21 @@ async fn an_explanation_names_the_filters_for_the_content(engine: Engine) {
          application sends."
     );
 }
+
+#[testkit::each_engine]
+async fn every_message_is_compared_also_if_subjects_are_long(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let long = "words".repeat(15_000);
+    api.deliver(&inbox, "First").await;
+    for _ in 0..20 {
+        api.deliver(&inbox, &long).await;
+    }
+    api.deliver(&inbox, "Last").await;
+    for (query, expected) in [("subject=first", &["First"][..]), ("subject=last", &["Last"]), ("subject=none", &[])] {
+        assert_eq!(subjects(&api, &inbox, query).await, expected);
+        let waited = api.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0&{query}")).await;
+        assert_eq!(waited.status, if expected.is_empty() { 404 } else { 200 }, "{query}");
+    }
+    assert_eq!(subjects(&api, &inbox, "").await.len(), 22);
+}

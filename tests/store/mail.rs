@@ -1,5 +1,6 @@
 //! All mail of a project: the list, and the search in it.
 
+use restante::db::Database;
 use restante::model::{Domain, Features, MailFilter, MailPart, MailTerm, SearchText, Timestamp};
 use restante::store::Delivery;
 
@@ -146,4 +147,27 @@ async fn mail_of_all_projects_is_searched_together(bed: Bed) {
     assert_eq!(bed.store.count_messages(Some(other), START).await.unwrap(), 1);
     let until = MailFilter { until: Some(START), ..MailFilter::default() };
     assert_eq!(found(&bed, until).await, [""; 0]);
+}
+
+#[testkit::each_engine]
+async fn large_subjects_are_read_a_few_at_a_time(bed: Bed) {
+    const SUBJECT: usize = 75_000;
+    let (names, subject) = ((0..20).map(|number| format!("box{number}")).collect::<Vec<_>>(), "words".repeat(15_000));
+    assert_eq!(bed.mail(&names.iter().map(String::as_str).collect::<Vec<_>>(), &subject, START).await.len(), 20);
+    let term = |text| MailFilter {
+        terms: vec![MailTerm { part: MailPart::Subject, text: searched(text) }],
+        ..MailFilter::default()
+    };
+    assert_eq!(found(&bed, term("dswo")).await.len(), 20);
+    assert_eq!(whole_search(&bed, term("missing")).await, (0, 20, 0));
+    assert_eq!(found(&bed, MailFilter::default()).await.len(), 20);
+
+    let database = Database::open(&bed.url()).await.unwrap();
+    for (max_bytes, read, more) in
+        [(1, 1, true), (2 * SUBJECT, 2, true), (2 * SUBJECT + 1, 3, true), (usize::MAX, 20, false)]
+    {
+        let (rows, has_more) =
+            database.first_rows("SELECT subject FROM messages", Vec::new(), max_bytes).await.unwrap();
+        assert_eq!((rows.len(), has_more), (read, more), "{max_bytes}");
+    }
 }

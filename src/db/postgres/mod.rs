@@ -55,9 +55,15 @@ impl Postgres {
         Ok(Self { pool, session, schema, numbers: Arc::default() })
     }
 
-    /// Sends a query, again if its connection was lost or an administrator has cancelled it.
-    pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        let request = [Request { sql, parameters: vec![parameters] }];
+    /// Sends a query, again if its connection was lost or an administrator has cancelled it. Its rows are read until
+    /// they have `max_bytes`.
+    pub(super) async fn query(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        max_bytes: usize,
+    ) -> Result<Vec<Row>, DatabaseError> {
+        let request = [Request { sql, parameters: vec![parameters], max_bytes }];
         for _ in 1..QUERY_ATTEMPTS {
             match self.query_once(&request).await {
                 Err(DatabaseError::Unreachable(_) | DatabaseError::Cancelled) => {}

@@ -15,6 +15,8 @@ use crate::db::{DatabaseError, Row, Value};
 pub(super) struct Request {
     pub(super) sql: &'static str,
     pub(super) parameters: Vec<Vec<Value>>,
+    /// No further row is read once the rows have this many bytes.
+    pub(super) max_bytes: usize,
 }
 
 /// The answer to one set of parameters.
@@ -58,7 +60,7 @@ pub(super) async fn send(
     }
     for (request, statement) in requests.iter().zip(&statements) {
         for parameters in &request.parameters {
-            pipeline.send(answer(connection, statement, parameters)).await;
+            pipeline.send(answer(connection, statement, parameters, request.max_bytes)).await;
         }
     }
     if !after.is_empty() {
@@ -77,12 +79,22 @@ async fn run(connection: &Connection, script: &str) -> Result<Answer, DatabaseEr
     Ok(Answer::default())
 }
 
-async fn answer(connection: &Connection, statement: &Statement, parameters: &[Value]) -> Result<Answer, DatabaseError> {
+async fn answer(
+    connection: &Connection,
+    statement: &Statement,
+    parameters: &[Value],
+    max_bytes: usize,
+) -> Result<Answer, DatabaseError> {
     let stream = connection.client.query_raw(statement, parameters).await.map_err(failed)?;
     futures_util::pin_mut!(stream);
-    let mut rows = Vec::new();
-    while let Some(row) = stream.try_next().await.map_err(failed)? {
-        rows.push(Row::of_postgres(&row)?);
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    // The connection discards the rows that are not read.
+    while bytes < max_bytes
+        && let Some(row) = stream.try_next().await.map_err(failed)?
+    {
+        let row = Row::of_postgres(&row)?;
+        bytes += row.held();
+        rows.push(row);
     }
     Ok(Answer { rows, changed: stream.rows_affected().unwrap_or_default() })
 }

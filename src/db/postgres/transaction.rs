@@ -50,7 +50,7 @@ impl PostgresTransaction {
 
     /// Sends the statement with the next one whose answer is awaited, or with the commit.
     pub(in crate::db) fn queue(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) {
-        self.queued.push(Request { sql, parameters });
+        self.queued.push(Request { sql, parameters, max_bytes: usize::MAX });
     }
 
     pub(in crate::db) async fn execute(
@@ -108,7 +108,7 @@ impl PostgresTransaction {
         let mut requests = mem::take(&mut self.queued);
         if !changes.is_empty() {
             let parameters = vec![values![self.schema.channel.as_str(), changes::payload(changes)]];
-            requests.push(Request { sql: NOTIFY, parameters });
+            requests.push(Request { sql: NOTIFY, parameters, max_bytes: usize::MAX });
         }
         let bytes = requests.iter().map(Request::size).sum();
         // If one of the requests failed, COMMIT has rolled back, and its error is returned.
@@ -119,7 +119,7 @@ impl PostgresTransaction {
 
     async fn answers(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<Vec<Answer>, DatabaseError> {
         let mut requests = mem::take(&mut self.queued);
-        requests.push(Request { sql, parameters });
+        requests.push(Request { sql, parameters, max_bytes: usize::MAX });
         if self.connection.is_none() {
             if requests.iter().all(Request::only_reads) {
                 return self.start_with(&requests).await;

@@ -100,14 +100,23 @@ impl SqliteConnection {
         Ok(self.connection.execute_batch(&spell(sql))?)
     }
 
-    pub(super) fn query(&mut self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+    pub(super) fn query(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Value],
+        max_bytes: usize,
+    ) -> Result<Vec<Row>, DatabaseError> {
         let mut statement = self.prepare(sql)?;
         let width = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
-        let mut read = Vec::new();
-        while let Some(row) = rows.next()? {
+        let (mut read, mut bytes) = (Vec::new(), 0);
+        while bytes < max_bytes
+            && let Some(row) = rows.next()?
+        {
             let columns: Result<Vec<Value>, DatabaseError> = (0..width).map(|index| column(row, index)).collect();
-            read.push(Row::new(columns?));
+            let row = Row::new(columns?);
+            bytes += row.held();
+            read.push(row);
         }
         Ok(read)
     }

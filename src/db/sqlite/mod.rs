@@ -40,21 +40,27 @@ impl Sqlite {
     pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
         let writer = Writer::start(path, announcer, runtime)?;
         let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
-        readers.query("SELECT 1", &[])?;
+        readers.query("SELECT 1", &[], usize::MAX)?;
         Ok(Self { writer, readers: Arc::new(readers), queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)) })
     }
 
     /// Runs a query on the calling thread.
     pub(super) fn look_up(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
-        self.readers.query(sql, parameters)
+        self.readers.query(sql, parameters, usize::MAX)
     }
 
-    /// Runs a query on a blocking thread. It keeps its permit until it ends, even if the caller stops waiting.
-    pub(super) async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
+    /// Runs a query on a blocking thread, until its rows have `max_bytes`. It keeps its permit until it ends, even if
+    /// the caller stops waiting.
+    pub(super) async fn query(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        max_bytes: usize,
+    ) -> Result<Vec<Row>, DatabaseError> {
         let place = Arc::clone(&self.queries).acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
         let readers = Arc::clone(&self.readers);
         let query = tokio::task::spawn_blocking(move || {
-            let rows = readers.query(sql, &parameters);
+            let rows = readers.query(sql, &parameters, max_bytes);
             drop(place);
             rows
         });
@@ -99,13 +105,13 @@ struct Readers {
 }
 
 impl Readers {
-    fn query(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+    fn query(&self, sql: &'static str, parameters: &[Value], max_bytes: usize) -> Result<Vec<Row>, DatabaseError> {
         let idle = lock(&self.idle).pop();
         let mut connection = match idle {
             Some(connection) => connection,
             None => SqliteConnection::reader(&self.path)?,
         };
-        let rows = connection.query(sql, parameters);
+        let rows = connection.query(sql, parameters, max_bytes);
         lock(&self.idle).push(connection);
         rows
     }

@@ -43,7 +43,7 @@ impl SqliteTransaction {
         parameters: &[Vec<Value>],
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         let mut connection = self.connection()?;
-        parameters.iter().map(|parameters| connection.query(sql, parameters)).collect()
+        parameters.iter().map(|parameters| connection.query(sql, parameters, usize::MAX)).collect()
     }
 
     /// Copies the committed state to a file beside the database. No other writer can change it meanwhile.
