@@ -2,7 +2,9 @@
 //! failed as a whole, or because they are large.
 //!
 //! Each inbox has its own lane, in which one delivery at a time is written. So an inbox that is locked for long delays
-//! only its own mail. The inboxes with one shared address have one lane.
+//! only its own mail, unless more than [`MAX_WRITING`] inboxes are locked: the lanes share so many connections, and a
+//! delivery keeps one for up to 25 s. Batches and large messages have others. The inboxes with one shared address have
+//! one lane.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +21,9 @@ use crate::clock::Clock;
 use crate::model::Recipient;
 use crate::store::{Delivery, Policy, Store};
 
-/// Maximum number of deliveries that wait in the database at the same time. Each uses a connection.
-const MAX_WRITING: usize = 4;
+/// Maximum number of deliveries that wait in the database at the same time, without a large one. Each uses a connection,
+/// so it is half of the pool.
+const MAX_WRITING: usize = 8;
 /// A larger delivery is written alone if the database is on another host: it would delay the mail in its batch. Large
 /// ones are written one at a time, so that on a slow network some of them arrive, and not a part of each.
 pub(super) const MAX_BATCHED: usize = 1024 * 1024;
@@ -93,8 +96,8 @@ impl Lanes {
         self.tasks.spawn(async move {
             let written_alone = async {
                 let _turn = queued.turn.acquire().await;
-                let _alone = if is_large { Some(lanes.large.acquire().await) } else { None };
-                let _place = lanes.places.acquire().await;
+                let places = if is_large { &lanes.large } else { &lanes.places };
+                let _place = places.acquire().await;
                 lanes.write_alone(delivery).await
             };
             let answer = tokio::select! {
@@ -197,6 +200,15 @@ mod tests {
         assert!(answer.await.unwrap().is_ok());
         let inbox = lanes.store.live_inbox(&InboxId::parse("box").unwrap(), clock.now()).await.unwrap();
         assert_eq!(inbox.expect("it was opened again").created_at, START.after(LIFETIME));
+    }
+
+    #[tokio::test]
+    async fn a_large_delivery_does_not_wait_for_locked_inboxes() {
+        let (_directory, lanes) = lanes(&Clock::manual(START)).await;
+        let _locked = lanes.places.acquire_many(u32::try_from(MAX_WRITING).unwrap()).await.unwrap();
+        let mut noise = vec![0; 2 * MAX_BATCHED];
+        rand::rng().fill_bytes(&mut noise);
+        assert!(start(&lanes, &noise).await.unwrap().is_ok());
     }
 
     #[tokio::test]

@@ -145,3 +145,40 @@ async fn a_delivery_that_is_given_up_leaves_no_connection_and_no_lock_behind() {
     }
     assert_eq!(database.run("SELECT subject FROM messages WHERE subject = 'given up'").len(), 0);
 }
+
+/// Each of them needs a connection, and so has the lane of another.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_locked_inboxes_do_not_delay_the_mail_of_another() {
+    let database = TestDatabase::create();
+    let node = service(&database.text(), Clock::system()).await;
+    let locked = ["locked-1", "locked-2", "locked-3", "locked-4", "locked-5"];
+    for inbox in [&locked[..], &["other"]].concat() {
+        node.deliver(mail(inbox, "before")).await.unwrap();
+    }
+    let (holder, brief) = (client(&database).await, client(&database).await);
+    holder.batch_execute("BEGIN; SELECT 1 FROM inboxes WHERE id LIKE 'locked-%' FOR UPDATE").await.unwrap();
+    brief.batch_execute("BEGIN; SELECT 1 FROM inboxes WHERE id = 'other' FOR UPDATE").await.unwrap();
+    let mut waiting = Vec::new();
+    for inbox in locked {
+        let node = node.clone();
+        waiting.push(tokio::spawn(async move { node.deliver(mail(inbox, "held")).await.is_ok() }));
+    }
+    let all_wait = async |count| {
+        while lock_waits(&database).len() < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(GIVEN_UP / 2, all_wait(locked.len())).await.expect("each lane has a connection");
+    let other = {
+        let node = node.clone();
+        tokio::spawn(async move { node.deliver(mail("other", "other")).await.is_ok() })
+    };
+    timeout(GIVEN_UP / 2, all_wait(locked.len() + 1)).await.expect("the lane of the other has one, too");
+    brief.batch_execute("COMMIT").await.unwrap();
+    assert!(other.await.unwrap());
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "the others still wait");
+    holder.batch_execute("COMMIT").await.unwrap();
+    for answer in waiting {
+        assert!(answer.await.unwrap());
+    }
+}
