@@ -3,9 +3,10 @@
 //!
 //! No wait and no session is delayed by its record. [`Events`] keeps a limited number: in memory, or on a shared
 //! database in a table, so that every node shows those of all nodes. A session needs the owners of the addresses that
-//! it named, which a background task looks up.
+//! it named, which a background task looks up. In its queue, each project and each client has a share.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use uuid::Uuid;
 use super::event_memory::{KEPT_OF_INBOX, MemoryEvents};
 use super::event_table::TableEvents;
 use super::hub::Hub;
+use super::shares::{Share, Shares};
 use super::written::{Writing, Written, written};
 use super::{Caller, Service};
 use crate::clock::Clock;
@@ -23,9 +25,15 @@ use crate::model::{
     Inbox, InboxClaim, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
 };
 use crate::store::{Store, StoreError};
+use crate::tcp::client_of;
 
 /// Maximum number of sessions whose owners are looked up later. More are not recorded.
 const QUEUE: usize = 5_000;
+/// Maximum number of sessions in the queue of one project, of one address, and of one client; and of all sessions whose
+/// project is not known yet.
+const QUEUED_OF_OWNER: usize = 500;
+const QUEUED_OF_CLIENT: usize = 1_000;
+const QUEUED_WITHOUT_PROJECT: usize = 2_500;
 /// Maximum number of sessions whose owners are looked up together.
 const BATCH: usize = 256;
 /// An open wait of a node that has died is shown as ended this long after its deadline.
@@ -78,7 +86,18 @@ pub(super) struct EventLog {
     clock: Clock,
     events: Arc<dyn Events>,
     sessions: mpsc::Sender<Arc<SmtpSession>>,
+    shares: Shares<Owner>,
     written: Arc<Written>,
+}
+
+/// Who has a share of the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Owner {
+    Project(ProjectId),
+    Address(Option<String>),
+    Client(String),
+    /// All sessions whose project is not known yet.
+    Unknown,
 }
 
 /// An open wait. If it is dropped without an end, its client has disconnected.
@@ -106,8 +125,10 @@ impl EventLog {
         };
         let (sessions, received) = mpsc::channel(QUEUE);
         let (written, writing) = written();
-        tokio::spawn(note_sessions(received, store.clone(), default_project, Arc::clone(&events), writing));
-        Self { clock, events, sessions, written: Arc::new(written) }
+        let shares = Shares::new();
+        let noted = (Arc::clone(&events), shares.clone());
+        tokio::spawn(note_sessions(received, store.clone(), default_project, noted, writing));
+        Self { clock, events, sessions, shares, written: Arc::new(written) }
     }
 
     /// Records that a wait starts.
@@ -196,11 +217,12 @@ async fn note_sessions(
     mut received: mpsc::Receiver<Arc<SmtpSession>>,
     store: Store,
     default_project: ProjectId,
-    events: Arc<dyn Events>,
+    (events, shares): (Arc<dyn Events>, Shares<Owner>),
     writing: Writing,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while received.recv_many(&mut batch, BATCH).await > 0 {
+        batch.iter().for_each(|session| shares.give_back(&shares_of(session)));
         let unknown = batch.iter().filter(|session| session.project.is_none());
         let mut names: Vec<String> = unknown.flat_map(|session| session.named.clone()).collect();
         names.sort_unstable();
@@ -225,6 +247,20 @@ async fn note_sessions(
         }
         writing.done(count);
     }
+}
+
+/// Where a session needs room.
+fn shares_of(session: &SmtpSession) -> Vec<Share<Owner>> {
+    if let Some(project) = session.project {
+        return vec![(Owner::Project(project), QUEUED_OF_OWNER)];
+    }
+    let client: Result<IpAddr, _> = session.client.parse();
+    let client = client.map_or_else(|_| session.client.clone(), |client| client_of(client).to_string());
+    vec![
+        (Owner::Unknown, QUEUED_WITHOUT_PROJECT),
+        (Owner::Address(session.named.first().cloned()), QUEUED_OF_OWNER),
+        (Owner::Client(client), QUEUED_OF_CLIENT),
+    ]
 }
 
 /// Whether the node of an open wait has died.
@@ -264,9 +300,13 @@ impl Drop for OpenRecord {
 impl Service {
     /// Records an SMTP session that named inboxes.
     pub fn record_session(&self, session: SmtpSession) {
-        let log = &self.0.event_log;
-        if log.sessions.try_send(Arc::new(session)).is_ok() {
-            log.written.add();
+        let (log, shares) = (&self.0.event_log, shares_of(&session));
+        if !log.shares.take(&shares) {
+            return;
+        }
+        match log.sessions.try_send(Arc::new(session)) {
+            Ok(()) => log.written.add(),
+            Err(_) => log.shares.give_back(&shares),
         }
     }
 

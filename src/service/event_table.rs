@@ -12,14 +12,16 @@ use uuid::Uuid;
 
 use super::event_log::{Events, lock};
 use super::event_memory::{KEPT_OF_INBOX, OPEN_SHOWN, Sessions, newest_first};
+use super::shares::{Share, Shares};
 use crate::model::{Inbox, InboxClaim, InboxId, ProjectId, SmtpSession, Timestamp, WaitRecord};
 use crate::store::{Store, StoreError};
 
 /// The pause between two writes, and the maximum number of events of each kind in one.
 const PAUSE: Duration = Duration::from_millis(200);
 const BATCH: usize = 256;
-/// Maximum number of events of each kind in the queue. More are not recorded.
+/// Maximum number of events of each kind in the queue, and of those of one project. More are not recorded.
 const QUEUE: usize = 10_000;
+const QUEUED_OF_PROJECT: usize = 2_000;
 /// The number of writes after which old events are deleted.
 const WRITES_PER_SWEEP: u32 = 100;
 
@@ -32,7 +34,15 @@ pub(super) struct TableEvents {
     claims: Mutex<Vec<InboxClaim>>,
     /// Each with its project; `None` if it concerns several.
     sessions: Mutex<Vec<(Arc<SmtpSession>, Option<ProjectId>)>>,
+    shares: Shares<(Kind, Option<ProjectId>)>,
     added: Notify,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Wait,
+    Claim,
+    Session,
 }
 
 impl TableEvents {
@@ -43,6 +53,7 @@ impl TableEvents {
             waits: Mutex::default(),
             claims: Mutex::default(),
             sessions: Mutex::default(),
+            shares: Shares::new(),
             added: Notify::new(),
         }
     }
@@ -68,15 +79,19 @@ impl TableEvents {
         if waits.is_empty() && claims.is_empty() && sessions.is_empty() {
             return false;
         }
+        let shares = waits.iter().map(|wait| share(Kind::Wait, Some(wait.project)));
+        let shares = shares.chain(claims.iter().map(|claim| share(Kind::Claim, Some(claim.project))));
+        let shares = shares.chain(sessions.iter().map(|(_, project)| share(Kind::Session, *project)));
+        self.shares.give_back(&shares.collect::<Vec<_>>());
         if let Err(error) = self.store.record_events(&waits, &claims, &sessions).await {
             tracing::debug!(%error, "cannot record events");
         }
         true
     }
 
-    fn push<T>(&self, list: &Mutex<Vec<T>>, item: T) {
+    fn push<T>(&self, list: &Mutex<Vec<T>>, item: T, kind: Kind, project: Option<ProjectId>) {
         let mut list = lock(list);
-        if list.len() < QUEUE {
+        if list.len() < QUEUE && self.shares.take(&[share(kind, project)]) {
             list.push(item);
             self.added.notify_one();
         }
@@ -86,21 +101,23 @@ impl TableEvents {
 impl Events for TableEvents {
     fn note_wait(&self, wait: &WaitRecord) {
         let mut waits = lock(&self.waits);
-        if waits.len() < QUEUE || waits.contains_key(&wait.id) {
+        let is_queued = waits.contains_key(&wait.id);
+        let has_room = || waits.len() < QUEUE && self.shares.take(&[share(Kind::Wait, Some(wait.project))]);
+        if is_queued || has_room() {
             waits.insert(wait.id, wait.clone());
             self.added.notify_one();
         }
     }
 
     fn note_claim(&self, claim: &InboxClaim) {
-        self.push(&self.claims, claim.clone());
+        self.push(&self.claims, claim.clone(), Kind::Claim, Some(claim.project));
     }
 
     fn note_session(&self, session: &Arc<SmtpSession>, projects: &[ProjectId]) {
         lock(&self.own_sessions).note(session, projects);
         if session.has_failed {
             let project = if let [project] = projects { Some(*project) } else { None };
-            self.push(&self.sessions, (Arc::clone(session), project));
+            self.push(&self.sessions, (Arc::clone(session), project), Kind::Session, project);
         }
     }
 
@@ -133,6 +150,10 @@ impl Events for TableEvents {
     fn mark<'a>(&'a self, project: ProjectId, inbox: Option<&'a InboxId>) -> BoxFuture<'a, Result<String, StoreError>> {
         self.store.waits_mark(project, inbox).boxed()
     }
+}
+
+fn share(kind: Kind, project: Option<ProjectId>) -> Share<(Kind, Option<ProjectId>)> {
+    ((kind, project), QUEUED_OF_PROJECT)
 }
 
 fn take_some(queue: &mut HashMap<Uuid, WaitRecord>) -> Vec<WaitRecord> {

@@ -194,6 +194,33 @@ async fn no_project_displaces_the_sessions_of_another(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn a_flood_of_sessions_leaves_room_for_those_of_others(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (inbox, busy) = (api.create_inbox().await, api.create_inbox_with(&api.other_key).await);
+    let other = api.service.authenticate(api.other_key.as_str()).await.unwrap().unwrap().project;
+    let session = |named: &str, project: Option<ProjectId>, client: String| SmtpSession {
+        id: Uuid::now_v7(),
+        named: vec![named.to_owned()],
+        project,
+        client,
+        tls: None,
+        has_failed: true,
+        started_at: api.service.clock().now(),
+        ended_at: api.service.clock().now(),
+        exchanges: Vec::new(),
+    };
+    // In one go, so that the task that empties the queue does not run in between.
+    for number in 0..6_000 {
+        api.service.record_session(session(&busy, Some(other), "127.0.0.1".to_owned()));
+        let network = format!("2001:db8::{number:x}");
+        api.service.record_session(session(&format!("i{number}"), None, network));
+        api.service.record_session(session(&busy, None, format!("2001:db8:{number:x}::1")));
+    }
+    api.service.record_session(session(&inbox, None, "127.0.0.1".to_owned()));
+    assert!(kinds(&until(&api, &inbox, "smtp").await).contains(&"smtp"));
+}
+
+#[testkit::each_engine]
 async fn a_recipient_without_a_transcript_is_shown_to_nobody(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
