@@ -76,6 +76,13 @@ struct Reserved {
     bytes: usize,
 }
 
+/// A request in the queue of its holder. Dropping it, for example after the timeout, leaves the queue.
+struct Waiting<'a> {
+    budget: &'a Budget,
+    holder: Holder,
+    queue: Arc<Queue<()>>,
+}
+
 /// Bytes and their reservation.
 struct HeldBytes {
     bytes: Vec<u8>,
@@ -107,8 +114,8 @@ impl Budget {
     }
 
     async fn take(&self, holder: Holder, bytes: usize) -> Room {
-        let queue = Arc::clone(&self.state().holders.entry(holder).or_default().queue);
-        let _first = queue.lock().await;
+        let waiting = Waiting::new(self, holder);
+        let _first = waiting.queue.lock().await;
         loop {
             let mut freed = pin!(self.0.freed.notified());
             // Registered before the check, so that memory that becomes free in between is noticed.
@@ -158,14 +165,39 @@ impl Budget {
         if let Some(held) = state.holders.get_mut(holder) {
             held.bytes -= bytes;
         }
-        // Also those that stopped waiting and got nothing.
-        state.holders.retain(|_, held| held.bytes > 0 || Arc::strong_count(&held.queue) > 1);
+        state.forget_idle(holder);
         drop(state);
         self.0.freed.notify_waiters();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Forgets a holder that has reserved nothing and has no request in its queue.
+    fn forget_idle(&mut self, holder: &Holder) {
+        let is_idle = |held: &Held| held.bytes == 0 && Arc::strong_count(&held.queue) == 1;
+        if self.holders.get(holder).is_some_and(is_idle) {
+            self.holders.remove(holder);
+        }
+    }
+}
+
+impl<'a> Waiting<'a> {
+    fn new(budget: &'a Budget, holder: Holder) -> Self {
+        let queue = Arc::clone(&budget.state().holders.entry(holder).or_default().queue);
+        Self { budget, holder, queue }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.budget.state();
+        // Under the lock, so that of two requests that stop waiting at the same time the last one is alone.
+        self.queue = Arc::default();
+        state.forget_idle(&self.holder);
     }
 }
 
@@ -250,6 +282,22 @@ mod tests {
         assert!(budget.state().holders.is_empty());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_without_memory_is_forgotten_when_its_last_request_stops_waiting() {
+        let budget = budget();
+        let rooms = [budget.reserve(A, 32 * MIB).await.unwrap(), budget.reserve(B, 24 * MIB).await.unwrap()];
+        let both = futures_util::future::join(budget.reserve(C, 2 * MIB), budget.reserve(C, 2 * MIB)).await;
+        assert_eq!((both.0.unwrap_err(), both.1.unwrap_err()), (NoMemory::InTime, NoMemory::InTime));
+        assert!(!budget.state().holders.contains_key(&C));
+        // One that stops waiting after its holder has given everything back.
+        let [room, _other] = rooms;
+        let mut waiting = Box::pin(budget.reserve(A, 32 * MIB));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(room);
+        drop(waiting);
+        assert!(budget.state().holders.keys().eq([&B]));
+    }
+
     #[tokio::test]
     async fn a_large_request_of_one_holder_delays_no_other_holder() {
         let budget = budget();
@@ -264,15 +312,6 @@ mod tests {
         assert!(budget.reserve(B, MIB).now_or_never().is_none());
         assert!(budget.reserve(C, MIB).now_or_never().unwrap().is_ok());
         assert!(budget.reserve(C, 2 * MIB).now_or_never().is_none());
-    }
-
-    #[tokio::test]
-    async fn a_holder_that_stops_waiting_is_forgotten() {
-        let budget = budget();
-        let all = budget.reserve(A, budget.share()).await.unwrap();
-        assert!(budget.reserve(B, budget.share()).now_or_never().is_none());
-        drop(all);
-        assert!(budget.state().holders.is_empty());
     }
 
     #[tokio::test]
