@@ -74,7 +74,7 @@ impl Worker {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = changes.notified() => {}
-                Some(result) = self.attempts.join_next_with_id() => self.finished(result).await,
+                Some(result) = self.attempts.join_next_with_id() => self.finished(result),
                 () = self.clock.sleep_until(wake_at) => {}
             }
         }
@@ -138,15 +138,20 @@ impl Worker {
         self.under_way.insert(task.id(), item);
     }
 
-    /// Removes a finished attempt. One that panicked is stored as a transient failure.
-    async fn finished(&mut self, result: Result<(Id, ()), JoinError>) {
+    /// Removes a finished attempt. One that panicked is stored as a transient failure, on its own task, because that is
+    /// repeated until it succeeds. If this panics too, the lease expires.
+    fn finished(&mut self, result: Result<(Id, ()), JoinError>) {
         let id = match &result {
             Ok((id, ())) => *id,
             Err(error) => error.id(),
         };
         if let (Some(claimed), Err(error)) = (self.under_way.remove(&id), result) {
             tracing::error!(outgoing = %claimed.item.id, %error, "an attempt panicked");
-            self.settler.settle(&claimed, Err(Failure::transient(3, 0, "internal error during the attempt"))).await;
+            let settler = self.settler.clone();
+            self.attempts.spawn(async move {
+                let failure = Failure::transient(3, 0, "internal error during the attempt");
+                settler.settle(&claimed, Err(failure)).await;
+            });
         }
     }
 
