@@ -11,7 +11,8 @@ use crate::path::ReversePath;
 pub struct Envelope {
     /// The sender.
     pub reverse_path: ReversePath,
-    /// The recipients, all on the mail domain, in the order of the RCPT commands; may contain duplicates.
+    /// The recipients, all on the mail domain or an accepted one, in the order of the RCPT commands; may contain
+    /// duplicates.
     pub recipients: Vec<EmailAddress>,
     /// The name that the client gave. It is one word without control characters; otherwise it is not validated.
     pub client_name: Arc<str>,
