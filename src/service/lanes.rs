@@ -21,8 +21,8 @@ use crate::clock::Clock;
 use crate::model::Recipient;
 use crate::store::{Delivery, Policy, Store};
 
-/// Maximum number of deliveries that wait in the database at the same time, without a large one. Each uses a connection,
-/// so it is half of the pool.
+/// Maximum number of deliveries that wait in the database at the same time, without a large one. Each uses a
+/// connection: together half of the pool.
 const MAX_WRITING: usize = 8;
 /// A larger delivery is written alone if the database is on another host: it would delay the mail in its batch. Large
 /// ones are written one at a time, so that on a slow network some of them arrive, and not a part of each.

@@ -17,8 +17,8 @@ use crate::model::{Features, Inbox, InboxId, MessageId, MessageStart, ProjectId,
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
 pub(super) const FEW_HEADS: usize = 4;
-/// Bytes of heads that are read at once; the last one may exceed them. A subject has at most 100 KiB, and is read twice:
-/// as it is, and case-folded.
+/// Bytes of heads that are read at once; the last one may exceed them. A subject has at most 100 KiB, and is read as it
+/// is and case-folded.
 pub(super) const MAX_HEAD_BYTES: usize = 2 * 1024 * 1024;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;

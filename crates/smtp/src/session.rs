@@ -337,12 +337,6 @@ impl Session {
         self.authentication == Authentication::Valid
     }
 
-    /// Whether a mail transaction is open: MAIL was accepted, and the message has not been received in full.
-    #[must_use]
-    pub fn is_in_transaction(&self) -> bool {
-        self.transaction.is_some()
-    }
-
     /// The state of the message that is being received, if one is.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {

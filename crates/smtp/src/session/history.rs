@@ -56,6 +56,12 @@ impl Session {
         self.history.last
     }
 
+    /// Whether a mail transaction is open: MAIL was accepted, and the message has not been received in full.
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
     /// If the session ends now, why there was no MAIL; `None` if there was one.
     #[must_use]
     pub fn failure(&self) -> Option<SessionFailure> {
