@@ -145,6 +145,13 @@ impl Server {
         raw
     }
 
+    /// The SMTP sessions in the timeline of an inbox, each as text.
+    pub(crate) async fn smtp_sessions(&self, inbox: &str) -> Vec<String> {
+        let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
+        let (events, _) = self.service.timeline(&caller, inbox, None).await.unwrap();
+        events.iter().filter(|event| !event.commands.is_empty()).map(|event| format!("{event:?}")).collect()
+    }
+
     /// The TLS version of each message of an inbox, oldest first.
     pub(crate) async fn tls_versions(&self, inbox: &str) -> Vec<String> {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();

@@ -137,3 +137,25 @@ async fn plain_text_at_the_second_listener_ends_its_own_connection_only() {
     assert!(!rest.starts_with(b"220"), "{rest:?}");
     assert!(server.connect_encrypted(&[&TLS13]).await.reply().await.starts_with("220 "));
 }
+
+#[tokio::test]
+async fn starttls_ends_the_transcript_of_a_transaction() {
+    let server = Server::start().await;
+    let recipients = ["one@restante.example.com", "other@restante.example.com"];
+    let mut client = server.greeted().await;
+    assert!(client.message(&recipients, "x").await.starts_with("250"));
+    assert!(client.command("MAIL FROM:<given-up@sender.example>").await.starts_with("250"));
+    assert!(client.command("RCPT TO:<one@restante.example.com>").await.starts_with("250"));
+    let mut client = client.start_tls(&[&TLS13]).await;
+    assert!(client.message(&["other@restante.example.com"], "x").await.starts_with("250"));
+    assert!(client.command("NOOP").await.starts_with("250"));
+    for (inbox, given_up, tls) in [("one", true, false), ("other", false, true)] {
+        let sessions = server.smtp_sessions(inbox).await;
+        let last = sessions.last().unwrap();
+        assert_eq!(last.contains("given-up"), given_up, "{last}");
+        assert_eq!(last.contains("TLSv1.3"), tls, "{last}");
+        assert_eq!(last.contains("(message)"), !given_up, "{last}");
+        let hidden = if inbox == "one" { "other@" } else { "one@" };
+        assert!(!sessions.concat().contains(hidden), "{sessions:?}");
+    }
+}
