@@ -221,10 +221,13 @@ pub async fn apply(
     decision: &Decision,
     policy: &Policy,
 ) -> Result<(), StoreError> {
+    let (openings, messages) = (&decision.writes.openings, &decision.writes.messages);
     let mut numbers = loaded.numbers;
-    open_inboxes(transaction, &decision.writes.openings, &mut numbers, policy).await?;
+    let mut received = count_received(messages);
+    open_inboxes(transaction, openings, &mut received, &mut numbers, policy).await?;
     change_outgoing(transaction, deliveries, decision, policy).await?;
-    write_messages(transaction, deliveries, &decision.writes.messages, &numbers, policy.now).await?;
+    raise_sequences(transaction, received, &numbers, policy.now).await?;
+    write_messages(transaction, deliveries, messages, &numbers, policy.now).await?;
     faults::write_uses(transaction, &decision.writes.uses, &numbers, policy.now).await?;
     for change in &decision.changes {
         transaction.notify(match change {
@@ -323,16 +326,28 @@ fn settlements(deliveries: &[Delivery]) -> impl Iterator<Item = &Settlement> {
     })
 }
 
-/// Creates or reopens inboxes, in the order of their addresses, which avoids deadlocks.
+/// How many messages each inbox gets.
+fn count_received(messages: &[NewMessage]) -> BTreeMap<&InboxId, i64> {
+    let mut received = BTreeMap::new();
+    for message in messages {
+        *received.entry(&message.inbox).or_default() += 1;
+    }
+    received
+}
+
+/// Creates or reopens inboxes, in the order of their addresses, which avoids deadlocks. An inbox that is created has
+/// the messages that it gets counted from the beginning, so it is taken out of `received`.
 async fn open_inboxes(
     transaction: &mut Transaction,
     openings: &[Opening],
+    received: &mut BTreeMap<&InboxId, i64>,
     numbers: &mut BTreeMap<InboxId, i64>,
     policy: &Policy,
 ) -> Result<(), StoreError> {
     const CREATE: &str = "
-        INSERT INTO inboxes (number, id, project_id, created_at, expires_at, address, kind, opened_by_mail)
-        VALUES ($1, $2, $3, $4, $5, $6, 'temporary', 1)";
+        INSERT INTO inboxes (number, id, project_id, created_at, expires_at, address, last_sequence, message_count,
+            last_received_at, kind, opened_by_mail)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $4, 'temporary', 1)";
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = $2, kind = 'temporary', created_at = $3, expires_at = $4, deleted_at = NULL,
             opened_by_mail = 1, label = NULL, closed = 0, message_count = 0, emptied_sequence = last_sequence,
@@ -349,7 +364,8 @@ async fn open_inboxes(
         if *was_reserved {
             reopen.push(values![inbox, *owner, policy.now, expires_at]);
         } else {
-            create.push(values![None::<i64>, inbox, *owner, policy.now, expires_at, address.as_ref()]);
+            let messages = received.remove(inbox).unwrap_or_default();
+            create.push(values![None::<i64>, inbox, *owner, policy.now, expires_at, address.as_ref(), messages]);
             created.push(inbox.clone());
         }
     }
@@ -393,7 +409,24 @@ async fn change_outgoing(
     Ok(outgoing::insert(transaction, added.iter(), policy.now).await?)
 }
 
-/// Writes messages and their contents, and raises the sequences of their inboxes.
+/// Raises the sequences of inboxes that receive messages.
+pub(super) async fn raise_sequences(
+    transaction: &mut Transaction,
+    received: BTreeMap<&InboxId, i64>,
+    numbers: &BTreeMap<InboxId, i64>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    const RAISE: &str = "
+        UPDATE inboxes SET last_sequence = last_sequence + $2, message_count = message_count + $2, last_received_at = $3
+        WHERE number = $1";
+    let mut raised = Vec::with_capacity(received.len());
+    for (inbox, count) in received {
+        raised.push(values![*numbers.get(inbox).ok_or(DatabaseError::NoRow)?, count, now]);
+    }
+    transaction.queue_many(RAISE, raised).await
+}
+
+/// Writes messages and their contents.
 pub(super) async fn write_messages(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -401,9 +434,6 @@ pub(super) async fn write_messages(
     numbers: &BTreeMap<InboxId, i64>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    const RAISE: &str = "
-        UPDATE inboxes SET last_sequence = last_sequence + $2, message_count = message_count + $2, last_received_at = $3
-        WHERE number = $1";
     const INSERT: &str = "
         INSERT INTO messages (id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
             has_otp, has_link, code, sender, subject, subject_folded, attachments, project_id)
@@ -412,11 +442,9 @@ pub(super) async fn write_messages(
     let contents = stored.iter().map(|request| &deliveries[*request].content);
     let content_numbers = insert_contents(transaction, contents).await?;
     let content_numbers: BTreeMap<usize, i64> = stored.into_iter().zip(content_numbers).collect();
-    let mut raised: BTreeMap<i64, i64> = BTreeMap::new();
     let mut rows = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
         let number = *numbers.get(&message.inbox).ok_or(DatabaseError::NoRow)?;
-        *raised.entry(number).or_default() += 1;
         // The messages of a request are next to one another.
         let is_beside = |other: Option<&NewMessage>| other.is_some_and(|other| other.request == message.request);
         let is_shared = is_beside(messages.get(index + 1)) || is_beside(messages[..index].last());
@@ -424,8 +452,6 @@ pub(super) async fn write_messages(
         let content_number = content_numbers.get(&message.request).copied();
         rows.push(message_row(message, number, content, content_number, is_shared, now));
     }
-    let raised = raised.into_iter().map(|(number, count)| values![number, count, now]).collect();
-    transaction.queue_many(RAISE, raised).await?;
     transaction.queue_many(INSERT, rows).await?;
     Ok(())
 }

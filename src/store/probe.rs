@@ -7,7 +7,7 @@ use restante_mail::ParsedMessage;
 use uuid::Uuid;
 
 use super::content::ORDINARY;
-use super::deliveries::write_messages;
+use super::deliveries::{raise_sequences, write_messages};
 use super::{Content, Delivery, Origin, Store, StoreError};
 use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{ProjectId, Timestamp, generate_inbox_id};
@@ -60,7 +60,8 @@ async fn probe(mut transaction: Transaction, now: Timestamp) -> Result<(), Store
     let opened = transaction.query(OPEN, values![&inbox, now, now]).await?.into_iter().next();
     let number = opened.ok_or(DatabaseError::NoRow)?.integer()?;
     let delivery = Delivery { request, content, outgoing: None };
-    let numbers = BTreeMap::from([(inbox, number)]);
+    let numbers = BTreeMap::from([(inbox.clone(), number)]);
+    raise_sequences(&mut transaction, BTreeMap::from([(&inbox, 1)]), &numbers, now).await?;
     write_messages(&mut transaction, &[delivery], &[message], &numbers, now).await?;
     remove(&mut transaction, number).await?;
     Ok(transaction.commit().await?)
