@@ -35,7 +35,15 @@ func Of(id int) (Process, bool) {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id)); err == nil {
 		return in(id, string(stat))
 	}
-	text, err := exec.Command("ps", "-o", "lstart=,comm=", "-p", strconv.Itoa(id)).Output()
+	return byPs(id)
+}
+
+// byPs describes a process by what ps says about it: in one language and one time zone, so that the processes of one
+// user agree about a start.
+func byPs(id int) (Process, bool) {
+	ps := exec.Command("ps", "-o", "lstart=,comm=", "-p", strconv.Itoa(id))
+	ps.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	text, err := ps.Output()
 	const dateFields = 5
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) <= dateFields {

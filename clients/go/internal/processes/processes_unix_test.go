@@ -33,6 +33,21 @@ func TestAProcessIsDescribedByItsNameAndItsStart(t *testing.T) {
 	}
 }
 
+func TestAStartByPsIsTheSameInEveryTimeZone(t *testing.T) {
+	var described []Process
+	for _, zone := range []string{"UTC", "Pacific/Kiritimati"} {
+		t.Setenv("TZ", zone)
+		process, isKnown := byPs(os.Getpid())
+		if !isKnown {
+			t.Fatal(zone, "ps does not know this process")
+		}
+		described = append(described, process)
+	}
+	if described[0] != described[1] {
+		t.Error(described)
+	}
+}
+
 func TestOnlyDirectoriesOfProcessesThatHaveEndedAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
