@@ -17,7 +17,7 @@ func TestTheTimelineOfAnAddressWithASlashIsAnArtifact(t *testing.T) {
 	output, _ := command.CombinedOutput()
 	isFound := false
 	_ = filepath.WalkDir(project.directory, func(path string, _ os.DirEntry, err error) error {
-		isFound = isFound || filepath.Base(path) == "timeline-qa_ada.txt"
+		isFound = isFound || filepath.Base(path) == "timeline-qa%2Fada.txt"
 		return err
 	})
 	if !isFound || strings.Contains(string(output), "Cannot save") {

@@ -4,9 +4,9 @@ package restantetest
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/restante/restante/clients/go/restante"
@@ -51,9 +51,6 @@ func saveTimeline(directory, inbox string, events []restante.InboxEvent) error {
 		}
 	}
 	// The id of an inbox is the start of its address, which may contain a slash.
-	path := filepath.Join(directory, "timeline-"+notInFileNames.ReplaceAllString(inbox, "_")+".txt")
+	path := filepath.Join(directory, "timeline-"+url.PathEscape(inbox)+".txt")
 	return os.WriteFile(path, []byte(text.String()), 0o600)
 }
-
-// notInFileNames are the characters that are replaced in the name of a file.
-var notInFileNames = regexp.MustCompile(`[^A-Za-z0-9._-]`)

@@ -7,6 +7,8 @@ import io.github.restante.Restante;
 import io.github.restante.RestanteException;
 import io.github.restante.WaitTimeoutException;
 import java.lang.reflect.Parameter;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -170,7 +172,8 @@ public final class RestanteExtension
 
   /** The id of an inbox is the start of its address, which may contain a slash. */
   private static void publish(ExtensionContext context, Timeline timeline) {
-    String name = "timeline-" + timeline.inbox().id().replaceAll("[^\\w.-]", "_") + ".txt";
+    String id = URLEncoder.encode(timeline.inbox().id(), StandardCharsets.UTF_8);
+    String name = "timeline-" + id.replace("*", "%2A") + ".txt";
     context.publishFile(
         name, MediaType.TEXT_PLAIN_UTF_8, path -> Files.writeString(path, timeline.text()));
   }

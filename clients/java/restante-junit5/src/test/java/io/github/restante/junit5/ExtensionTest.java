@@ -135,7 +135,7 @@ class ExtensionTest {
             .execute();
 
     assertEquals(4, results.allEvents().fileEntryPublished().count());
-    String timeline = Files.readString(files.resolve("timeline-qa_ada.txt"));
+    String timeline = Files.readString(files.resolve("timeline-qa%2Fada.txt"));
     assertTrue(timeline.contains("\"Welcome\" from "), timeline);
   }
 
