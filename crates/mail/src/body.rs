@@ -1,6 +1,8 @@
 //! The body as a mail client shows it: the visible parts, in order, as text and as HTML.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
@@ -31,8 +33,8 @@ pub(super) struct Body {
 pub(super) fn choose(structure: &Structure<'_>) -> Body {
     let mut body = Body::default();
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
-    let html_view = Chooser { structure, view: View::Html, files: false }.shown_or_files();
-    let text_view = Chooser { structure, view: View::Text, files: false }.shown_or_files();
+    let html_view = Chooser::new(structure, View::Html).shown_or_files();
+    let text_view = Chooser::new(structure, View::Text).shown_or_files();
     body.html = joined(structure, html_view.into_iter().filter(is(Kind::Html)), BODY_BYTES);
     body.page = html::read(&body.html);
     body.text = joined(structure, text_view.iter().copied().filter(is(Kind::Plain)), BODY_BYTES);
@@ -58,7 +60,7 @@ pub(super) struct Start {
 
 /// The start of the body, at most `limit` bytes. The rest of a long body is not decoded.
 pub(super) fn start(structure: &Structure<'_>, limit: usize) -> Start {
-    let view = |view| Chooser { structure, view, files: false }.shown_or_files();
+    let view = |view| Chooser::new(structure, view).shown_or_files();
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
     // One more character shows whether there is more.
     let cut_off = |parts: Vec<usize>, kind: Kind| {
@@ -110,9 +112,15 @@ struct Chooser<'a, 'b> {
     view: View,
     /// Whether parts with a file name are also shown.
     files: bool,
+    /// The parts that were checked, and whether they are blank: an alternative in alternatives is asked for by each.
+    blank: RefCell<BTreeMap<usize, bool>>,
 }
 
-impl Chooser<'_, '_> {
+impl<'a, 'b> Chooser<'a, 'b> {
+    fn new(structure: &'b Structure<'a>, view: View) -> Self {
+        Self { structure, view, files: false, blank: RefCell::default() }
+    }
+
     /// The visible parts, in order. Text with a file name counts as a file, unless there are no other parts.
     fn shown_or_files(mut self) -> Vec<usize> {
         let shown = self.shown(0, false);
@@ -155,11 +163,15 @@ impl Chooser<'_, '_> {
     fn best(&self, part: &Part<'_>) -> Vec<usize> {
         let alternatives = part.children.iter().filter(|&&child| !self.is_beyond_us(child));
         let mut shown: Vec<_> = alternatives.map(|&child| self.shown(child, true)).collect();
-        shown.retain(|shown| shown.iter().any(|&part| !is_blank(&self.structure.parts[part])));
+        shown.retain(|shown| shown.iter().any(|&part| !self.is_blank(part)));
         let has_html = |shown: &[usize]| shown.iter().any(|&part| self.structure.parts[part].kind == Kind::Html);
         let understood = |shown: &Vec<usize>| has_html(shown) == (self.view == View::Html);
         let best = shown.iter().rposition(understood).or(shown.len().checked_sub(1));
         best.map(|best| shown.swap_remove(best)).unwrap_or_default()
+    }
+
+    fn is_blank(&self, index: usize) -> bool {
+        *self.blank.borrow_mut().entry(index).or_insert_with(|| is_blank(&self.structure.parts[index]))
     }
 
     /// Whether a multipart has rich text that is not supported, so that its other parts are not the whole text.
