@@ -39,6 +39,7 @@ fn a_failed_start_ends_the_job_and_says_why() {
         ("INPUT_HTTP_LISTEN", address.as_str(), "cannot listen on"),
         ("INPUT_BINARY", "/nonexistent/restante", "program not found"),
         ("INPUT_FLAGS", "--nonsense", "--nonsense"),
+        ("INPUT_FLAGS", "--log-format json\n--nonsense", "--nonsense"),
     ] {
         // Neither shell has `set -e`.
         let mut job = job(directory.path(), "eval \"$(packaging/action/start)\"; echo the tests run");
@@ -46,6 +47,17 @@ fn a_failed_start_ends_the_job_and_says_why() {
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{variable}: {stderr}");
         assert!(stderr.contains(says), "{variable}: {stderr}");
     }
+}
+
+#[test]
+fn a_failed_installation_ends_the_job_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut job = job(directory.path(), "eval \"$(packaging/action/start)\"; echo the tests run");
+    // Nothing listens there.
+    job.env("INPUT_BINARY", "").env("RESTANTE_RELEASES", "http://127.0.0.1:1/releases");
+    let (code, stdout, stderr) = texts(job.output().unwrap());
+    assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+    assert!(stderr.contains("cannot fetch") && stderr.contains("cannot install Restante"), "{stderr}");
 }
 
 #[test]
