@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Session, SessionFailure, Verb};
+use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Said, Session, SessionFailure, Verb};
 
 /// How long the client waits for an answer of the service. After that, the reply tells it to try again later.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -305,9 +305,9 @@ impl EventHandler {
     /// Adds the reply to the last command to the transcript. That of an earlier transaction is recorded before.
     pub(super) fn write_down(&mut self, session: &Session, reply: &Reply) {
         self.record_complete_transcript();
-        let verb = session.last_command();
-        self.transcript.reply(verb, reply, session.is_in_transaction());
-        let is_stored = verb == Some(Verb::Data) && reply.refusal().is_none();
+        let said = session.last_said();
+        self.transcript.reply(said, reply, session.is_in_transaction());
+        let is_stored = said == Said::Command(Verb::Data) && reply.refusal().is_none();
         if !is_stored {
             self.record_complete_transcript();
         }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use restante_api::Exchange;
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Reply, Verb};
+use restante_smtp::{Reply, Said, Verb};
 use uuid::Uuid;
 
 use crate::model::{Domain, EmailAddress, InboxId, ProjectId, SharedAddress, SmtpSession, Timestamp};
@@ -111,10 +111,9 @@ impl Transcript {
         self.state == State::Ended
     }
 
-    /// The server replies to the last command; `None` is the greeting. `is_open`: whether the session is in a
-    /// transaction now.
-    pub(super) fn reply(&mut self, verb: Option<Verb>, reply: &Reply, is_open: bool) {
-        let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(verb), SeenBy::All));
+    /// The server replies to what the client said. `is_open`: whether the session is in a transaction now.
+    pub(super) fn reply(&mut self, said: Said, reply: &Reply, is_open: bool) {
+        let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(said), SeenBy::All));
         if let Some(path) = reply.path() {
             self.rejected_path(&mut line, path);
         }
@@ -127,7 +126,7 @@ impl Transcript {
             }
             stored => stored,
         };
-        if verb == Some(Verb::Mail) && self.state == State::None {
+        if said == Said::Command(Verb::Mail) && self.state == State::None {
             self.state = State::Open;
             self.lines.reserve(EXCHANGES);
         }
@@ -218,22 +217,26 @@ fn names(address: &EmailAddress, mail_domain: &Domain) -> Vec<String> {
     }
 }
 
-/// A command without its arguments. Those of AUTH are secret.
-fn name_of(verb: Option<Verb>) -> &'static str {
+/// A command without its arguments. Those of AUTH are secret, and so may be a line that is no command.
+fn name_of(said: Said) -> &'static str {
+    let verb = match said {
+        Said::Nothing => return "",
+        Said::Other => return "(no command)",
+        Said::Command(verb) => verb,
+    };
     match verb {
-        None => "",
-        Some(Verb::Ehlo) => "EHLO",
-        Some(Verb::Helo) => "HELO",
-        Some(Verb::StartTls) => "STARTTLS",
-        Some(Verb::Auth) => "AUTH",
-        Some(Verb::Mail) => "MAIL",
-        Some(Verb::Rcpt) => "RCPT",
-        Some(Verb::Data) => "DATA",
-        Some(Verb::Rset) => "RSET",
-        Some(Verb::Vrfy) => "VRFY",
-        Some(Verb::Help) => "HELP",
-        Some(Verb::Noop) => "NOOP",
-        Some(Verb::Quit) => "QUIT",
+        Verb::Ehlo => "EHLO",
+        Verb::Helo => "HELO",
+        Verb::StartTls => "STARTTLS",
+        Verb::Auth => "AUTH",
+        Verb::Mail => "MAIL",
+        Verb::Rcpt => "RCPT",
+        Verb::Data => "DATA",
+        Verb::Rset => "RSET",
+        Verb::Vrfy => "VRFY",
+        Verb::Help => "HELP",
+        Verb::Noop => "NOOP",
+        Verb::Quit => "QUIT",
     }
 }
 

@@ -109,6 +109,16 @@ async fn a_greeting_ends_the_transaction(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn a_line_that_is_no_command_is_not_shown_as_the_command_before_it(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let steps = [Step::Mail, Step::Rcpt(0), Step::Data(STORED), Step::Mail, Step::Say("UNKNOWN"), Step::Rcpt(0)];
+    let [one, _] = play_and_check(&api, &smtp, &steps).await;
+    let refused: Vec<_> = one.iter().flatten().filter(|(_, reply)| reply.starts_with("500")).collect();
+    assert!(matches!(refused[..], [(command, _)] if command == "(no command)"), "{one:?}");
+}
+
+#[testkit::each_engine]
 async fn a_message_after_another_has_its_own_sender(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;

@@ -40,4 +40,4 @@ pub use envelope::Envelope;
 pub use failure::SessionFailure;
 pub use path::ReversePath;
 pub use reply::{Refusal, Reply, RequestedReply};
-pub use session::{Closing, Event, Fault, Progress, Session, SessionConfig, Transport};
+pub use session::{Closing, Event, Fault, Progress, Said, Session, SessionConfig, Transport};

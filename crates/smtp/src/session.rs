@@ -22,6 +22,7 @@ use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
 pub use faults::{Closing, Fault};
 use history::History;
+pub use history::Said;
 
 /// The session ends after this many unknown or malformed commands in a row.
 const ERRORS: u32 = 20;
@@ -394,6 +395,7 @@ impl Session {
     }
 
     fn run_line(&mut self, line: Line) {
+        self.history.line();
         match line {
             Line::Whole(line) => {
                 self.run_command(&line);

@@ -14,12 +14,23 @@ pub(super) struct History {
     first: ([u8; TLS_RECORD.len()], usize),
     /// Whether there was a command other than QUIT.
     commands: bool,
-    /// The last command.
-    last: Option<Verb>,
+    last: Said,
     mail: bool,
     rejected: bool,
     /// What the last reply to EHLO offered.
     pub(super) offered: Option<Offered>,
+}
+
+/// What the client said last, to which the next reply belongs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing since the connection or TLS was started.
+    #[default]
+    Nothing,
+    /// A command.
+    Command(Verb),
+    /// A line that is no command.
+    Other,
 }
 
 /// The extensions in a reply to EHLO that clients may require.
@@ -39,9 +50,14 @@ impl History {
     }
 
     pub(super) fn command(&mut self, verb: Verb) {
-        self.last = Some(verb);
+        self.last = Said::Command(verb);
         self.commands |= verb != Verb::Quit;
         self.mail |= verb == Verb::Mail;
+    }
+
+    /// The client has sent a line. If it is a command, [`History::command`] follows.
+    pub(super) fn line(&mut self) {
+        self.last = Said::Other;
     }
 
     pub(super) fn rejected(&mut self) {
@@ -50,9 +66,9 @@ impl History {
 }
 
 impl Session {
-    /// The command to which the next reply belongs; `None` before the first command, and after STARTTLS.
+    /// What the client said last. A message, and a response to AUTH, belong to their command.
     #[must_use]
-    pub fn last_command(&self) -> Option<Verb> {
+    pub fn last_said(&self) -> Said {
         self.history.last
     }
 

@@ -136,9 +136,11 @@ fn no_bytes_before_the_handshake_are_no_reason_to_close() {
     session.receive(b"EHLO c\r\nSTARTTLS\r\n");
     while session.next() != Event::StartTls {}
     session.receive(b"");
-    assert_eq!(session.last_command(), Some(Verb::StartTls));
+    assert_eq!(session.last_said(), Said::Command(Verb::StartTls));
     session.tls_started();
-    assert_eq!(session.last_command(), None);
+    assert_eq!(session.last_said(), Said::Nothing);
+    run(&mut session, "nonsense\r\n");
+    assert_eq!(session.last_said(), Said::Other);
     let (replies, _) = run(&mut session, "NOOP\r\n");
     assert_eq!(replies, [Reply::ok()]);
 }
