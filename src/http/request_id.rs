@@ -1,4 +1,7 @@
-//! Adds to every request an id for the log and a deadline, and to every response the common headers.
+//! Adds to every request an id for the log and a deadline, and to every response the common headers. A panic becomes a
+//! response too: a connection that breaks off tells nobody what happened.
+
+use std::panic::AssertUnwindSafe;
 
 use aide::OperationInput;
 use axum::extract::{FromRequestParts, Request};
@@ -7,6 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -27,13 +31,23 @@ impl RequestId {
     }
 }
 
+/// A handler panicked. The log has the message and the place.
+#[derive(Debug, thiserror::Error)]
+#[error("a panic in the program")]
+struct Panicked;
+
 /// Adds the id and the deadline to the request, and the headers to the response.
 pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     let id = RequestId(Uuid::now_v7());
     request.extensions_mut().insert(id);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let answered = timeout(deadline::of(&request), next.run(request)).await;
-    let mut response = answered.unwrap_or_else(|_| Error::Deadline.into_response());
+    let deadline = deadline::of(&request);
+    let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let mut response = match timeout(deadline, answering).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => Error::internal(Panicked).into_response(),
+        Err(_) => Error::Deadline.into_response(),
+    };
     match response.extensions().get() {
         Some(Cause::Bug(cause)) => id.log_failure(&**cause),
         Some(Cause::Unavailable(cause)) => {
@@ -73,6 +87,15 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_a_handler_is_a_500() {
+        let handler = || async { if true { panic!("a defect") } else { "no answer" } };
+        let router = Router::new().fallback(handler).layer(from_fn(stamp));
+        let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(response.status(), 500);
+        assert!(response.headers().contains_key("x-request-id"));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_takes_too_long_gets_a_503() {

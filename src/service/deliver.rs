@@ -1,8 +1,10 @@
 //! Delivers a message: parses it, compresses it, and passes it to the committer.
 
+use std::panic::{UnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use restante_delivery::{Copies, Fate, Refusal, Request, Source, Verdict};
+use restante_mail::ParsedMessage;
 use uuid::Uuid;
 
 use super::lanes::{MAX_BATCHED, MAX_LARGE_WAIT};
@@ -287,8 +289,17 @@ async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError
     on_blocking_thread(move || encode(incoming)).await
 }
 
+/// A message is stored even if a defect of the parser makes it panic: then it has its bytes and no parts.
+fn parsed(raw: &[u8], parse: impl FnOnce(&[u8]) -> ParsedMessage + UnwindSafe) -> ParsedMessage {
+    catch_unwind(|| parse(raw)).unwrap_or_else(|_| {
+        tracing::error!(bytes = raw.len(), "the parser failed, so a message is stored without its parts");
+        // It may have an id.
+        ParsedMessage { has_message_id: true, ..ParsedMessage::default() }
+    })
+}
+
 fn encode(incoming: Incoming) -> Content {
-    let mut parsed = restante_mail::parse(&incoming.raw);
+    let mut parsed = parsed(&incoming.raw, restante_mail::parse);
     if let Some(excess) = &parsed.over_budget {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
@@ -302,4 +313,15 @@ fn encode(incoming: Incoming) -> Content {
     }
     let origin = Origin { trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
     Content::encode(parsed, sender, origin, &incoming.raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_parser_leaves_the_message_without_parts() {
+        let found = parsed(b"x", |_| panic!("a defect"));
+        assert_eq!((found.text.as_str(), found.links.len(), found.has_message_id), ("", 0, true));
+    }
 }
