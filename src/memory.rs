@@ -128,15 +128,21 @@ impl Budget {
     }
 
     fn try_take(&self, holder: Holder, bytes: usize) -> Option<Room> {
+        let is_free = self.take_now(&holder, bytes);
+        is_free.then(|| Room(Some(Arc::new(Reserved { budget: self.clone(), holder, bytes }))))
+    }
+
+    /// Counts these bytes as reserved, if they are free. The holder is in the queue or has a reservation.
+    fn take_now(&self, holder: &Holder, bytes: usize) -> bool {
         let mut state = self.state();
         let State { used, holders } = &mut *state;
-        let held = holders.entry(holder).or_default();
-        if !self.fits(*used, held.bytes, bytes) {
-            return None;
+        let held = holders.entry(*holder).or_default();
+        let is_free = self.fits(*used, held.bytes, bytes);
+        if is_free {
+            *used += bytes;
+            held.bytes += bytes;
         }
-        *used += bytes;
-        held.bytes += bytes;
-        Some(Room(Some(Arc::new(Reserved { budget: self.clone(), holder, bytes }))))
+        is_free
     }
 
     /// Whether a holder with `held` bytes may reserve `more`. The last eighth of the budget is only for holders with
@@ -202,6 +208,16 @@ impl Drop for Waiting<'_> {
 }
 
 impl Room {
+    /// Reserves more for the same holder, if that is free now. It never waits, because what it has would be missing to
+    /// those that it waits for. A reservation that was cloned does not grow.
+    #[must_use]
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let Some(reserved) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
+        let is_free = reserved.budget.take_now(&reserved.holder, bytes);
+        reserved.bytes += if is_free { bytes } else { 0 };
+        is_free
+    }
+
     /// Reduces the reservation to this many bytes. A reservation that was cloned is not changed.
     pub fn shrink(&mut self, bytes: usize) {
         let Some(reserved) = self.0.as_mut().and_then(Arc::get_mut) else { return };
@@ -330,6 +346,18 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().unwrap().is_ok());
         assert_eq!(budget.free(), 52 * MIB);
         drop(room);
+        assert_eq!(budget.free(), 64 * MIB);
+    }
+
+    #[tokio::test]
+    async fn a_reservation_grows_only_by_what_is_free_now() {
+        let budget = budget();
+        let mut room = budget.reserve(A, 20 * MIB).await.unwrap();
+        assert!(!room.grow(13 * MIB) && room.grow(12 * MIB));
+        assert_eq!(budget.free(), 32 * MIB);
+        let copy = room.clone();
+        assert!(!room.grow(1) && !Room::default().grow(1));
+        drop((room, copy));
         assert_eq!(budget.free(), 64 * MIB);
     }
 

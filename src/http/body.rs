@@ -72,7 +72,7 @@ async fn collect(
         received += data.len();
         if received <= limit {
             if received > UNCOUNTED && !room.is_reserved() {
-                room = room_for(announced.min(limit).saturating_mul(copies), budget, holder).await?;
+                room = reserve(announced.min(limit).saturating_mul(copies), budget, holder).await?;
             }
             collected.extend_from_slice(&data);
         } else if received > limit + DISCARDED_BYTES {
@@ -84,7 +84,11 @@ async fn collect(
     if received > limit { Err(Error::BodyTooLarge) } else { Ok((collected.freeze(), room)) }
 }
 
-async fn room_for(bytes: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
+/// Reserves memory for a body, or for what is made of it.
+///
+/// # Errors
+/// [`Error::BodyOverMemory`] if it can never fit, [`Error::Busy`] if no memory becomes free.
+pub(super) async fn reserve(bytes: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
     budget.reserve(holder, bytes).await.map_err(|error| match error {
         NoMemory::InTime => Error::Busy,
         NoMemory::Ever { .. } => Error::BodyOverMemory(error),

@@ -394,18 +394,6 @@ impl Session {
         true
     }
 
-    fn run_line(&mut self, line: Line) {
-        self.history.line();
-        match line {
-            Line::Whole(line) => {
-                self.run_command(&line);
-                self.lines.reuse(line);
-            }
-            Line::TooLong => self.refuse(Reply::refused(Refusal::LineTooLong)),
-            Line::BareLineEnd => self.refuse(Reply::refused(Refusal::MalformedLine)),
-        }
-    }
-
     fn run_response(&mut self, exchange: Exchange, line: Line) {
         let step = match line {
             Line::Whole(line) => exchange.answer(&line),

@@ -10,8 +10,8 @@ use crate::model::Refusal;
 
 /// Maximum number of messages of a request.
 pub(super) const MESSAGES: usize = 1_000;
-/// The bytes that the messages of a small request may have together.
-const BYTES: usize = 8 * 1024 * 1024;
+/// The bytes that the messages of a small request may have together, if there is memory for them.
+pub(super) const BYTES: usize = 8 * 1024 * 1024;
 /// The work of replacing tags in a small request, in bytes of texts and tags that are compared. A larger one may take
 /// more, as if each message had the whole body as its text.
 const WORK: usize = 64 * 1024 * 1024;
@@ -54,11 +54,10 @@ impl Work {
 }
 
 impl Batch {
-    /// The batch of a request; a larger one may have more bytes.
+    /// The batch of a request.
     pub(super) fn of(received: &Received) -> Self {
-        let bytes = received.body.len();
-        let work = Work(bytes.saturating_mul(MESSAGES).clamp(WORK, MAX_WORK));
-        Self { messages: 0, bytes: 0, work, most: bytes.saturating_mul(2).max(BYTES) }
+        let work = Work(received.body.len().saturating_mul(MESSAGES).clamp(WORK, MAX_WORK));
+        Self { messages: 0, bytes: 0, work, most: received.most }
     }
 
     /// The message, as one more of the request.

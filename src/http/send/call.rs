@@ -1,6 +1,7 @@
 //! One request to an API for sending: who sends it, what it contains, and the answer.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -11,12 +12,13 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::Senders;
+use super::batch::BYTES;
 use super::credential::Credential;
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::outgoing::{Addresses, Outgoing};
 use crate::config::SmtpAuth;
-use crate::http::body::{self, read_as};
+use crate::http::body::{self, read_as, reserve};
 use crate::http::client::client;
 use crate::http::error::Error;
 use crate::http::host::{is_own_origin, served_host};
@@ -40,9 +42,12 @@ pub(super) struct Provider {
 }
 
 /// A request that was read.
+#[derive(Clone)]
 pub(super) struct Received {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// The bytes that its messages may have together; there is memory for them.
+    pub(super) most: usize,
     /// Reads its addresses.
     pub(super) addresses: Addresses,
 }
@@ -69,7 +74,7 @@ impl Provider {
         &self,
         senders: &Senders,
         request: Request,
-        parse: impl FnOnce(&Received) -> Result<Vec<Outgoing>, Failure> + Send + 'static,
+        parse: impl Fn(&Received) -> Result<Vec<Outgoing>, Failure> + Send + Sync + 'static,
         answer: impl FnOnce(&[Sent]) -> Response,
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
@@ -90,7 +95,7 @@ impl Provider {
         &self,
         senders: &Senders,
         request: Request,
-        parse: impl FnOnce(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> + Send + 'static,
+        parse: impl Fn(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> + Send + Sync + 'static,
         answer: impl FnOnce(&[Result<Sent, Failure>]) -> Response,
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
@@ -160,7 +165,7 @@ impl<'a> Call<'a> {
         &mut self,
         parts: Parts,
         body: axum::body::Body,
-        parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
+        parse: impl Fn(&Received) -> Result<T, Failure> + Send + Sync + 'static,
     ) -> Result<(T, Room), Failure> {
         let read = self.read_checked(parts, body, parse).await;
         read.map_err(|failure| self.recorded(failure, "", &[]))
@@ -170,7 +175,7 @@ impl<'a> Call<'a> {
         &mut self,
         parts: Parts,
         body: axum::body::Body,
-        parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
+        parse: impl Fn(&Received) -> Result<T, Failure> + Send + Sync + 'static,
     ) -> Result<(T, Room), Failure> {
         self.is_unread = true;
         self.authenticate(&parts).await?;
@@ -183,13 +188,44 @@ impl<'a> Call<'a> {
         let (body, room) = read_as(body, limit, COPIES, app.service.budget(), self.holder()).await?;
         self.is_unread = false;
         let addresses = Addresses::up_to(app.limits.recipients);
-        let received = Received { headers: parts.headers, body, addresses };
-        // Even a small body can ask for much work: one text with many variables, or a template.
-        let (parsed, room) = room.run(move || parse(&received)).await.map_err(|error| {
-            tracing::error!(%error, "parsing a request failed");
-            Failure::refused(Refusal::StoreFailure)
-        })?;
+        let most = body.len().saturating_mul(2).max(UNCOUNTED);
+        self.parsed(Received { headers: parts.headers, body, most, addresses }, room, parse).await
+    }
+
+    /// Even a small body can ask for large messages: one text with many variables, or a template. If they have more
+    /// bytes than those for which there is memory, they are made again with more memory.
+    async fn parsed<T: Send + 'static>(
+        &self,
+        received: Received,
+        room: Room,
+        parse: impl Fn(&Received) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<(T, Room), Failure> {
+        let parse = Arc::new(parse);
+        let attempt = async |room: Room, received: Received| {
+            let parse = Arc::clone(&parse);
+            let parsed = room.run(move || parse(&received)).await;
+            parsed.map_err(|error| {
+                tracing::error!(%error, "parsing a request failed");
+                Failure::refused(Refusal::StoreFailure)
+            })
+        };
+        let (parsed, room) = attempt(room, received.clone()).await?;
+        let is_too_large = matches!(&parsed, Err(failure) if failure.kind == Kind::TooLarge);
+        if !is_too_large || received.most >= BYTES {
+            return Ok((parsed?, room));
+        }
+        let room = self.more(room).await?;
+        let (parsed, room) = attempt(room, Received { most: BYTES, ..received }).await?;
         Ok((parsed?, room))
+    }
+
+    /// Memory for messages that are larger than their request.
+    async fn more(&self, mut room: Room) -> Result<Room, Failure> {
+        const MORE: usize = BYTES * COPIES;
+        if !room.is_reserved() {
+            return Ok(reserve(MORE, self.senders.app.service.budget(), self.holder()).await?);
+        }
+        if room.grow(MORE) { Ok(room) } else { Err(Error::Busy.into()) }
     }
 
     /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential must.

@@ -129,6 +129,10 @@ impl Call<'_> {
     }
 
     async fn deliver(&mut self, envelope: &Envelope, composed: Composed, room: &Room) -> Result<Sent, Failure> {
+        // The messages of a request share a file, but each is stored with it.
+        if self.senders.disk.is_full().await {
+            return Err(Failure::refused(Refusal::DiskShort));
+        }
         let service = self.senders.app.service.clone();
         let (size, started) = (composed.raw.len() as u64, Instant::now());
         let Composed { message_id, raw, is_raw } = composed;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -169,7 +169,8 @@ impl MailSend {
         }
         // Those of one message replace those of all.
         let own = [fields(one.headers), arguments(one.custom_args)].concat();
-        letter.headers.retain(|(name, _)| !own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
+        let names: HashSet<_> = own.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+        letter.headers.retain(|(name, _)| !names.contains(&name.to_ascii_lowercase()));
         letter.headers.extend(own);
         if let Some(template) = &self.template_id {
             // Old templates have only substitutions.

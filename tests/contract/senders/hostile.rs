@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::requests::{API, HTML, Letter, TEXT, query};
 use super::{JSON_PATHS, Post, address, header, messages, only_details};
-use testkit::Harness;
+use restante::config::Limits;
+use restante::service::Options;
+use testkit::{Engine, Harness};
 
 /// A text that would begin other header fields, and the body.
 const EVIL: &str = "x\r\nBcc: evil@restante.example.com\r\nX-Evil: yes\r\n\r\nbody";
@@ -232,4 +234,68 @@ async fn a_body_of_30_mib_is_too_large_and_not_kept() {
         assert_eq!(api.service.budget().free(), free);
     }
     assert!(messages(&api, &inbox).await.is_empty());
+}
+
+/// Small requests whose messages have 3 MiB.
+fn growing(to: &str) -> [Post; 3] {
+    let (word, many) = ("x".repeat(3 * 1024), 1024);
+    let ses = json!({
+        "FromEmailAddress": "a@app.example",
+        "Destination": {"ToAddresses": [to]},
+        "Content": {"Template": {
+            "TemplateContent": {"Subject": "s", "Text": "{{#each all}}{{../word}}\n{{/each}}"},
+            "TemplateData": json!({"word": word, "all": vec![0; many]}).to_string(),
+        }},
+    });
+    let sendgrid = json!({
+        "from": {"email": "a@app.example"},
+        "subject": "s",
+        "content": [{"type": "text/plain", "value": "-w-\n".repeat(many)}],
+        "personalizations": [{"to": [{"email": to}], "substitutions": {"-w-": word}}],
+    });
+    let text = "%recipient.w%\n".repeat(many);
+    let variables = json!({to: {"w": word}}).to_string();
+    let fields =
+        [("from", "a@app.example"), ("to", to), ("subject", "s"), ("text", &text), ("recipient-variables", &variables)];
+    [
+        Post::json("/send/ses/v2/email/outbound-emails", &ses),
+        Post::json("/send/sendgrid/v3/mail/send", &sendgrid),
+        Post { path: "/send/mailgun/v3/app.example/messages".to_owned(), ..query(&fields) },
+    ]
+}
+
+#[tokio::test]
+async fn a_small_request_needs_memory_for_its_large_messages() {
+    for (request_memory, is_enough) in [(16, false), (64, true)] {
+        let limits = Limits { request_memory: request_memory * 1024 * 1024, ..Limits::default() };
+        let api = Harness::with_options(Engine::Sqlite, Options { limits, ..testkit::options(10) }).await;
+        let inbox = api.create_inbox().await;
+        let free = api.service.budget().free();
+        for post in growing(&address(&inbox)) {
+            let path = post.path.clone();
+            assert!(post.body.len() < 64 * 1024, "{path}");
+            let answer = post.send(&api).await;
+            assert_eq!(answer.status < 300, is_enough, "{path}: {answer:?}");
+            assert!(is_enough || answer.body.contains("this needs 24 MiB of memory"), "{path}: {answer:?}");
+            assert_eq!(api.service.budget().free(), free, "{path}");
+        }
+        assert_eq!(messages(&api, &inbox).await.len(), if is_enough { 3 } else { 0 });
+    }
+}
+
+#[tokio::test]
+async fn many_header_fields_are_compared_once() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let fields = |start: &str| {
+        let fields = (0..40_000).map(|number| (format!("{start}{number:08}"), json!(1)));
+        Value::Object(fields.collect())
+    };
+    let body = json!({
+        "from": {"email": "a@app.example"}, "subject": "s", "content": [{"type": "text/plain", "value": "t"}],
+        "headers": fields("X"),
+        "personalizations": [{"to": [{"email": address(&inbox)}], "headers": fields("Y")}],
+    });
+    let refused = Post::json("/send/sendgrid/v3/mail/send", &body).send(&api).await;
+    assert_eq!(refused.status, 202, "{refused:?}");
 }

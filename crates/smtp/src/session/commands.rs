@@ -6,13 +6,26 @@ use super::history::Offered;
 use super::{Authentication, Client, Event, FAILED_AUTHENTICATIONS, Phase, Question, Session};
 use crate::auth::{MECHANISMS, Mechanism, Step};
 use crate::command::{Command, CommandLine, Mail, Order, Verb};
+use crate::line::Line;
 use crate::path::ForwardPath;
 use crate::reply::{Refusal, Reply};
 use restante_mail::EmailAddress;
 
 impl Session {
+    pub(super) fn run_line(&mut self, line: Line) {
+        self.history.line();
+        match line {
+            Line::Whole(line) => {
+                self.run_command(&line);
+                self.lines.reuse(line);
+            }
+            Line::TooLong => self.refuse(Reply::refused(Refusal::LineTooLong)),
+            Line::BareLineEnd => self.refuse(Reply::refused(Refusal::MalformedLine)),
+        }
+    }
+
     /// Runs a command line: checks whether the command is allowed now, reads its arguments, executes it.
-    pub(super) fn run_command(&mut self, line: &[u8]) {
+    fn run_command(&mut self, line: &[u8]) {
         let line = match CommandLine::parse(line) {
             Ok(line) => line,
             Err(Refusal::HttpRequest) => return self.close(Refusal::HttpRequest),

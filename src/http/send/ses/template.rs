@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::v2::{File, Pair, files, pairs};
+use crate::http::send::call::Received;
 use crate::http::send::failure::Failure;
 use crate::http::send::json::{self, empty_object};
+use crate::model::Refusal;
 use restante_mail::compose::letter::Attachment;
 
 /// Maximum number of bytes of the variables, as SES allows.
 const DATA: usize = 256 * 1024;
-/// Maximum number of bytes of a rendered text.
-const OUTPUT: usize = 8 * 1024 * 1024;
 /// Maximum number of steps for all texts of a request: texts and tags that are read, or parts of them.
 const MAX_STEPS: usize = 400_000;
 /// The bytes that are read in a step.
@@ -24,9 +24,19 @@ const STEP: usize = 64;
 /// Maximum number of blocks within each other.
 const DEPTH: usize = 20;
 
-/// The steps that the texts of a request have taken so far.
-#[derive(Default)]
-pub(super) struct Steps(usize);
+/// What the texts of a request may still take.
+pub(super) struct Limits {
+    steps: usize,
+    /// Bytes of rendered texts.
+    bytes: usize,
+}
+
+impl Limits {
+    /// The limits of a request.
+    pub(super) fn of(received: &Received) -> Self {
+        Self { steps: MAX_STEPS, bytes: received.most }
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -73,7 +83,7 @@ impl Template {
         &self,
         files: &Arc<Vec<Attachment>>,
         replacement: Option<&str>,
-        steps: &mut Steps,
+        limits: &mut Limits,
     ) -> Result<Rendered, Failure> {
         let mut variables = object(self.template_data.as_deref())?;
         variables.extend(object(replacement)?);
@@ -87,7 +97,7 @@ impl Template {
             return Ok(Rendered { subject: name.to_owned(), text, html: String::new(), headers, attachments });
         };
         let mut text = |template: &Option<String>, is_html| {
-            render(template.as_deref().unwrap_or_default(), &variables, is_html, steps)
+            render(template.as_deref().unwrap_or_default(), &variables, is_html, limits)
         };
         Ok(Rendered {
             subject: text(&parts.subject, false)?,
@@ -107,8 +117,8 @@ fn object(json: Option<&str>) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(json).map_err(|error| Failure::invalid(format!("invalid template data: {error}")))
 }
 
-fn render(template: &str, variables: &Value, is_html: bool, steps: &mut Steps) -> Result<String, Failure> {
-    let mut rendering = Rendering { output: String::new(), steps, is_html };
+fn render(template: &str, variables: &Value, is_html: bool, limits: &mut Limits) -> Result<String, Failure> {
+    let mut rendering = Rendering { output: String::new(), limits, is_html };
     let mut rest = template;
     let end = rendering.run(&mut rest, &[Scope { value: variables, index: 0 }], true)?;
     if let Some(end) = end {
@@ -127,7 +137,7 @@ struct Scope<'a> {
 
 struct Rendering<'s> {
     output: String,
-    steps: &'s mut Steps,
+    limits: &'s mut Limits,
     /// Whether values are escaped.
     is_html: bool,
 }
@@ -170,10 +180,8 @@ impl Rendering<'_> {
 
     /// Counts what was read, because a block is read for each entry of its list, shown or not.
     fn step(&mut self, read: &str, scopes: &[Scope<'_>]) -> Result<(), Failure> {
-        self.steps.0 += 1 + read.len() / STEP;
-        if self.steps.0 > MAX_STEPS || scopes.len() > DEPTH {
-            return Err(Failure::invalid("the template takes too many steps"));
-        }
+        let left = self.limits.steps.checked_sub(1 + read.len() / STEP).filter(|_| scopes.len() <= DEPTH);
+        self.limits.steps = left.ok_or_else(|| Failure::invalid("the template takes too many steps"))?;
         Ok(())
     }
 
@@ -234,9 +242,10 @@ impl Rendering<'_> {
         if !is_shown {
             return Ok(());
         }
-        if self.output.len() + text.len() > OUTPUT {
-            return Err(Failure::invalid("the rendered template is too large"));
-        }
+        let left = self.limits.bytes.checked_sub(text.len());
+        self.limits.bytes = left.ok_or_else(|| {
+            Failure::refused(Refusal::MessageTooLarge).because("the rendered texts are larger than 8 MiB")
+        })?;
         self.output.push_str(text);
         Ok(())
     }
@@ -290,8 +299,12 @@ mod tests {
 
     use super::*;
 
+    fn limits() -> Limits {
+        Limits { steps: MAX_STEPS, bytes: 1024 * 1024 }
+    }
+
     fn render(template: &str, variables: &Value, is_html: bool) -> Result<String, Failure> {
-        super::render(template, variables, is_html, &mut Steps::default())
+        super::render(template, variables, is_html, &mut limits())
     }
 
     #[test]
@@ -329,8 +342,8 @@ mod tests {
     }
     #[test]
     fn all_texts_of_a_request_have_their_steps_together() {
-        let (data, mut steps) = (json!({"a": vec![0; 1_000]}), Steps::default());
-        let mut render = || super::render("{{#each a}}{{@index}}{{@index}}{{/each}}", &data, true, &mut steps);
+        let (data, mut limits) = (json!({"a": vec![0; 1_000]}), limits());
+        let mut render = || super::render("{{#each a}}{{@index}}{{@index}}{{/each}}", &data, true, &mut limits);
         let rendered = (0..200).take_while(|_| render().is_ok()).count();
         assert!((50..100).contains(&rendered), "{rendered}");
     }

@@ -12,7 +12,7 @@ use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
-use super::template::{Rendered, Steps, Template};
+use super::template::{Limits, Rendered, Template};
 use crate::http::error::Error;
 use crate::http::send::batch::Batch;
 use crate::http::send::call::{Provider, Received};
@@ -142,14 +142,12 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<SendEmail>(&received.body)?.into_message(received.addresses)?]);
+    let read = |received: &Received| Ok(vec![parse::<SendEmail>(&received.body)?.into_message(received)?]);
     SES.send(&senders, request, read, |sent| json(200, &value!({"MessageId": sent[0].id}))).await
 }
 
 async fn send_bulk(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| {
-        parse::<SendBulkEmail>(&received.body)?.into_messages(received.addresses, Batch::of(received))
-    };
+    let read = |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages(received);
     let answer = |outcomes: &[Result<Sent, Failure>]| {
         let each = outcomes.iter().map(|outcome| match outcome {
             Ok(sent) => value!({"Status": "SUCCESS", "MessageId": sent.id}),
@@ -161,7 +159,8 @@ async fn send_bulk(State(senders): State<Arc<Senders>>, request: Request) -> Res
 }
 
 impl SendEmail {
-    fn into_message(self, addresses: Addresses) -> Result<Outgoing, Failure> {
+    fn into_message(self, received: &Received) -> Result<Outgoing, Failure> {
+        let addresses = received.addresses;
         let content = self.content.ok_or_else(|| missing("Content"))?;
         let destination = self.destination.unwrap_or_default();
         if let Some(Raw { data }) = content.raw {
@@ -173,7 +172,7 @@ impl SendEmail {
         }
         let rendered = match (content.simple, &content.template) {
             (Some(simple), _) => simple.rendered()?,
-            (None, Some(template)) => template.render(&template.files()?, None, &mut Steps::default())?,
+            (None, Some(template)) => template.render(&template.files()?, None, &mut Limits::of(received))?,
             (None, None) => return Err(missing("Content.Simple, Content.Raw or Content.Template")),
         };
         let envelope = Envelope {
@@ -189,17 +188,18 @@ impl SendEmail {
 
 impl SendBulkEmail {
     /// Each message, or why it cannot be sent.
-    fn into_messages(self, addresses: Addresses, mut batch: Batch) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
+    fn into_messages(self, received: &Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
         if !(1..=ENTRIES).contains(&self.bulk_email_entries.len()) {
             return Err(Failure::invalid(format!("BulkEmailEntries must have 1 to {ENTRIES} entries")));
         }
         let template = self.default_content.and_then(|content| content.template);
         let template = template.ok_or_else(|| missing("DefaultContent.Template"))?;
-        let (files, mut steps) = (template.files()?, Steps::default());
+        let (addresses, files) = (received.addresses, template.files()?);
+        let (mut batch, mut limits) = (Batch::of(received), Limits::of(received));
         let mut message = |entry: Entry| {
             let replacement = entry.replacement_email_content.and_then(|content| content.replacement_template);
             let data = replacement.and_then(|template| template.replacement_template_data);
-            let mut rendered = template.render(&files, data.as_deref(), &mut steps)?;
+            let mut rendered = template.render(&files, data.as_deref(), &mut limits)?;
             rendered.headers.extend(pairs(entry.replacement_headers));
             let envelope = Envelope {
                 from: self.from_email_address.as_deref(),
@@ -212,6 +212,7 @@ impl SendBulkEmail {
         };
         let each = self.bulk_email_entries.into_iter().map(|entry| match message(entry) {
             Ok(message) => batch.add(message).map(Ok),
+            Err(failure) if failure.kind == Kind::TooLarge => Err(failure),
             failed => Ok(failed),
         });
         each.collect()

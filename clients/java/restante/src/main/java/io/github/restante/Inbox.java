@@ -220,7 +220,9 @@ public final class Inbox implements AutoCloseable {
   }
 
   void startAfterNewest() {
-    List<Message> messages = messages();
+    Request newest = Request.get(path("/messages?limit=1"));
+    List<MessageFields> messages =
+        connection.fetch(newest, Messages.class, it -> it.messages() != null).messages();
     if (!messages.isEmpty()) {
       position.startAfter(messages.get(0).id());
     }
