@@ -254,10 +254,12 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     return this.#http.json({ method: "POST", path: `${this.#path}/forward`, body: { to } }, "id");
   }
 
-  /** Replies to the message from its inbox. */
-  reply(answer: Partial<Pick<OutgoingMessage, "subject" | "text" | "html">>): Promise<Sent> {
+  /** Replies to the message from its inbox, the way a mail client does: to its Reply-To, if it has one. */
+  async reply(answer: Partial<Pick<OutgoingMessage, "subject" | "text" | "html">>): Promise<Sent> {
+    const { replyTo, from } = this.#details ?? (await this.details());
+    const to = [...replyTo, ...from].find(({ address }) => address !== null)?.address ?? this.from;
     const subject = answer.subject ?? (/^re:/i.test(this.subject) ? this.subject : `Re: ${this.subject}`);
-    const body = { to: this.from, ...answer, subject, in_reply_to: this.id };
+    const body = { to, ...answer, subject, in_reply_to: this.id };
     return this.#http.json({ method: "POST", path: `/inboxes/${this.inboxId}/messages`, body }, "id");
   }
 

@@ -70,6 +70,8 @@ fn messages(form: Form, addresses: Addresses, mut batch: Batch) -> Result<Vec<Ou
     };
     let to = if recipients.is_empty() { addresses } else { Addresses::up_to(MESSAGES) };
     let mut letter = letter(&form, to, addresses)?;
+    // The text is then the template's JSON.
+    let is_json = form.first("template").is_some();
     let bcc = addresses.all("bcc", form.all("bcc"))?;
     let parts = Parts::of(&mut letter, Arc::new(form.files.into_iter().filter_map(attachment).collect()));
     if recipients.is_empty() {
@@ -78,9 +80,9 @@ fn messages(form: Form, addresses: Addresses, mut batch: Batch) -> Result<Vec<Ou
     let to = take(&mut letter.to);
     let each = to.into_iter().map(|to| {
         let address = to.address.as_deref().unwrap_or_default();
-        let variables = Variables { address, own: recipients.get(address) };
+        let variables = Variables { address, own: recipients.get(address), is_json: false };
         let common = Outgoing::sharing(Letter { to: vec![to.clone()], ..letter.clone() }, bcc.clone(), parts.clone());
-        let message = personal(common, &variables, &mut batch)?;
+        let message = personal(common, variables, is_json, &mut batch)?;
         batch.add(message)
     });
     each.collect()
@@ -132,17 +134,23 @@ fn template_variables(form: &Form) -> Result<Json, Failure> {
     to_raw_value(&variables).map_err(Failure::invalid)
 }
 
-/// The message for one recipient, with `%recipient.NAME%` replaced.
-fn personal(mut message: Outgoing, variables: &Variables<'_>, batch: &mut Batch) -> Result<Outgoing, Failure> {
+/// The message for one recipient, with `%recipient.NAME%` replaced. Its text may be JSON.
+fn personal(
+    mut message: Outgoing,
+    mut variables: Variables<'_>,
+    is_json: bool,
+    batch: &mut Batch,
+) -> Result<Outgoing, Failure> {
     let Content::Letter(letter, parts) = &mut message.content else { return Ok(message) };
     let headers = letter.headers.iter_mut().map(|(_, value)| value);
     for text in headers.chain([&mut letter.subject]) {
-        if let Some(replaced) = batch.replaced(text, variables)? {
+        if let Some(replaced) = batch.replaced(text, &variables)? {
             *text = replaced;
         }
     }
+    variables.is_json = is_json;
     for text in [&mut parts.text, &mut parts.html] {
-        if let Some(replaced) = batch.replaced(text, variables)? {
+        if let Some(replaced) = batch.replaced(text, &variables)? {
             *text = Arc::new(replaced);
         }
     }
@@ -153,9 +161,12 @@ fn personal(mut message: Outgoing, variables: &Variables<'_>, batch: &mut Batch)
 struct Variables<'a> {
     address: &'a str,
     own: Option<&'a BTreeMap<String, Json>>,
+    /// Whether the text is JSON, in which they stand within strings.
+    is_json: bool,
 }
 
 impl Variables<'_> {
+    /// The length and the value of the tag with which a text begins.
     fn at(&self, rest: &str) -> Option<(usize, Cow<'_, str>)> {
         let after = rest.strip_prefix("%recipient")?;
         let (name, after_tag) = after.split_once('%')?;
@@ -167,9 +178,15 @@ impl Variables<'_> {
     }
 }
 
+/// A text within a string of JSON.
+fn in_json(text: &str) -> Cow<'static, str> {
+    let quoted = value!(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned().into()
+}
+
 impl Tags for Variables<'_> {
     fn first(&self, rest: &str, _: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
-        Ok(self.at(rest))
+        Ok(self.at(rest).map(|(length, value)| (length, if self.is_json { in_json(&value) } else { value })))
     }
 }
 

@@ -190,7 +190,9 @@ impl MailSend {
             if let Some(subject) = batch.replaced(&letter.subject, &tags)? {
                 letter.subject = subject;
             }
-            for text in [&mut parts.text, &mut parts.html] {
+            // Those of a template are its variables, which its text lists.
+            let texts = [&mut parts.text, &mut parts.html].into_iter().filter(|_| self.template_id.is_none());
+            for text in texts {
                 if let Some(replaced) = batch.replaced(text, &tags)? {
                     *text = Arc::new(replaced);
                 }

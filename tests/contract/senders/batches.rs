@@ -225,6 +225,29 @@ async fn ses_renders_a_template_for_each_entry() {
 }
 
 #[tokio::test]
+async fn the_variables_of_a_recipient_leave_a_stored_template_json() {
+    let api = Harness::start().await;
+    let [one, other] = two_inboxes(&api).await;
+    let name = "Ada \"A\" \\ x";
+    let sendgrid = json!({
+        "from": {"email": "a@app.example"}, "template_id": "welcome",
+        "personalizations": [{"to": [{"email": address(&one)}], "substitutions": {"-name-": name}}],
+    });
+    let mut form = Form::default();
+    form.field("from", "a@app.example").field("to", &address(&other)).field("template", "welcome");
+    form.field("t:variables", &json!({"-name-": "%recipient.name%"}).to_string());
+    form.field("recipient-variables", &json!({address(&other): {"name": name}}).to_string());
+    let posts =
+        [Post::json("/send/sendgrid/v3/mail/send", &sendgrid), form.post("/send/mailgun/v3/app.example/messages")];
+    for (post, inbox) in posts.iter().zip([&one, &other]) {
+        let sent = post.send(&api).await;
+        assert!(sent.status < 300, "{sent:?}");
+        let read: Value = serde_json::from_str(&text(&api, inbox).await).unwrap();
+        assert_eq!(read, json!({"template": "welcome", "variables": {"-name-": name}}));
+    }
+}
+
+#[tokio::test]
 async fn a_stored_template_becomes_its_id_and_its_variables() {
     let api = Harness::start().await;
     let variables = json!({"code": "482913", "items": [1, 2]});
