@@ -257,6 +257,10 @@ fn normalized(text: String) -> String {
             written += 1;
         }
         read += 1;
+        if bytes.get(read) == Some(&b'\r') {
+            // Lines without text need no search.
+            continue;
+        }
         let run = memchr::memchr(b'\r', &bytes[read..]).unwrap_or(bytes.len() - read);
         bytes.copy_within(read..read + run, written);
         (read, written) = (read + run, written + run);
@@ -292,6 +296,7 @@ mod tests {
     #[test]
     fn line_endings_are_normalized() {
         assert_eq!(normalized("a\r\nb\rc\nd\r".to_owned()), "a\nb\nc\nd\n");
+        assert_eq!(normalized("\r\r\n\r\rä\r\n\r\n\r".to_owned()), "\n\n\n\nä\n\n\n");
         assert_eq!(normalized("a\0b".to_owned()), "a\u{FFFD}b");
     }
 }
