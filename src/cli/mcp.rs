@@ -4,6 +4,9 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use rmcp::ServiceExt;
@@ -18,6 +21,11 @@ use super::stop::StopRequests;
 use crate::config::boolean;
 use crate::mcp::{Protocol, RelayError, ServerRelay};
 use crate::model::ApiKey;
+
+/// How long the server of `--serve` may take to start.
+const START_WITHIN: Duration = Duration::from_secs(60);
+/// Longer than a server takes to stop: its requests have ten seconds.
+const STOP_WITHIN: Duration = Duration::from_secs(30);
 
 /// Which server to use.
 #[derive(Args, Debug)]
@@ -41,6 +49,12 @@ pub(super) enum McpError {
     Start(#[source] io::Error),
     #[error("the server did not start; see its log above")]
     NotStarted,
+    #[error(
+        "the server did not start within {} s, so it was stopped; see its log above. A migration of a large database \
+         takes longer: run `restante migrate` before",
+        START_WITHIN.as_secs()
+    )]
+    Hangs,
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     #[error("the connected client does not use the MCP protocol")]
@@ -98,6 +112,8 @@ async fn speak(relay: ServerRelay) -> Result<(), McpError> {
 /// process was killed.
 struct OwnServer {
     child: Child,
+    /// The first line of its output. The sender is dropped when the server has ended.
+    first_line: Receiver<String>,
     url: String,
     key: ApiKey,
     /// Removed after the server has stopped.
@@ -128,27 +144,87 @@ impl OwnServer {
             }
         }
         serve.args(&flags.serve_flags).env("RESTANTE_API_KEY", key.as_str());
-        let child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
+        Ok(Self::launch(serve, key, directory, START_WITHIN)?)
+    }
+
+    /// Waits until the server listens.
+    fn launch(mut serve: Command, key: ApiKey, directory: TempDir, limit: Duration) -> Result<Self, McpError> {
+        let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
+        let first_line = first_line(&mut child);
         // From here on it is stopped if anything fails.
-        let mut own = Self { child, url: String::new(), key, _directory: directory };
-        own.url = first_line(&mut own.child)?;
+        let mut own = Self { child, first_line, url: String::new(), key, _directory: directory };
+        let line = match own.first_line.recv_timeout(limit) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return Err(McpError::NotStarted),
+            Err(RecvTimeoutError::Timeout) => {
+                // It would notice the end of its standard input only after the start.
+                own.stop(Duration::ZERO);
+                return Err(McpError::Hangs);
+            }
+        };
+        own.url = serde_json::from_str(&line).map(|GreetingLine { url }| url).map_err(|_| McpError::NotStarted)?;
         Ok(own)
+    }
+
+    /// Waits until it has ended, and kills it if that takes longer than `limit`. An error means that it has ended.
+    fn stop(&mut self, limit: Duration) {
+        drop(self.child.stdin.take());
+        if self.first_line.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
     }
 }
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        // An error means that the server has already ended.
-        let _ = self.child.wait();
+        self.stop(STOP_WITHIN);
     }
 }
 
-/// Waits until the server listens, and returns its URL.
-fn first_line(child: &mut Child) -> Result<String, McpError> {
-    let mut line = String::new();
-    if let Some(output) = child.stdout.as_mut() {
-        BufReader::new(output).read_line(&mut line).map_err(McpError::Start)?;
+/// The first line of the output, from a thread that ends with the process.
+fn first_line(child: &mut Child) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    if let Some(output) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            let mut line = String::new();
+            if output.read_line(&mut line).is_ok_and(|length| length > 0) {
+                let _ = sender.send(line);
+            }
+            let _ = io::copy(&mut output, &mut io::sink());
+        });
     }
-    serde_json::from_str(&line).map(|GreetingLine { url }| url).map_err(|_| McpError::NotStarted)
+    receiver
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn launched(script: &str, limit: Duration) -> Result<OwnServer, McpError> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        OwnServer::launch(shell, ApiKey::generate(), tempfile::tempdir().unwrap(), limit)
+    }
+
+    #[test]
+    fn a_server_that_hangs_at_its_start_is_killed() {
+        let started = launched("exec sleep 600", Duration::ZERO);
+        assert!(matches!(started, Err(McpError::Hangs)));
+    }
+
+    #[test]
+    fn a_server_that_ends_at_its_start_is_no_server_that_hangs() {
+        assert!(matches!(launched("exit 1", START_WITHIN), Err(McpError::NotStarted)));
+    }
+
+    #[test]
+    fn a_server_that_does_not_stop_is_killed() {
+        let mut own = launched(r#"echo '{"url": "http://localhost"}'; exec sleep 600"#, START_WITHIN).unwrap();
+        own.stop(Duration::ZERO);
+        assert_eq!(own.url, "http://localhost");
+        assert!(!own.child.wait().unwrap().success());
+    }
 }

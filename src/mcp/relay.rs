@@ -199,9 +199,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_response_that_breaks_off_ends_the_call() {
-        let error = refused_by("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_owned()).await;
-        assert!(matches!(error, CallError::Silent { .. }), "{error}");
+    async fn a_response_that_is_missing_or_breaks_off_ends_the_call() {
+        for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"] {
+            let error = refused_by(answer.to_owned()).await;
+            assert!(matches!(error, CallError::Silent { .. }), "{error}");
+        }
     }
 
     #[tokio::test]
