@@ -1,10 +1,10 @@
 //! Lanes: deliveries that are written alone, because another transaction has locked their inbox, because their batch
 //! failed as a whole, or because they are large.
 //!
-//! Each inbox has its own lane, in which one delivery at a time is written. So an inbox that is locked for long delays
-//! only its own mail, unless more than [`MAX_WRITING`] inboxes are locked: the lanes share so many connections, and a
-//! delivery keeps one for up to 25 s. Batches and large messages have others. The inboxes with one shared address have
-//! one lane.
+//! Each inbox has its own lane, in which one small delivery at a time is written. So an inbox that is locked for long
+//! delays only its own mail, unless more than [`MAX_WRITING`] inboxes are locked: the lanes share so many connections,
+//! and a delivery keeps one for up to 25 s. Batches and large messages have others. The inboxes with one shared address
+//! have one lane.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ type ByRecipient = Arc<Mutex<HashMap<Recipient, Lane>>>;
 #[derive(Debug)]
 struct Lane {
     length: usize,
-    /// Has one permit; the delivery that is being written has it.
+    /// Has one permit; the small delivery that is being written has it.
     turn: Arc<Semaphore>,
 }
 
@@ -91,13 +91,13 @@ impl Lanes {
         let lanes = self.clone();
         let queued = Queued::new(&self.lanes, recipient);
         let is_large = is_large(&delivery);
-        // Also for small mail, because a large message of the same inbox may be before it.
+        // Also for small mail, because others of the same inbox may be before it.
         let time = Retry::ALONE.time + MAX_LARGE_WAIT;
         self.tasks.spawn(async move {
             let written_alone = async {
-                let _turn = queued.turn.acquire().await;
-                let places = if is_large { &lanes.large } else { &lanes.places };
-                let _place = places.acquire().await;
+                // A large one takes no turn: small mail of its inbox must not wait for other large ones.
+                let _turn = if is_large { None } else { Some(queued.turn.acquire().await) };
+                let _place = if is_large { &lanes.large } else { &lanes.places }.acquire().await;
                 lanes.write_alone(delivery).await
             };
             let answer = tokio::select! {
@@ -209,6 +209,18 @@ mod tests {
         let mut noise = vec![0; 2 * MAX_BATCHED];
         rand::rng().fill_bytes(&mut noise);
         assert!(start(&lanes, &noise).await.unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn small_mail_does_not_wait_for_a_large_delivery_that_waits_for_others() {
+        let (_directory, lanes) = lanes(&Clock::manual(START)).await;
+        let mut noise = vec![0; 2 * MAX_BATCHED];
+        rand::rng().fill_bytes(&mut noise);
+        let other = lanes.large.acquire().await.unwrap();
+        let large = start(&lanes, &noise);
+        assert!(start(&lanes, b"x").await.unwrap().is_ok());
+        drop(other);
+        assert!(large.await.unwrap().is_ok());
     }
 
     #[tokio::test]

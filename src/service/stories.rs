@@ -155,7 +155,7 @@ impl Service {
         for draft in drafts {
             match self.compose_story(draft).await {
                 Ok(story) => stories.push(story),
-                Err(ServiceError::Store(error)) => return Err(error),
+                Err(ServiceError::Store(error)) => tracing::warn!(%error, "cannot keep why a wait timed out"),
                 // Its inbox or the message of its cursor no longer exists.
                 Err(error) => tracing::debug!(%error, "cannot explain a wait"),
             }

@@ -237,6 +237,19 @@ def test_nothing_came(restante_inbox):
     result.stdout.fnmatch_lines(["*@restante.example.com: no messages, *", "  Nothing has connected over SMTP since *"])
 
 
+def test_the_report_has_the_last_messages_of_an_inbox_with_many(run: Run) -> None:
+    result = run("""
+def test_many(restante, restante_inbox):
+    for number in range(12):
+        mail(restante, restante_inbox.address, f"Number {number}")
+    raise AssertionError
+""")
+    result.stdout.fnmatch_lines(
+        ["*@restante.example.com: the last 10 messages, *", '  "Number 11" *', '  "Number 2" *']
+    )
+    result.stdout.no_fnmatch_line('  "Number 1" *')
+
+
 def test_pytest_html_gets_the_mail(run: Run, pytester: pytest.Pytester) -> None:
     run(FAILING, "--html=report.html", "--self-contained-html", plugins="pytest_metadata.plugin pytest_html.plugin")
     report = unescape((pytester.path / "report.html").read_text())

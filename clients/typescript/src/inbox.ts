@@ -151,6 +151,18 @@ export class Inbox implements AsyncDisposable {
     return read.filter((message) => missed(message, filters).length === 0);
   }
 
+  /**
+   * The newest messages, newest first.
+   *
+   * @internal
+   */
+  async newest(count: number): Promise<Message[]> {
+    const { http } = this.#connection;
+    const request = { method: "GET", path: `${this.#path}/messages`, query: { limit: String(count) } } as const;
+    const { messages } = await http.json<{ messages: MessageFields[] }>(request, "messages");
+    return inGroups(messages, (fields) => Message.read(http, fields));
+  }
+
   /** Sends a message from this inbox. */
   send({ inReplyTo, ...message }: OutgoingMessage): Promise<Sent> {
     const body = inReplyTo === undefined ? message : { ...message, in_reply_to: afterId(inReplyTo) };

@@ -39,8 +39,8 @@ struct Envelope {
 
 impl Call<'_> {
     /// Delivers messages. All of them are composed and all of their recipients are asked before the first is stored, so
-    /// that a client can send a request again that had an invalid message. A fault at DATA, or an inbox that becomes
-    /// full, is found only when its message is stored; the messages before it stay.
+    /// that a client can send a request again that had an invalid message. A fault at DATA, or an inbox or a disk that
+    /// becomes full, is found only when its message is stored; the messages before it stay.
     pub(super) async fn send_all(&mut self, messages: Vec<Outgoing>, room: &Room) -> Result<Vec<Sent>, Failure> {
         let mut envelopes = Vec::with_capacity(messages.len());
         for message in &messages {

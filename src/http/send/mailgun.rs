@@ -148,8 +148,8 @@ fn personal(
             *text = replaced;
         }
     }
-    variables.is_json = is_json;
-    for text in [&mut parts.text, &mut parts.html] {
+    for (text, is_json) in [(&mut parts.text, is_json), (&mut parts.html, false)] {
+        variables.is_json = is_json;
         if let Some(replaced) = batch.replaced(text, &variables)? {
             *text = Arc::new(replaced);
         }

@@ -340,6 +340,10 @@ class AsyncInbox:
         filters = Filters(subject, from_, to, text, header, has, where)
         return await self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
 
+    async def _newest(self, most: int) -> list[AsyncMessage]:
+        """The newest messages, newest first: an inbox of a fixed address may have many."""
+        return await self._session.run(self._session.core.newest(self.id, most, self._session.read))
+
     async def explain(
         self,
         *,

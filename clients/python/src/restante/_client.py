@@ -341,6 +341,10 @@ class Inbox:
         filters = Filters(subject, from_, to, text, header, has, where)
         return self._session.run(self._session.core.messages(self.id, filters, id_of(after), self._session.read))
 
+    def _newest(self, most: int) -> list[Message]:
+        """The newest messages, newest first: an inbox of a fixed address may have many."""
+        return self._session.run(self._session.core.newest(self.id, most, self._session.read))
+
     def explain(
         self,
         *,

@@ -211,9 +211,16 @@ class Core:
             details = yield from self.details(data["id"])
         return read(data, details)
 
+    def newest(self, inbox: str, most: int, read: Read[M]) -> Steps[list[M]]:
+        """The newest messages, newest first: at most this many."""
+        return (yield from self._messages(inbox, Filters(), {"limit": str(most)}, read))
+
     def messages(self, inbox: str, filters: Filters[M], after: str | None, read: Read[M]) -> Steps[list[M]]:
         """The messages that match, newest first."""
-        request = Request("GET", f"{inbox_path(inbox)}/messages", filters.query(after))
+        return (yield from self._messages(inbox, filters, filters.query(after), read))
+
+    def _messages(self, inbox: str, filters: Filters[M], query: dict[str, str], read: Read[M]) -> Steps[list[M]]:
+        request = Request("GET", f"{inbox_path(inbox)}/messages", query)
         listed = yield from self.fetch(request, lambda data: [message_json(message) for message in data["messages"]])
         messages: list[M] = []
         for data in listed:

@@ -50,7 +50,8 @@ class MailReport:
         try:
             for address in addresses:
                 inbox = self._client.inbox(address)
-                self._mail.append((inbox, inbox.messages()))
+                # One more shows whether there are older ones.
+                self._mail.append((inbox, inbox._newest(MAX_MESSAGES + 1)))  # pyright: ignore[reportPrivateUsage]
                 # A server of an earlier version has none.
                 with contextlib.suppress(NotFoundError):
                     self._events[address] = inbox.events()
@@ -63,13 +64,13 @@ class MailReport:
 
     def _lines(self) -> Iterator[str]:
         for inbox, messages in self._mail:
-            yield f"{inbox.address}: {_texts.numbered(len(messages), 'message')}, {inbox.dashboard_url}"
+            number = _texts.numbered(min(len(messages), MAX_MESSAGES), "message")
+            shown = number if len(messages) <= MAX_MESSAGES else f"the last {number}"
+            yield f"{inbox.address}: {shown}, {inbox.dashboard_url}"
             for message in messages[:MAX_MESSAGES]:
                 yield f'  "{message.subject}" from {message.from_} at {message.received_at:%H:%M:%S.%f}'[:-3]
                 yield from (f"    code {code}" for code in message.labelled_codes())
                 yield from (f"    link {link}" for link in message.links)
-            if len(messages) > MAX_MESSAGES:
-                yield f"  and {len(messages) - MAX_MESSAGES} older ones"
             if not messages and not self._timed_out():
                 yield from (f"  {line}" for line in self._why(inbox))
                 if hint := django_hint(inbox.address):

@@ -6,10 +6,12 @@ So it ends with the run, and not with a worker.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from dataclasses import dataclass, replace
 from multiprocessing import AuthenticationError
+from multiprocessing import connection as local
 from multiprocessing.connection import Client, Listener
 from typing import Any
 
@@ -59,21 +61,26 @@ class Desk:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._key = secrets.token_bytes(32)
-        self._listener = Listener(("127.0.0.1", 0), backlog=64, authkey=self._key)
-        threading.Thread(target=self._answer, name="restante", daemon=True).start()
+        self._listener = Listener(("127.0.0.1", 0), backlog=64)
+        threading.Thread(target=self._accept, name="restante", daemon=True).start()
 
     def directions(self) -> dict[str, Any]:
         """The data that a worker needs to request the connection."""
         return {"address": self._listener.address, "key": self._key.hex()}
 
-    def _answer(self) -> None:
+    def _accept(self) -> None:
         while True:
-            try:
-                with self._listener.accept() as worker:
-                    worker.send(self._said())
-            except (AuthenticationError, EOFError, OSError):
-                # Not a worker, or one that has ended in the meantime.
-                continue
+            with contextlib.suppress(OSError):
+                worker = self._listener.accept()
+                # Each has a thread: what connects may be no worker, and say nothing.
+                threading.Thread(target=self._answer, args=(worker,), name="restante", daemon=True).start()
+
+    def _answer(self, worker: local.Connection[Any, Any]) -> None:
+        # Not a worker, or one that has ended in the meantime.
+        with contextlib.suppress(AuthenticationError, EOFError, OSError), worker:
+            local.deliver_challenge(worker, self._key)
+            local.answer_challenge(worker, self._key)
+            worker.send(self._said())
 
     def _said(self) -> Connection | str:
         try:

@@ -13,6 +13,8 @@ import { timelineText } from "../timeline.js";
 import type { Order } from "./pictures.js";
 import { timedOutWaits } from "./runner.js";
 
+/** The maximum number of messages of an inbox that are attached, the newest: that of a fixed address may have many. */
+const MAX_MESSAGES = 10;
 /** The time of a test without a limit, in milliseconds: Playwright's default. */
 const DEFAULT_TEST_MS = 30_000;
 /** The part of this time that all screenshots together may take, because Playwright limits the end of a test too. */
@@ -43,7 +45,7 @@ export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: 
     await attachJson(testInfo, "why no message arrived", { ...explanation, link });
     testInfo.annotations.push({ type: "why no message arrived", description: explanation.summary });
   }
-  const lists = await Promise.all(inboxes.map((inbox) => inbox.messages().catch(() => [])));
+  const lists = await Promise.all(inboxes.map((inbox) => inbox.newest(MAX_MESSAGES).catch(() => [])));
   const messages = lists.flatMap((list) => list.reverse());
   const urls = inboxes.map(({ dashboardUrl }) => dashboardUrl);
   if (urls.length > 0) testInfo.annotations.push({ type: "mail in the dashboard", description: urls.join(" ") });

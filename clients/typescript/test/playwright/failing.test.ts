@@ -101,6 +101,12 @@ test("the mail of an address with a slash is attached", () => {
   expect(contentOf(failed, "mail 1: Hello (as received)")).toContain("Subject: Hello");
 });
 
+test("the newest ten messages of an inbox are attached", () => {
+  const { attachments } = find("there are many messages");
+  const subjects = attachments.map(({ name }) => /^mail \d+: (.*) \(page\)$/.exec(name)?.[1]).filter(Boolean);
+  expect(subjects).toEqual(Array.from({ length: 10 }, (_, index) => `Number ${index + 3}`));
+});
+
 test("the job's summary has the failed waits of failed tests, and no others", () => {
   find("a timeout that the test expects", "passed");
   expect(summary).toMatch(/### No mail: [^\n]*the mail has another subject\n/);

@@ -244,7 +244,7 @@ impl Rendering<'_> {
         }
         let left = self.limits.bytes.checked_sub(text.len());
         self.limits.bytes = left.ok_or_else(|| {
-            Failure::refused(Refusal::MessageTooLarge).because("the rendered texts are larger than 8 MiB")
+            Failure::refused(Refusal::MessageTooLarge).because("the rendered texts of the request are too large")
         })?;
         self.output.push_str(text);
         Ok(())

@@ -37,6 +37,13 @@ test("the address has a slash", async ({ restante, inboxFor }) => {
   await inbox.waitForMessage({ subject: "confirm", timeout: 300 });
 });
 
+test("there are many messages", async ({ restante, inbox }) => {
+  test.setTimeout(90_000);
+  for (let number = 1; number <= 12; number++) await mail(restante, inbox.address, `Number ${number}`);
+
+  await inbox.waitForMessage({ subject: "confirm", timeout: 300 });
+});
+
 test("nothing came", async ({ inbox }) => {
   await inbox.waitForMessage({ timeout: 500 });
 });
