@@ -41,7 +41,13 @@ impl MessageFilter {
     /// # Errors
     /// [`FieldError`] for the first text that is too long.
     pub fn checked(self) -> Result<Self, FieldError> {
-        let texts = [("subject", &self.subject), ("from", &self.from), ("to", &self.to), ("text", &self.text)];
+        let texts = [
+            ("subject", &self.subject),
+            ("from", &self.from),
+            ("to", &self.to),
+            ("text", &self.text),
+            ("after", &self.after),
+        ];
         for (name, text) in texts {
             if text.as_ref().is_some_and(|text| text.len() > MAX_FILTER_LENGTH) {
                 return Err(FieldError::Invalid(name));
@@ -104,6 +110,8 @@ mod tests {
         let filter = |text: &str| MessageFilter { text: Some(text.to_owned()), ..MessageFilter::default() };
         assert_eq!(filter(&longest).checked(), Ok(filter(&longest)));
         assert_eq!(filter(&format!("{longest}x")).checked(), Err(FieldError::Invalid("text")));
+        let cursor = MessageFilter { after: Some(format!("{longest}x")), ..MessageFilter::default() };
+        assert_eq!(cursor.checked(), Err(FieldError::Invalid("after")));
         let header = format!("a:{}", &longest[2..]);
         assert!(HeaderFilter::parse(&header).is_ok());
         assert_eq!(HeaderFilter::parse(&format!("{header}x")), Err(FieldError::Invalid("header")));

@@ -32,6 +32,9 @@ const SIGNED: [&str; 10] = [
     "content-type",
     "content-transfer-encoding",
 ];
+/// A message with a longer header section, in bytes, is not signed: the header is kept in memory until the end of the
+/// message, of each message that is being sent.
+const MAX_HEADER: usize = 128 * 1024;
 /// Names per line of `h=`.
 const NAMES_A_LINE: usize = 6;
 /// The signature is folded after this many characters.
@@ -88,9 +91,13 @@ impl Signer {
         Ok(Self { key, selector: dkim.selector.clone(), domain })
     }
 
-    /// The field with the signature of the message that was hashed. If signing fails, which happens only without
-    /// memory, there is none.
+    /// The field with the signature of the message that was hashed. There is none if the header is too long, or if
+    /// signing fails, which happens only without memory.
     pub(super) fn sign(&self, message: BodyHash) -> Option<String> {
+        if message.is_long {
+            tracing::warn!("the header of a message is too long to be signed");
+            return None;
+        }
         let (header, body_hash) = message.finish();
         let (names, mut signed) = signed_fields(&fields(&header));
         let unsigned = format!(
@@ -114,20 +121,22 @@ pub(super) struct BodyHash {
     header: Vec<u8>,
     /// Whether `header` is complete.
     in_body: bool,
+    /// Whether the header section is longer than [`MAX_HEADER`]; then nothing is kept.
+    is_long: bool,
     body: RelaxedBody<BufWriter<Hasher>>,
 }
 
 impl Default for BodyHash {
     fn default() -> Self {
         let body = RelaxedBody::new(BufWriter::new(Hasher::default()));
-        Self { header: Vec::new(), in_body: false, body }
+        Self { header: Vec::new(), in_body: false, is_long: false, body }
     }
 }
 
 impl BodyHash {
     /// Adds the next piece.
     pub(super) fn add(&mut self, piece: &[u8]) {
-        if self.in_body {
+        if self.in_body || self.is_long {
             return self.body.add(piece);
         }
         // The end may be divided between two pieces.
@@ -137,12 +146,15 @@ impl BodyHash {
             let body = self.header.split_off(searched + end + 4);
             self.in_body = true;
             self.body.add(&body);
+        } else if self.header.len() > MAX_HEADER {
+            self.is_long = true;
+            self.header = Vec::new();
         }
     }
 
     /// The header section, and the hash in base64.
     fn finish(self) -> (Vec<u8>, String) {
-        let Self { mut header, in_body, body } = self;
+        let Self { mut header, in_body, body, .. } = self;
         if in_body {
             header.truncate(header.len() - 2);
         }
@@ -255,6 +267,20 @@ mod tests {
                 let signature = signer.sign(hash).unwrap();
                 assert_eq!(signature + str::from_utf8(&message).unwrap(), expected, "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_message_with_a_very_long_header_is_not_signed() {
+        let key = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dkim/rsa.pem"));
+        let dkim = Dkim { key, selector: Domain::parse("s").unwrap() };
+        let signer = Signer::load(&dkim, Domain::parse("restante.test").unwrap()).unwrap();
+        for (length, is_signed) in [(MAX_HEADER / 2, true), (2 * MAX_HEADER, false)] {
+            let mut hash = BodyHash::default();
+            let message = format!("From: a@b\r\nSubject: {}\r\n\r\ntext\r\n", "a ".repeat(length / 2));
+            message.as_bytes().chunks(16 * 1024).for_each(|piece| hash.add(piece));
+            assert!(hash.header.len() < MAX_HEADER);
+            assert_eq!(signer.sign(hash).is_some(), is_signed, "{length}");
         }
     }
 

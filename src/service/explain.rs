@@ -154,10 +154,11 @@ fn rank(refused: &RefusedMail, period: Period, is_own_client: bool) -> usize {
 fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     let address =
         |id: &InboxId, shared: Option<&SharedAddress>| shared.map_or_else(|| id.to_string(), SharedAddress::to_string);
-    let own = address(&inbox.id, inbox.shared.as_ref());
+    let characters = |text: String| text.chars().collect::<Vec<_>>();
+    let own = characters(address(&inbox.id, inbox.shared.as_ref()));
     let others = others.into_iter().filter(|other| other.id != inbox.id);
     let mut similar: Vec<(usize, Similar)> = others
-        .map(|other| (edits(&own, &address(&other.id, other.shared.as_ref())).min(EDITS + 1), other))
+        .map(|other| (edits(&own, &characters(address(&other.id, other.shared.as_ref())), EDITS), other))
         .filter(|(distance, other)| *distance <= EDITS || other.opened_by_mail)
         .collect();
     // A stable sort: of inboxes with the same distance, those with the newest mail stay first.
@@ -166,18 +167,18 @@ fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     similar
 }
 
-/// The number of insertions, deletions and replacements that turn one text into the other.
-fn edits(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (index, left) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (place, right) in other.chars().enumerate() {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
+/// The number of insertions, deletions and replacements that turn one text into the other, or `most + 1` if it is more
+/// than `most`. The time grows with the length of the texts, and not with its square: there may be many long ones.
+fn edits(one: &[char], other: &[char], most: usize) -> usize {
+    let same = one.iter().zip(other).take_while(|(left, right)| left == right).count();
+    match (&one[same..], &other[same..]) {
+        ([], rest) | (rest, []) => rest.len().min(most + 1),
+        _ if most == 0 => 1,
+        (one @ [_, one_rest @ ..], other @ [_, other_rest @ ..]) => {
+            let replaced = edits(one_rest, other_rest, most - 1);
+            1 + replaced.min(edits(one_rest, other, most - 1)).min(edits(one, other_rest, most - 1))
         }
     }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -192,9 +193,23 @@ mod tests {
             ("abc", "ab", 1),
             ("abc", "xabc", 1),
             ("abc", "acb", 2),
+            ("abcd", "bcde", 2),
+            ("é", "e", 1),
             ("", "abc", 3),
+            ("abcdef", "uvwxyz", 3),
         ] {
-            assert_eq!((edits(one, other), edits(other, one)), (distance, distance), "{one} {other}");
+            let [one, other] = [one, other].map(|text| text.chars().collect::<Vec<_>>());
+            let counted = (edits(&one, &other, EDITS), edits(&other, &one, EDITS));
+            assert_eq!(counted, (distance, distance), "{one:?} {other:?}");
         }
+    }
+
+    #[test]
+    fn long_texts_are_compared_in_linear_time() {
+        let (mut one, mut other) = (vec!['a'; 1_000_000], vec!['a'; 1_000_000]);
+        (one[700_000], other[300_000]) = ('b', 'b');
+        assert_eq!(edits(&one, &other, EDITS), 2);
+        other[500_000] = 'c';
+        assert_eq!(edits(&one, &other, EDITS), 3);
     }
 }

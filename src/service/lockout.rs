@@ -57,7 +57,7 @@ struct Failures {
 
 /// An attempt that is already counted as failed, so that the limit also holds for simultaneous guesses.
 #[derive(Debug)]
-#[must_use = "an attempt counts as failed until it has succeeded"]
+#[must_use = "an attempt counts as failed until it is withdrawn"]
 pub struct SignInAttempt<'a> {
     lockout: &'a Lockout,
     guesser: Guesser,
@@ -119,7 +119,7 @@ fn count(failures: &mut HashMap<Guesser, Failures>, guesser: Guesser, now: Insta
 impl SignInAttempt<'_> {
     /// Subtracts this attempt. Earlier failures remain counted, so that a client with one valid credential cannot reset
     /// the count while it guesses another.
-    pub fn succeeded(self) {
+    pub fn withdraw(self) {
         let mut failures = self.lockout.failures();
         let Some(entry) = failures.get_mut(&self.guesser) else { return };
         match self.before {
@@ -189,7 +189,7 @@ mod tests {
             fail(&lockout, AdminToken, CLIENT);
         }
         for kind in [AdminToken, ApiKey, AdminToken, ApiKey] {
-            lockout.attempt(kind, CLIENT).unwrap().succeeded();
+            lockout.attempt(kind, CLIENT).unwrap().withdraw();
         }
         fail(&lockout, AdminToken, CLIENT);
         assert!(lockout.attempt(AdminToken, CLIENT).is_err());
@@ -199,10 +199,10 @@ mod tests {
     fn successes_cost_nothing() {
         let (_, lockout) = lockout();
         for _ in 0..100 {
-            lockout.attempt(ApiKey, CLIENT).unwrap().succeeded();
+            lockout.attempt(ApiKey, CLIENT).unwrap().withdraw();
         }
         let simultaneous: Vec<_> = (0..5).map(|_| lockout.attempt(ApiKey, CLIENT).unwrap()).collect();
-        simultaneous.into_iter().for_each(SignInAttempt::succeeded);
+        simultaneous.into_iter().for_each(SignInAttempt::withdraw);
         assert!(lockout.attempt(ApiKey, CLIENT).is_ok());
     }
 

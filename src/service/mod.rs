@@ -284,7 +284,7 @@ impl Service {
 
     /// Rejects new messages, stores those that were accepted, and ends the background tasks.
     pub async fn stop(&self) {
-        self.0.stories.written().await;
+        self.0.stories.written(None).await;
         self.0.committer.close();
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -69,6 +69,12 @@ impl Session {
         }
     }
 
+    /// The only project that this viewer may see; `None` if all.
+    #[must_use]
+    pub fn project(&self) -> Option<ProjectId> {
+        if let Viewer::Project(own) = self.viewer { Some(own) } else { None }
+    }
+
     /// Whether this viewer may see all projects.
     #[must_use]
     pub fn is_administrator(&self) -> bool {
@@ -103,16 +109,23 @@ impl Service {
     pub async fn sign_in(&self, secret: &str, client: IpAddr) -> Result<String, SignInError> {
         let kind = if secret.parse::<ApiKey>().is_ok() { CredentialKind::ApiKey } else { CredentialKind::AdminToken };
         let attempt = self.0.lockout.attempt(kind, client).map_err(SignInError::LockedOut)?;
-        let credential = match self.authenticate(secret).await? {
-            Some(caller) => caller.key,
-            None if self.is_admin_token(&digest(secret)).await? => digest(secret),
-            None => return Err(SignInError::WrongSecret),
-        };
-        attempt.succeeded();
+        let Some(credential) = self.credential(secret).await.transpose() else { return Err(SignInError::WrongSecret) };
+        // It was right, or the store could not say.
+        attempt.withdraw();
+        let credential = credential?;
         let cookie = random(COOKIE_CHARACTERS);
         let expires_at = self.0.clock.now().after(LIFETIME);
         self.0.store.open_session(&digest(&cookie), &credential, expires_at).await?;
         Ok(cookie)
+    }
+
+    /// What is compared with the sessions of a key or of the administrator's token.
+    async fn credential(&self, secret: &str) -> Result<Option<KeyHash>, StoreError> {
+        if let Some(caller) = self.authenticate(secret).await? {
+            return Ok(Some(caller.key));
+        }
+        let hash = digest(secret);
+        Ok(self.is_admin_token(&hash).await?.then_some(hash))
     }
 
     /// Returns the session of a cookie if both it and its credential are valid.

@@ -7,39 +7,116 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts the items of each owner in a queue. Clones share the same state.
 #[derive(Clone, Debug)]
-pub(super) struct Shares<K>(Arc<Mutex<HashMap<K, usize>>>);
+pub(super) struct Shares<K>(Arc<Mutex<Counts<K>>>);
+
+#[derive(Debug)]
+struct Counts<K> {
+    owners: HashMap<K, Count>,
+    /// How many items have left.
+    left: u64,
+}
+
+/// The items of one owner, which leave in the order in which they came.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    items: usize,
+    /// Grows with each that leaves.
+    left: u64,
+}
+
+/// The last item of an owner at one time.
+#[derive(Clone, Debug)]
+pub(super) struct Mark<K>(K, u64);
 
 /// An owner, and the maximum number of its items.
 pub(super) type Share<K> = (K, usize);
 
 impl<K: Clone + Eq + Hash> Shares<K> {
     pub(super) fn new() -> Self {
-        Self(Arc::default())
+        Self(Arc::new(Mutex::new(Counts { owners: HashMap::new(), left: 0 })))
     }
 
     /// Counts one more item of these owners. Returns whether there is room for it in the share of each.
     pub(super) fn take(&self, shares: &[Share<K>]) -> bool {
         let mut counts = self.lock();
-        let has_room = shares.iter().all(|(owner, max)| counts.get(owner).is_none_or(|count| count < max));
-        if has_room {
-            shares.iter().for_each(|(owner, _)| *counts.entry(owner.clone()).or_default() += 1);
+        let has_room = |(owner, max): &Share<K>| counts.owners.get(owner).is_none_or(|count| count.items < *max);
+        if !shares.iter().all(has_room) {
+            return false;
         }
-        has_room
+        // A new count goes on where any earlier one has ended.
+        let none = Count { items: 0, left: counts.left };
+        shares.iter().for_each(|(owner, _)| counts.owners.entry(owner.clone()).or_insert(none).items += 1);
+        true
     }
 
     /// An item of these owners has left the queue.
     pub(super) fn give_back(&self, shares: &[Share<K>]) {
         let mut counts = self.lock();
         for (owner, _) in shares {
-            let left = counts.remove(owner).unwrap_or(0).saturating_sub(1);
-            if left > 0 {
-                counts.insert(owner.clone(), left);
+            let Some(count) = counts.owners.get_mut(owner) else { continue };
+            (count.items, count.left) = (count.items - 1, count.left + 1);
+            if count.items == 0 {
+                counts.owners.remove(owner);
             }
+            counts.left += 1;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, usize>> {
+    /// The last item of an owner, or of each.
+    pub(super) fn marks(&self, owner: Option<&K>) -> Vec<Mark<K>> {
+        let counts = self.lock();
+        let wanted = counts.owners.iter().filter(|(other, _)| owner.is_none_or(|owner| owner == *other));
+        wanted.map(|(owner, count)| Mark(owner.clone(), count.left + count.items as u64)).collect()
+    }
+
+    /// Whether these items have left the queue.
+    pub(super) fn have_left(&self, marks: &[Mark<K>]) -> bool {
+        let counts = self.lock();
+        marks.iter().all(|Mark(owner, last)| counts.owners.get(owner).is_none_or(|count| count.left >= *last))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts<K>> {
         // The mutex is not poisoned: no code panics while it is locked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The items in turns of their owners: the first of each, then the second of each. Those of one keep their order.
+pub(super) fn in_turns<T, K: Eq + Hash>(items: &mut [T], owner: impl Fn(&T) -> K) {
+    let mut taken: HashMap<K, usize> = HashMap::new();
+    // Each owner is asked for once and in order, so its items get their turns in order.
+    items.sort_by_cached_key(|item| {
+        let turn = taken.entry(owner(item)).or_default();
+        *turn += 1;
+        *turn
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_take_turns_and_keep_their_order() {
+        let mut items = ["a1", "a2", "a3", "b1", "c1", "b2"];
+        in_turns(&mut items, |item| item.as_bytes()[0]);
+        assert_eq!(items, ["a1", "b1", "c1", "a2", "b2", "a3"]);
+    }
+
+    #[test]
+    fn a_mark_is_passed_when_the_items_before_it_have_left() {
+        let shares = Shares::new();
+        let (a, b) = ([("a", 2)], [("b", 2)]);
+        assert!(shares.take(&a) && shares.take(&b) && shares.take(&a) && !shares.take(&a));
+        let (of_a, of_all, of_c) = (shares.marks(Some(&"a")), shares.marks(None), shares.marks(Some(&"c")));
+        assert!(shares.have_left(&of_c));
+        shares.give_back(&a);
+        assert!(!shares.have_left(&of_a) && shares.take(&a));
+        shares.give_back(&a);
+        assert!(shares.have_left(&of_a) && !shares.have_left(&of_all));
+        shares.give_back(&b);
+        assert!(shares.have_left(&of_all));
+        shares.give_back(&a);
+        assert!(shares.take(&a) && shares.have_left(&of_a), "a new count is after the old ones");
     }
 }

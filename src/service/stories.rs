@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::activity::TotalUse;
 use super::explain::Question;
-use super::shares::{Share, Shares};
+use super::shares::{Share, Shares, in_turns};
 use super::summary::named;
 use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
@@ -97,9 +97,11 @@ impl Recorder {
         is_added
     }
 
-    /// Returns when the stories that this node has queued so far are stored, or could not be, or after a second.
-    pub(super) async fn written(&self) {
-        self.written.wait().await;
+    /// Returns when the stories of a project, or of all, that this node has queued so far are stored, or could not be,
+    /// or after a second.
+    pub(super) async fn written(&self, project: Option<ProjectId>) {
+        let marks = self.shares.marks(project.as_ref());
+        self.written.wait_for(|_| self.shares.have_left(&marks)).await;
     }
 }
 
@@ -107,38 +109,43 @@ impl Composer {
     /// Composes and stores stories until the service is dropped. After that, looks for late messages for a while, so
     /// that they are found even if nobody reads the story before the inbox ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
-        let mut batch = Vec::with_capacity(MAX_BATCH);
+        let mut drafts = Vec::new();
         let mut watch_until = Instant::now();
         loop {
             let is_watching = Instant::now() < watch_until;
-            let received = timeout(
-                if is_watching { PAUSE_BETWEEN_LOOKS } else { Duration::MAX },
-                self.drafts.recv_many(&mut batch, MAX_BATCH),
-            );
-            let received = received.await;
-            let Some(service) = service.upgrade().map(Service).filter(|_| received != Ok(0)) else { return };
-            if batch.is_empty() {
+            let pause = if is_watching { PAUSE_BETWEEN_LOOKS } else { Duration::MAX };
+            let ended = self.receive(&mut drafts, pause).await;
+            let Some(service) = service.upgrade().map(Service).filter(|_| !ended) else { return };
+            if drafts.is_empty() {
                 if let Err(error) = service.amend_stories(None).await {
                     tracing::debug!(%error, "cannot look for late messages");
                 }
                 continue;
             }
             watch_until = Instant::now() + 2 * LATE_WITHIN;
-            self.store(&service, std::mem::take(&mut batch)).await;
+            in_turns(&mut drafts, |draft| draft.wait.project);
+            self.store(&service, drafts.drain(..drafts.len().min(MAX_BATCH)).collect()).await;
             drop(service);
             self.writing.pause(PAUSE_BETWEEN_BATCHES).await;
         }
     }
 
-    async fn store(&self, service: &Service, batch: Vec<Draft>) {
-        let count = batch.len();
-        for draft in &batch {
-            self.shares.give_back(&draft.share());
+    /// Takes all drafts from the queue; if there are none at all, waits for the first, at most for `pause`. Returns
+    /// whether there will be no others.
+    async fn receive(&mut self, drafts: &mut Vec<Draft>, pause: Duration) -> bool {
+        while let Ok(draft) = self.drafts.try_recv() {
+            drafts.push(draft);
         }
+        drafts.is_empty() && timeout(pause, self.drafts.recv_many(drafts, MAX_QUEUED)).await == Ok(0)
+    }
+
+    async fn store(&self, service: &Service, batch: Vec<Draft>) {
+        let shares: Vec<_> = batch.iter().flat_map(Draft::share).collect();
         if let Err(error) = service.store_stories(batch).await {
             tracing::warn!(%error, "cannot store why waits timed out");
         }
-        self.writing.done(count);
+        self.shares.give_back(&shares);
+        self.writing.done(shares.len());
     }
 }
 
@@ -181,7 +188,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn failures(&self, filter: &FailureFilter, limit: usize) -> Result<Vec<Failure>, StoreError> {
-        self.0.stories.written().await;
+        self.0.stories.written(filter.project).await;
         self.amend_stories(filter.project).await?;
         self.0.store.failures(filter, self.mail_domain(), limit).await
     }
@@ -207,12 +214,13 @@ impl Service {
         self.0.store.count_failures(project, self.0.clock.now().before(DAY)).await
     }
 
-    /// The story with this id, in any project: the caller checks who may see it.
+    /// The story with this id, in any project: the caller checks who may see it. `project` is that of a story that may
+    /// still be in the queue, if it is known.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn story(&self, id: Uuid) -> Result<Option<Story>, StoreError> {
-        self.0.stories.written().await;
+    pub async fn story(&self, id: Uuid, project: Option<ProjectId>) -> Result<Option<Story>, StoreError> {
+        self.0.stories.written(project).await;
         let kept_since = self.kept_since();
         let Some(story) = self.0.store.story(id).await?.filter(|story| story.failure.ended_at() >= kept_since) else {
             return Ok(None);
@@ -226,7 +234,7 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn stories_of(&self, inbox: &Inbox) -> Result<HashSet<Uuid>, StoreError> {
-        self.0.stories.written().await;
+        self.0.stories.written(Some(inbox.project)).await;
         self.0.store.stories_of(inbox, self.kept_since()).await
     }
 
@@ -237,7 +245,7 @@ impl Service {
 
     /// The story of the latest wait on an inbox with this filter that timed out.
     pub(super) async fn kept_story(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Option<Story>, StoreError> {
-        self.0.stories.written().await;
+        self.0.stories.written(Some(inbox.project)).await;
         let Some(id) = self.0.store.latest_failure(inbox, filter, self.kept_since()).await? else { return Ok(None) };
         self.amend_stories(Some(inbox.project)).await?;
         self.0.store.story(id).await

@@ -42,10 +42,18 @@ impl Written {
 
     /// Returns when the items that were added so far are written, or could not be, or after a second.
     pub(super) async fn wait(&self) {
-        let (added, mut done) = (self.added.load(Ordering::Acquire), self.done.clone());
-        if *done.borrow() < added {
+        let added = self.added.load(Ordering::Acquire);
+        self.wait_for(|done| done >= added).await;
+    }
+
+    /// Returns when some items are written, or after a second. `is_done` is asked when others are done, with the number
+    /// of all that are.
+    pub(super) async fn wait_for(&self, is_done: impl Fn(u64) -> bool) {
+        let mut done = self.done.clone();
+        let now = *done.borrow();
+        if !is_done(now) {
             let _reader = Reader::start(&self.readers);
-            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| *done >= added)).await;
+            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| is_done(*done))).await;
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::model::{
 /// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
 pub const OUTGOING_PIECE: usize = 64 * 1024;
 
+/// Maximum number of characters of a subject. Lists, events and workers have the subjects of many items at once.
+const SUBJECT_CHARACTERS: usize = 1_000;
+
 /// Removes the message of an item.
 pub(super) const REMOVE_CHUNKS_OF_OUTGOING: &str = "DELETE FROM outgoing_chunks WHERE outgoing_id = $1";
 
@@ -44,7 +47,7 @@ pub struct NewOutgoing {
     pub recipient: String,
     /// The domain of the recipient, or its address literal.
     domain: String,
-    /// Its subject.
+    /// The start of its subject.
     pub subject: String,
     /// Its Message-ID, the same on every copy, so that a duplicate can be recognized.
     pub message_id: String,
@@ -76,6 +79,7 @@ impl NewOutgoing {
         message_id: String,
     ) -> Self {
         let domain = recipient.rsplit_once('@').map_or_else(String::new, |(_, domain)| domain.to_owned());
+        let subject = shortened(subject);
         Self { id, project, inbox, recipient, domain, subject, message_id, waiting: None, is_report: false }
     }
 
@@ -91,6 +95,15 @@ impl NewOutgoing {
     pub fn as_report(self) -> Self {
         Self { is_report: true, ..self }
     }
+}
+
+/// At most [`SUBJECT_CHARACTERS`] of a subject, which ends with an ellipsis if it is cut.
+fn shortened(mut subject: String) -> String {
+    if let Some((end, _)) = subject.char_indices().nth(SUBJECT_CHARACTERS) {
+        subject.truncate(end);
+        subject.push('…');
+    }
+    subject
 }
 
 impl Store {
@@ -262,4 +275,17 @@ pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
         is_report: row.integer()? == 1,
         shared: row.optional_text()?.map(SharedAddress::from_stored),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_subject_is_cut() {
+        for (subject, kept) in [("é".repeat(1_000), "é".repeat(1_000)), ("é".repeat(2_000), "é".repeat(1_000) + "…")]
+        {
+            assert_eq!(shortened(subject), kept);
+        }
+    }
 }

@@ -105,7 +105,7 @@ impl Store {
         while let Some(batch) = walk.next(if search.is_empty() { start + limit - found } else { MAX_HEADS }).await? {
             for candidate in batch {
                 found += 1;
-                bytes += candidate.head.subject.len();
+                bytes += if found > start { candidate.head.subject.len() } else { 0 };
                 is_full |= bytes > MAX_PAGE_BYTES && !chosen.is_empty();
                 if found > start && !is_full {
                     let head = Head { subject_folded: String::new(), ..candidate.head };

@@ -42,7 +42,7 @@ async fn story_after(api: &Harness, inbox: &str, query: &str) -> Story {
 async fn story_of(api: &Harness, answer: &Answer) -> Story {
     assert_eq!(answer.error(), (408, "timeout".to_owned()));
     let id = answer.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().parse().unwrap();
-    api.service.story(id).await.unwrap().unwrap()
+    api.service.story(id, None).await.unwrap().unwrap()
 }
 
 async fn fail_to_log_in(smtp: &Smtp) {

@@ -156,7 +156,7 @@ async fn a_story_has_the_timeline_until_the_wait_ended(engine: Engine) {
     let id = failed.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().parse().unwrap();
     api.clock.advance(SECOND);
     api.deliver(&inbox, "Later").await;
-    let story = api.service.story(id).await.unwrap().unwrap();
+    let story = api.service.story(id, None).await.unwrap().unwrap();
     let kinds: Vec<_> = story.timeline.iter().map(|event| event.kind.as_str()).collect();
     assert!(kinds.contains(&"smtp") && kinds.contains(&"refused") && !kinds.contains(&"stored"), "{kinds:?}");
 }

@@ -38,7 +38,7 @@ fn story_id(answer: &Answer) -> Uuid {
 }
 
 async fn story(api: &Harness, answer: &Answer) -> Story {
-    api.service.story(story_id(answer)).await.unwrap().unwrap()
+    api.service.story(story_id(answer), None).await.unwrap().unwrap()
 }
 
 async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
@@ -224,7 +224,7 @@ async fn a_story_is_kept_for_a_week(engine: Engine) {
     api.clock.advance(6 * 24 * 3_600 * SECOND);
     assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
     api.clock.advance((24 * 3_600 + 1) * SECOND);
-    assert_eq!(api.service.story(story_id(&answer)).await.unwrap(), None);
+    assert_eq!(api.service.story(story_id(&answer), None).await.unwrap(), None);
     assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_expired");
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -82,12 +83,11 @@ func (i *Inbox) ExpectNoMessage(ctx context.Context, within time.Duration, optio
 func (i *Inbox) Messages(ctx context.Context, options ...Option) iter.Seq2[*Message, error] {
 	search := searchOf(options)
 	return func(yield func(*Message, error) bool) {
-		found, err := i.list(ctx, search.query(search.after))
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, fields := range found {
+		for fields, err := range i.pages(ctx, search.query(search.after)) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			message := &Message{fields, i.connection}
 			missed, err := search.missedBy(ctx, message)
 			if err != nil {
@@ -97,6 +97,32 @@ func (i *Inbox) Messages(ctx context.Context, options ...Option) iter.Seq2[*Mess
 			if missed == nil && !yield(message, nil) {
 				return
 			}
+		}
+	}
+}
+
+// pageSize is the number of messages that are read at once: an inbox of a fixed address may have many.
+const pageSize = 50
+
+// pages iterates over the messages that the query selects, newest first, and reads them as they are needed.
+func (i *Inbox) pages(ctx context.Context, query url.Values) iter.Seq2[MessageFields, error] {
+	return func(yield func(MessageFields, error) bool) {
+		query.Set("limit", strconv.Itoa(pageSize))
+		for {
+			found, err := i.list(ctx, query)
+			if err != nil {
+				yield(MessageFields{}, err)
+				return
+			}
+			for _, fields := range found {
+				if !yield(fields, nil) {
+					return
+				}
+			}
+			if len(found) < pageSize {
+				return
+			}
+			query.Set("before", found[len(found)-1].ID)
 		}
 	}
 }

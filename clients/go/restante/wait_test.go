@@ -271,6 +271,31 @@ func TestInboxForListsOneMessage(t *testing.T) {
 	})
 }
 
+func TestMessagesAreReadAsTheyAreNeeded(t *testing.T) {
+	full := answer{status: 200, body: `{"messages": [` + strings.Repeat(messageJSON+",", pageSize-1) + messageJSON + `]}`}
+	last := answer{status: 200, body: `{"messages": [` + messageJSON + `]}`}
+	for wanted, requests := range map[int]int{1: 1, pageSize: 1, pageSize + 1: 2, 2 * pageSize: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			script, _, inbox := scripted(t, full, last)
+			read := 0
+			for _, err := range inbox.Messages(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if read++; read == wanted {
+					break
+				}
+			}
+			if read != min(wanted, pageSize+1) || len(script.requests) != requests {
+				t.Error(wanted, read, script.requests)
+			}
+			if requests == 2 && script.requests[1].URL.Query().Get("before") != "m1" {
+				t.Error(script.requests[1].URL)
+			}
+		})
+	}
+}
+
 func TestAReadIsRepeatedForTenSeconds(t *testing.T) {
 	for name, failing := range map[string]answer{
 		"lost": {err: errLost}, "refused": {err: errRefused}, "stopping": reply(503),

@@ -67,7 +67,7 @@ pub struct Outgoing {
     pub inbox_id: String,
     /// The recipient.
     pub to: String,
-    /// The subject.
+    /// The subject; the first 1,000 characters of a longer one.
     pub subject: String,
     /// Its state.
     pub status: OutgoingStatus,

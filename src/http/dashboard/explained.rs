@@ -101,7 +101,7 @@ impl ExplanationPanel {
     /// Explains a wait on the inbox of the page.
     pub(super) async fn of_wait(app: &App, page: &InboxPage, wait: &WaitRecord) -> Result<Self, Error> {
         let base = page.of.path("");
-        if let Some(story) = app.service.story(wait.id).await? {
+        if let Some(story) = app.service.story(wait.id, Some(page.inbox.project)).await? {
             return Ok(Self::of_story(app, &base, &page.of.smtp, &story));
         }
         let filter = wait.filter.clone();

@@ -106,7 +106,7 @@ pub(super) async fn show(
     Params(id): Params<String>,
 ) -> Result<Response, PageError> {
     let id = parse_id(&id).map_err(|_| Error::NotFound)?;
-    let story = app.service.story(id).await.map_err(Error::from)?;
+    let story = app.service.story(id, session.project()).await.map_err(Error::from)?;
     let story = story.filter(|story| session.may_see(story.failure.wait.project)).ok_or(Error::NotFound)?;
     let failure = &story.failure;
     let project = app.service.projects().find(failure.wait.project).await.map_err(Error::from)?;
