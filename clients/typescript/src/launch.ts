@@ -15,6 +15,8 @@ import { variable } from "./settings.js";
 import type { SmtpAddress } from "./types.js";
 
 const MAX_START_MS = 20_000;
+/** Longer than a server takes to stop: its requests have ten seconds. */
+const MAX_STOP_MS = 15_000;
 const LOG = "server.log";
 const ANY_PORT = "127.0.0.1:0";
 /** Maximum number of concurrent waits per key; the server is started with it. */
@@ -77,7 +79,9 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const stop = async () => {
     child.ref();
     child.stdin?.end();
+    const limit = setTimeout(() => child.kill("SIGKILL"), MAX_STOP_MS);
     await stopped;
+    clearTimeout(limit);
     process.removeListener("exit", atExit);
     remove();
   };

@@ -145,6 +145,20 @@ test("a program that forgets to close ends, and its server with it", async () =>
   await untilDown(stdout.trim());
 });
 
+test("a server that does not stop is killed", async () => {
+  const server = await startServer();
+  process.kill(server.pid, "SIGSTOP");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const stopping = server.stop();
+    vi.advanceTimersByTime(15_000);
+    await stopping;
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(() => process.kill(server.pid, 0)).toThrow("ESRCH");
+});
+
 test("a server that cannot start says why", async () => {
   await expect(startServer({ flags: ["--no-such-flag"] })).rejects.toThrow("--no-such-flag");
 });

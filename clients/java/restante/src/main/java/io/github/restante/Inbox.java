@@ -135,6 +135,22 @@ public final class Inbox implements AutoCloseable {
   }
 
   /**
+   * The newest messages, newest first. Unlike {@link #messages}, it does not read the others.
+   *
+   * @param count the maximum number of messages
+   * @return the messages
+   */
+  public List<Message> newest(int count) {
+    Request request = Request.get(path("/messages?limit=" + count));
+    return connection
+        .fetch(request, Messages.class, it -> it.messages() != null)
+        .messages()
+        .stream()
+        .map(each -> new Message(connection, each))
+        .toList();
+  }
+
+  /**
    * Sends a message from this inbox.
    *
    * @param message the message
@@ -220,12 +236,7 @@ public final class Inbox implements AutoCloseable {
   }
 
   void startAfterNewest() {
-    Request newest = Request.get(path("/messages?limit=1"));
-    List<MessageFields> messages =
-        connection.fetch(newest, Messages.class, it -> it.messages() != null).messages();
-    if (!messages.isEmpty()) {
-      position.startAfter(messages.get(0).id());
-    }
+    newest(1).forEach(message -> position.startAfter(message.id()));
   }
 
   String path(String part) {

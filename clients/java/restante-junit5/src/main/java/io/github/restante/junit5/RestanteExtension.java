@@ -180,8 +180,15 @@ public final class RestanteExtension
 
   /** Adds the message as received, and as a page. The id of a message is a safe file name. */
   private static void publish(ExtensionContext context, Message message) {
-    byte[] raw = message.raw();
-    String page = NOTHING_REMOTE + message.page();
+    byte[] raw;
+    String page;
+    try {
+      raw = message.raw();
+      page = NOTHING_REMOTE + message.page();
+    } catch (RestanteException problem) {
+      // It was deleted meanwhile; its text is in the report.
+      return;
+    }
     String name = "mail-" + message.id();
     context.publishFile(name + ".eml", EML, path -> Files.write(path, raw));
     context.publishFile(name + ".html", HTML, path -> Files.writeString(path, page));

@@ -59,7 +59,7 @@ final class TestMail {
   }
 
   static List<Message> latest(Inbox inbox) {
-    return inbox.messages().stream().limit(MAX_MESSAGES).toList();
+    return inbox.newest(MAX_MESSAGES);
   }
 
   /** The messages of an inbox with what a test reads from them. */
