@@ -87,7 +87,7 @@ impl Service {
             None => self.selection(inbox, filter).await?,
             Some(_) => Selection::default(),
         };
-        self.0.refusals.written().await;
+        self.0.refusals.written(project).await;
         let latest = store.latest_messages(inbox, &selection, MAX_LISTED, period.until).await?;
         let messages = if ended.is_none() { store.message_count_at(inbox, period.until).await? } else { 0 };
         let mut refused = store.refusals_of(project, &inbox.id, default, *period, MAX_COMPARED).await?;

@@ -13,7 +13,9 @@ use super::shares::{Share, Shares};
 use super::written::{Writing, Written, written};
 use super::{Options, Service};
 use crate::clock::Clock;
-use crate::model::{EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusedMail, SharedAddress};
+use crate::model::{
+    Domain, EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusedMail, SharedAddress,
+};
 use crate::store::{Store, StoreError};
 use crate::tcp::client_of;
 
@@ -51,6 +53,22 @@ enum Owner {
     Keyless,
 }
 
+impl Owner {
+    /// Whether its refusals may be of a project. Mail for elsewhere is of the default project, and what has no
+    /// recipient may concern any.
+    fn may_concern(&self, project: ProjectId, is_default: bool, is_local: impl Fn(&Domain) -> bool) -> bool {
+        match self {
+            Self::Project(owner) => *owner == project,
+            Self::Recipient(recipient) if !is_default => {
+                EmailAddress::parse(recipient).map_or(true, |address| is_local(address.domain()))
+            }
+            Self::Recipient(_) | Self::Session(_) => true,
+            // Their refusals also have a recipient or are of a session.
+            Self::Client(_) | Self::Keyless => false,
+        }
+    }
+}
+
 impl Report {
     /// Where it needs room. One client without a key can name any number of recipients.
     fn shares(&self) -> Vec<Share<Owner>> {
@@ -80,16 +98,18 @@ pub(super) struct Recorder {
     queue: mpsc::Sender<Report>,
     shares: Shares<Owner>,
     written: Written,
+    default_project: ProjectId,
+    options: Options,
 }
 
 impl Recorder {
     pub(super) fn start(store: Store, clock: Clock, default_project: ProjectId, options: Options) -> Self {
         let (queue, reports) = mpsc::channel(QUEUE);
         let (written, writing) = written();
-        let owners = Owners { store, clock, default_project, options };
+        let owners = Owners { store, clock, default_project, options: options.clone() };
         let shares = Shares::new();
         tokio::spawn(run(owners, reports, shares.clone(), writing));
-        Self { queue, shares, written }
+        Self { queue, shares, written, default_project, options }
     }
 
     fn add(&self, report: Report) {
@@ -104,9 +124,13 @@ impl Recorder {
         }
     }
 
-    /// Returns when the refusals that this node has queued so far are written, or could not be, or after a second.
-    pub(super) async fn written(&self) {
-        self.written.wait().await;
+    /// Returns when the refusals that this node has queued so far and that may concern a project are written, or could
+    /// not be, or after a second.
+    pub(super) async fn written(&self, project: ProjectId) {
+        let is_local = |domain: &Domain| *domain == self.options.mail_domain || self.options.accepted.accept(domain);
+        let is_default = project == self.default_project;
+        let marks = self.shares.marks(|owner| owner.may_concern(project, is_default, is_local));
+        self.written.wait_for(|_| self.shares.have_left(&marks)).await;
     }
 }
 
@@ -149,11 +173,11 @@ impl Service {
 async fn run(owners: Owners, mut reports: mpsc::Receiver<Report>, shares: Shares<Owner>, mut writing: Writing) {
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
-        let count = batch.len();
-        batch.iter().for_each(|report| shares.give_back(&report.shares()));
+        let (count, taken) = (batch.len(), batch.iter().flat_map(Report::shares).collect::<Vec<_>>());
         if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }
+        shares.give_back(&taken);
         writing.done(count);
         writing.pause(REST).await;
     }
@@ -223,5 +247,32 @@ impl Owners {
             }
         }
         Ok((Some(inbox), None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_project_waits_only_for_refusals_that_may_be_its_own() {
+        let [own, other] = [1, 2].map(|number| ProjectId(Uuid::from_u128(number)));
+        let recipient = |text: &str| Owner::Recipient(text.to_owned());
+        for (owner, concerns, concerns_default) in [
+            (Owner::Project(own), true, true),
+            (Owner::Project(other), false, false),
+            (recipient("a@local.example"), true, true),
+            (recipient("a@elsewhere.example"), false, true),
+            (recipient("no address"), true, true),
+            (Owner::Session("192.0.2.1".to_owned()), true, true),
+            (Owner::Client("192.0.2.1".to_owned()), false, false),
+            (Owner::Keyless, false, false),
+        ] {
+            let may_concern =
+                |is_default| owner.may_concern(own, is_default, |domain| domain.as_str() == "local.example");
+            assert_eq!((may_concern(false), may_concern(true)), (concerns, concerns_default), "{owner:?}");
+        }
     }
 }

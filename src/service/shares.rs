@@ -62,10 +62,10 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         }
     }
 
-    /// The last item of an owner, or of each.
-    pub(super) fn marks(&self, owner: Option<&K>) -> Vec<Mark<K>> {
+    /// The last item of each of these owners.
+    pub(super) fn marks(&self, is_wanted: impl Fn(&K) -> bool) -> Vec<Mark<K>> {
         let counts = self.lock();
-        let wanted = counts.owners.iter().filter(|(other, _)| owner.is_none_or(|owner| owner == *other));
+        let wanted = counts.owners.iter().filter(|(owner, _)| is_wanted(owner));
         wanted.map(|(owner, count)| Mark(owner.clone(), count.left + count.items as u64)).collect()
     }
 
@@ -108,7 +108,8 @@ mod tests {
         let shares = Shares::new();
         let (a, b) = ([("a", 2)], [("b", 2)]);
         assert!(shares.take(&a) && shares.take(&b) && shares.take(&a) && !shares.take(&a));
-        let (of_a, of_all, of_c) = (shares.marks(Some(&"a")), shares.marks(None), shares.marks(Some(&"c")));
+        let [of_a, of_c] = ["a", "c"].map(|wanted| shares.marks(|owner| *owner == wanted));
+        let of_all = shares.marks(|_| true);
         assert!(shares.have_left(&of_c));
         shares.give_back(&a);
         assert!(!shares.have_left(&of_a) && shares.take(&a));

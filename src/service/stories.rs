@@ -100,7 +100,7 @@ impl Recorder {
     /// Returns when the stories of a project, or of all, that this node has queued so far are stored, or could not be,
     /// or after a second.
     pub(super) async fn written(&self, project: Option<ProjectId>) {
-        let marks = self.shares.marks(project.as_ref());
+        let marks = self.shares.marks(|owner| project.is_none_or(|project| project == *owner));
         self.written.wait_for(|_| self.shares.have_left(&marks)).await;
     }
 }

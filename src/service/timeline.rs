@@ -31,7 +31,7 @@ impl Service {
         let (id, now) = (InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?, self.0.clock.now());
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
-        self.0.refusals.written().await;
+        self.0.refusals.written(caller.project).await;
         let mut events = self.events_of(&inbox, now).await?;
         events.extend(ended.map(of_end));
         Ok(EventCursor::advance(after, events, now))
@@ -45,7 +45,7 @@ impl Service {
     /// If the store fails.
     pub async fn rejections_of(&self, project: ProjectId, name: &str) -> Result<Vec<Event>, StoreError> {
         let store = &self.0.store;
-        self.0.refusals.written().await;
+        self.0.refusals.written(project).await;
         let filter = RefusalFilter { project: Some(project), text: name.to_owned(), ..RefusalFilter::default() };
         let mut refused = store.find_refusals(&filter, MAX_OF_KIND).await?;
         refused.retain(|(_, refused)| {
