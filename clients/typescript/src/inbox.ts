@@ -17,7 +17,7 @@ import {
   type Filters,
   type WaitOptions,
 } from "./filters.js";
-import type { Http } from "./http.js";
+import type { Http, Request } from "./http.js";
 import { Message } from "./message.js";
 import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } from "./timeout.js";
 import { whileOpen } from "./open.js";
@@ -143,9 +143,7 @@ export class Inbox implements AsyncDisposable {
   /** The current messages that match the filters, newest first, including those that waits have returned. */
   async messages(filters: Filters = {}): Promise<Message[]> {
     const { http } = this.#connection;
-    const query = serverQuery(filters, afterId(filters.after));
-    const path = `${this.#path}/messages`;
-    const { messages } = await http.json<{ messages: MessageFields[] }>({ method: "GET", path, query }, "messages");
+    const messages = await listed(http, this.id, serverQuery(filters, afterId(filters.after)));
     const chosen = messages.filter((fields) => missedTexts(fields, filters).length === 0);
     const read = await inGroups(chosen, (fields) => Message.read(http, fields));
     return read.filter((message) => missed(message, filters).length === 0);
@@ -158,9 +156,7 @@ export class Inbox implements AsyncDisposable {
    */
   async newest(count: number): Promise<Message[]> {
     const { http } = this.#connection;
-    const request = { method: "GET", path: `${this.#path}/messages`, query: { limit: String(count) } } as const;
-    const { messages } = await http.json<{ messages: MessageFields[] }>(request, "messages");
-    return inGroups(messages, (fields) => Message.read(http, fields));
+    return inGroups(await listed(http, this.id, { limit: String(count) }), (fields) => Message.read(http, fields));
   }
 
   /** Sends a message from this inbox. */
@@ -289,6 +285,20 @@ export class Inbox implements AsyncDisposable {
 
 /** How many messages of a list are read at once. */
 const GROUP = 16;
+
+/**
+ * The messages of an inbox that the query selects, newest first.
+ *
+ * @internal
+ */
+export async function listed(
+  http: Http,
+  inbox: string,
+  query: NonNullable<Request["query"]>,
+): Promise<MessageFields[]> {
+  const request = { method: "GET", path: `/inboxes/${encodeURIComponent(inbox)}/messages`, query } as const;
+  return (await http.json<{ messages: MessageFields[] }>(request, "messages")).messages;
+}
 
 async function inGroups<T, R>(all: readonly T[], read: (one: T) => Promise<R>): Promise<R[]> {
   const done: R[] = [];

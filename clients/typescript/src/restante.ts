@@ -2,7 +2,7 @@
 
 import { RestanteError } from "./errors.js";
 import { Http } from "./http.js";
-import { Inbox, type Connection, type WaitHooks } from "./inbox.js";
+import { Inbox, listed, type Connection, type WaitHooks } from "./inbox.js";
 import { startServer, type Server } from "./launch.js";
 import { Message } from "./message.js";
 import { printOpen } from "./open.js";
@@ -85,13 +85,8 @@ export class Restante implements AsyncDisposable {
     const path = `/inboxes/${encodeURIComponent(address)}`;
     const put = { method: "PUT", path, headers: labelHeader(label) } as const;
     const fields = await http.json<InboxFields>(put, "id", "address");
-    const list = {
-      method: "GET",
-      path: `/inboxes/${encodeURIComponent(fields.id)}/messages`,
-      query: { limit: "1" },
-    } as const;
-    const { messages } = await http.json<{ messages: MessageFields[] }>(list, "messages");
-    return new Inbox(this.#connection, fields, { label, after: messages[0]?.id });
+    const [newest] = await listed(http, fields.id, { limit: "1" });
+    return new Inbox(this.#connection, fields, { label, after: newest?.id });
   }
 
   /**

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * An inbox with its own address. It remembers which messages its waits have returned. It may be
@@ -124,12 +125,7 @@ public final class Inbox implements AutoCloseable {
    */
   public List<Message> messages(Filter... filters) {
     Search search = Search.of(filters);
-    Request request = Request.get(path("/messages"), search.query(search.after));
-    return connection
-        .fetch(request, Messages.class, it -> it.messages() != null)
-        .messages()
-        .stream()
-        .map(each -> new Message(connection, each))
+    return list(Request.get(path("/messages"), search.query(search.after)))
         .filter(message -> search.missedBy(message).isEmpty())
         .toList();
   }
@@ -141,13 +137,15 @@ public final class Inbox implements AutoCloseable {
    * @return the messages
    */
   public List<Message> newest(int count) {
-    Request request = Request.get(path("/messages?limit=" + count));
+    return list(Request.get(path("/messages?limit=" + count))).toList();
+  }
+
+  private Stream<Message> list(Request request) {
     return connection
         .fetch(request, Messages.class, it -> it.messages() != null)
         .messages()
         .stream()
-        .map(each -> new Message(connection, each))
-        .toList();
+        .map(each -> new Message(connection, each));
   }
 
   /**
