@@ -14,11 +14,21 @@ impl Database {
         parameters: Vec<Value>,
         max_bytes: usize,
     ) -> Result<(Vec<Row>, bool), DatabaseError> {
-        let rows = match &self.engine {
-            Engine::Sqlite(engine) => engine.query(sql, parameters, max_bytes).await?,
-            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters, max_bytes)).await?,
-        };
+        let rows = self.read(sql, parameters, max_bytes).await?;
         let has_more = rows.iter().map(Row::held).sum::<usize>() >= max_bytes;
         Ok((rows, has_more))
+    }
+
+    /// The rows of a read-only statement until they have `max_bytes`.
+    pub(super) async fn read(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        max_bytes: usize,
+    ) -> Result<Vec<Row>, DatabaseError> {
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.query(sql, parameters, max_bytes).await,
+            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters, max_bytes)).await,
+        }
     }
 }

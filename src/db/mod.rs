@@ -231,10 +231,7 @@ impl Database {
     /// # Errors
     /// The error of the statement.
     pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        match &self.engine {
-            Engine::Sqlite(engine) => engine.query(sql, parameters, usize::MAX).await,
-            Engine::Postgres(engine) => Box::pin(engine.query(sql, parameters, usize::MAX)).await,
-        }
+        self.read(sql, parameters, usize::MAX).await
     }
 
     /// Runs `work` in a transaction, which `work` must commit; otherwise it is rolled back. On SQLite, `work` blocks
