@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::error::Error;
 use crate::memory::{Budget, Holder, NoMemory, Room, UNCOUNTED};
+use crate::model::cut;
 
 /// How long a body may take to arrive, so that a stalled client cannot keep a connection.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
@@ -253,10 +254,7 @@ impl<'de> Visitor<'de> for Object {
 }
 
 fn shown(name: &str) -> String {
-    match name.char_indices().nth(SHOWN_NAME_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
+    cut(name, SHOWN_NAME_CHARACTERS)
 }
 
 #[cfg(test)]

@@ -87,6 +87,17 @@ pub fn smtp_server() -> String {
     SMTP_SERVER.to_string()
 }
 
+/// At most this many characters of a text, with an ellipsis if it is cut.
+#[must_use]
+pub fn cut(text: impl Into<String>, characters: usize) -> String {
+    let mut text = text.into();
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// A duration as text. Less than a second is not "0 s", which readers take for no time at all.
 #[must_use]
 pub fn spoken(duration: Duration) -> String {

@@ -7,7 +7,8 @@ use super::{advice, remedy};
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{
     Cause, Difference, Domain, Finding, Inbox, InboxEnd, Latest, MessageFilter, Part, Period, Refusal, RefusalReason,
-    RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, given, quoted, smtp_server, spoken, with_remedy,
+    RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, cut, given, quoted, smtp_server, spoken,
+    with_remedy,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -300,7 +301,7 @@ fn expected(filter: &MessageFilter, missed: &BTreeSet<&str>) -> String {
     let wanted = missed.map(|(name, value)| match name {
         "after" => "a later message".to_owned(),
         "has" => filter.has.words().into_iter().map(feature).collect::<Vec<_>>().join(" and "),
-        name => format!("{name} \"{}\"", given(&cut(&value))),
+        name => format!("{name} \"{}\"", given(&cut(value, MAX_CHARACTERS))),
     });
     wanted.collect::<Vec<_>>().join(" and ")
 }
@@ -378,17 +379,10 @@ pub(super) fn named(message: &Latest) -> String {
 /// A message with the parts of its content that come closest to the filters.
 fn compared(message: &Latest) -> String {
     let found = message.found.iter().filter(|(_, part)| !part.is_empty());
-    let parts = found.map(|(name, part)| format!(" with {name} \"{}\"", cut(part)));
+    let parts = found.map(|(name, part)| format!(" with {name} \"{}\"", cut(part.as_str(), MAX_CHARACTERS)));
     quoted(&format!("{}{}", name(message), parts.collect::<String>()))
 }
 
 fn name(message: &Latest) -> String {
-    format!("\"{}\" from {}", cut(&message.subject), message.from)
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    format!("\"{}\" from {}", cut(message.subject.as_str(), MAX_CHARACTERS), message.from)
 }

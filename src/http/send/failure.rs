@@ -5,7 +5,7 @@ use std::fmt::Display;
 use restante_mail::compose::ComposeError;
 
 use crate::http::error::Error;
-use crate::model::{Closing, Refusal, RefusalReason, RequestedReply, closed_on_request};
+use crate::model::{Closing, Refusal, RefusalReason, RequestedReply, closed_on_request, cut};
 use crate::service::DeliverError;
 
 /// Maximum number of characters of an error's text: some contain a part of the request.
@@ -49,11 +49,7 @@ pub(super) enum Kind {
 
 impl Failure {
     pub(super) fn new(kind: Kind, text: impl Display) -> Self {
-        let text = text.to_string().replace(char::is_control, " ");
-        let text = match text.char_indices().nth(TEXT_CHARACTERS) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        };
+        let text = cut(text.to_string().replace(char::is_control, " "), TEXT_CHARACTERS);
         Self { kind, text, reason: None, recipient: None }
     }
 
