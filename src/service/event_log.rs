@@ -186,7 +186,7 @@ impl EventLog {
         named: &str,
         until: Timestamp,
     ) -> Result<Vec<SmtpSession>, StoreError> {
-        self.written.wait().await;
+        self.written.wait(&self.shares, |_| true).await;
         let mut all = self.events.sessions_of(project, named, until).await?;
         all.sort_by_key(|session| session.id);
         all.dedup_by_key(|session| session.id);
@@ -222,7 +222,7 @@ async fn note_sessions(
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while received.recv_many(&mut batch, BATCH).await > 0 {
-        batch.iter().for_each(|session| shares.give_back(&shares_of(session)));
+        let taken: Vec<_> = batch.iter().flat_map(|session| shares_of(session)).collect();
         let unknown = batch.iter().filter(|session| session.project.is_none());
         let mut names: Vec<String> = unknown.flat_map(|session| session.named.clone()).collect();
         names.sort_unstable();
@@ -231,7 +231,6 @@ async fn note_sessions(
             tracing::debug!(%error, "cannot find the projects of SMTP sessions");
             Vec::new()
         });
-        let count = batch.len();
         for session in batch.drain(..) {
             let owns = |(name, project): &(String, ProjectId)| session.named.contains(name).then_some(*project);
             let mut projects: Vec<_> = match session.project {
@@ -245,7 +244,8 @@ async fn note_sessions(
             }
             events.note_session(&session, &projects);
         }
-        writing.done(count);
+        shares.give_back(&taken);
+        writing.done();
     }
 }
 
@@ -304,9 +304,8 @@ impl Service {
         if !log.shares.take(&shares) {
             return;
         }
-        match log.sessions.try_send(Arc::new(session)) {
-            Ok(()) => log.written.add(),
-            Err(_) => log.shares.give_back(&shares),
+        if log.sessions.try_send(Arc::new(session)).is_err() {
+            log.shares.withdraw(&shares);
         }
     }
 

@@ -107,6 +107,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether mail for this domain is accepted.
+    fn is_local(&self, domain: &Domain) -> bool {
+        *domain == self.mail_domain || self.accepted.accept(domain)
+    }
+
     fn policy(&self, default_project: ProjectId, now: Timestamp) -> Policy {
         let Limits { inbox_lifetime: lifetime, inbox_messages, .. } = self.limits;
         Policy { now, lifetime, inbox_messages, default_project, mail_domain: self.mail_domain.clone() }
@@ -234,7 +239,7 @@ impl Service {
     /// Whether mail for this domain is accepted.
     #[must_use]
     pub fn is_local(&self, domain: &Domain) -> bool {
-        domain == self.mail_domain() || self.accepted().accept(domain)
+        self.0.options.is_local(domain)
     }
 
     /// The source of time.

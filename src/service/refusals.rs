@@ -118,19 +118,17 @@ impl Recorder {
         if !self.shares.take(&shares) {
             return;
         }
-        match self.queue.try_send(report) {
-            Ok(()) => self.written.add(),
-            Err(_) => self.shares.give_back(&shares),
+        if self.queue.try_send(report).is_err() {
+            self.shares.withdraw(&shares);
         }
     }
 
     /// Returns when the refusals that this node has queued so far and that may concern a project are written, or could
     /// not be, or after a second.
     pub(super) async fn written(&self, project: ProjectId) {
-        let is_local = |domain: &Domain| *domain == self.options.mail_domain || self.options.accepted.accept(domain);
         let is_default = project == self.default_project;
-        let marks = self.shares.marks(|owner| owner.may_concern(project, is_default, is_local));
-        self.written.wait_for(|_| self.shares.have_left(&marks)).await;
+        let is_local = |domain: &Domain| self.options.is_local(domain);
+        self.written.wait(&self.shares, |owner| owner.may_concern(project, is_default, is_local)).await;
     }
 }
 
@@ -173,12 +171,12 @@ impl Service {
 async fn run(owners: Owners, mut reports: mpsc::Receiver<Report>, shares: Shares<Owner>, mut writing: Writing) {
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
-        let (count, taken) = (batch.len(), batch.iter().flat_map(Report::shares).collect::<Vec<_>>());
+        let taken: Vec<_> = batch.iter().flat_map(Report::shares).collect();
         if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }
         shares.give_back(&taken);
-        writing.done(count);
+        writing.done();
         writing.pause(REST).await;
     }
 }

@@ -49,16 +49,25 @@ impl<K: Clone + Eq + Hash> Shares<K> {
         true
     }
 
-    /// An item of these owners has left the queue.
+    /// An item of these owners has left the queue, after all before it.
     pub(super) fn give_back(&self, shares: &[Share<K>]) {
+        self.remove(shares, 1);
+    }
+
+    /// An item of these owners has not entered the queue, because that is full.
+    pub(super) fn withdraw(&self, shares: &[Share<K>]) {
+        self.remove(shares, 0);
+    }
+
+    fn remove(&self, shares: &[Share<K>], left: u64) {
         let mut counts = self.lock();
         for (owner, _) in shares {
             let Some(count) = counts.owners.get_mut(owner) else { continue };
-            (count.items, count.left) = (count.items - 1, count.left + 1);
+            (count.items, count.left) = (count.items - 1, count.left + left);
             if count.items == 0 {
                 counts.owners.remove(owner);
             }
-            counts.left += 1;
+            counts.left += left;
         }
     }
 
@@ -113,6 +122,8 @@ mod tests {
         assert!(shares.have_left(&of_c));
         shares.give_back(&a);
         assert!(!shares.have_left(&of_a) && shares.take(&a));
+        shares.withdraw(&a);
+        assert!(!shares.have_left(&of_a) && shares.take(&a), "what was never in the queue has not left it");
         shares.give_back(&a);
         assert!(shares.have_left(&of_a) && !shares.have_left(&of_all));
         shares.give_back(&b);

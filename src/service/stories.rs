@@ -89,10 +89,8 @@ impl Recorder {
             return false;
         }
         let is_added = self.queue.try_send(draft).is_ok();
-        if is_added {
-            self.written.add();
-        } else {
-            self.shares.give_back(&share);
+        if !is_added {
+            self.shares.withdraw(&share);
         }
         is_added
     }
@@ -100,8 +98,7 @@ impl Recorder {
     /// Returns when the stories of a project, or of all, that this node has queued so far are stored, or could not be,
     /// or after a second.
     pub(super) async fn written(&self, project: Option<ProjectId>) {
-        let marks = self.shares.marks(|owner| project.is_none_or(|project| project == *owner));
-        self.written.wait_for(|_| self.shares.have_left(&marks)).await;
+        self.written.wait(&self.shares, |owner| project.is_none_or(|project| project == *owner)).await;
     }
 }
 
@@ -145,7 +142,7 @@ impl Composer {
             tracing::warn!(%error, "cannot store why waits timed out");
         }
         self.shares.give_back(&shares);
-        self.writing.done(shares.len());
+        self.writing.done();
     }
 }
 

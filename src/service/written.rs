@@ -1,27 +1,28 @@
 //! Lets readers wait until a background task has written what it was given so far. While a reader waits, the task makes
 //! no pause.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::hash::Hash;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::shares::Shares;
+
 /// How long a reader waits at most.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// The side of the readers and of those that add something.
+/// The side of the readers.
 #[derive(Debug)]
 pub(super) struct Written {
-    added: AtomicU64,
-    done: watch::Receiver<u64>,
+    done: watch::Receiver<()>,
     readers: watch::Sender<usize>,
 }
 
 /// The side of the task that writes.
 #[derive(Debug)]
 pub(super) struct Writing {
-    done: watch::Sender<u64>,
+    done: watch::Sender<()>,
     readers: watch::Receiver<usize>,
 }
 
@@ -29,39 +30,26 @@ pub(super) struct Writing {
 struct Reader<'a>(&'a watch::Sender<usize>);
 
 pub(super) fn written() -> (Written, Writing) {
-    let (progress, done) = watch::channel(0);
+    let (progress, done) = watch::channel(());
     let (readers, waiting) = watch::channel(0);
-    (Written { added: AtomicU64::new(0), done, readers }, Writing { done: progress, readers: waiting })
+    (Written { done, readers }, Writing { done: progress, readers: waiting })
 }
 
 impl Written {
-    /// Counts one more item for the task.
-    pub(super) fn add(&self) {
-        self.added.fetch_add(1, Ordering::Release);
-    }
-
-    /// Returns when the items that were added so far are written, or could not be, or after a second.
-    pub(super) async fn wait(&self) {
-        let added = self.added.load(Ordering::Acquire);
-        self.wait_for(|done| done >= added).await;
-    }
-
-    /// Returns when some items are written, or after a second. `is_done` is asked when others are done, with the number
-    /// of all that are.
-    pub(super) async fn wait_for(&self, is_done: impl Fn(u64) -> bool) {
-        let mut done = self.done.clone();
-        let now = *done.borrow();
-        if !is_done(now) {
+    /// Returns when the items that these owners have in the queue now are written, or could not be, or after a second.
+    pub(super) async fn wait<K: Clone + Eq + Hash>(&self, shares: &Shares<K>, is_wanted: impl Fn(&K) -> bool) {
+        let marks = shares.marks(is_wanted);
+        if !shares.have_left(&marks) {
             let _reader = Reader::start(&self.readers);
-            let _ = timeout(WRITTEN_WITHIN, done.wait_for(|done| is_done(*done))).await;
+            let _ = timeout(WRITTEN_WITHIN, self.done.clone().wait_for(|()| shares.have_left(&marks))).await;
         }
     }
 }
 
 impl Writing {
-    /// Counts items that are written, or could not be.
-    pub(super) fn done(&self, count: usize) {
-        self.done.send_modify(|done| *done += count as u64);
+    /// Items were written, or could not be, and have left the queue.
+    pub(super) fn done(&self) {
+        self.done.send_replace(());
     }
 
     /// Pauses for this long, or until a reader waits.
@@ -91,15 +79,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_cancelled_reader_no_longer_ends_the_pause() {
-        let (written, mut writing) = written();
-        written.add();
+        let ((written, mut writing), shares, item) = (written(), Shares::new(), [((), 1)]);
+        assert!(shares.take(&item));
         {
-            let mut reader = Box::pin(written.wait());
+            let mut reader = Box::pin(written.wait(&shares, |()| true));
             assert!(reader.as_mut().now_or_never().is_none());
             assert!(Box::pin(writing.pause(Duration::MAX)).now_or_never().is_some(), "a reader waits");
         }
         assert!(Box::pin(writing.pause(Duration::MAX)).now_or_never().is_none(), "the reader is gone");
-        writing.done(1);
-        assert!(Box::pin(written.wait()).now_or_never().is_some());
+        shares.give_back(&item);
+        writing.done();
+        assert!(Box::pin(written.wait(&shares, |()| true)).now_or_never().is_some());
     }
 }
