@@ -7,8 +7,8 @@ import type { WaitHooks } from "./inbox.js";
 import { printOpen } from "./open.js";
 import { noteFailedWait } from "./summary.js";
 
-/** What a wait leaves of its test's time for the explanation, in milliseconds; at most half of what is left. */
-const RESERVE = 1_000;
+/** What a wait leaves of its test's time for the explanation: the larger of the two, at most half of what is left. */
+const RESERVE = { milliseconds: 1_000, part: 0.1 };
 
 /** A test that is running, in the state of Jest or Vitest. */
 interface RunningTest {
@@ -45,22 +45,24 @@ const noteJest: JestHandler = ({ name, test }) => {
 /** Shortens waits so that they end before the test. */
 export const testHooks: WaitHooks = {
   limit(timeout) {
-    const left = timeLeft();
-    return left === undefined ? timeout : Math.min(timeout, Math.max(left - RESERVE, left / 2));
+    const time = timeOfTest();
+    if (time === undefined) return timeout;
+    const reserve = Math.max(RESERVE.milliseconds, RESERVE.part * time.limit);
+    return Math.min(timeout, Math.max(time.left - reserve, time.left / 2));
   },
   run: (_title, _site, wait) => wait(),
   failed: noteFailedWait,
 };
 
-/** What is left of the running test's time; undefined if it is unknown or unlimited. */
-function timeLeft(): number | undefined {
+/** The limit of the running test and what is left of it, in milliseconds; undefined if it is unknown or unlimited. */
+function timeOfTest(): { limit: number; left: number } | undefined {
   const running = ofJest() ?? ofVitest();
   if (running === undefined) return undefined;
   const { test, timeout } = running;
   const start = starts.get(test);
   // Tests that run at the same time cannot be told apart.
   if (start === undefined || test.concurrent === true || !(timeout > 0)) return undefined;
-  return Math.max(0, timeout - (performance.now() - start));
+  return { limit: timeout, left: Math.max(0, timeout - (performance.now() - start)) };
 }
 
 function ofJest(): { test: RunningTest; timeout: number } | undefined {

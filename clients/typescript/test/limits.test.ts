@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { expect, test } from "vitest";
+import { test } from "vitest";
 
 const PACKAGE = join(__dirname, "..");
 const RUNNERS: [string, string[]][] = [
@@ -12,7 +12,7 @@ const RUNNERS: [string, string[]][] = [
   ["vitest", ["run", "--config", "test/limits/vitest.config.mts"]],
 ];
 
-test.for(RUNNERS)("%s", async ([runner, flags]) => {
+test.concurrent.for(RUNNERS)("%s", async ([runner, flags], { expect }) => {
   const { VITEST: _vitest, NODE_ENV: _env, ...env } = process.env;
   const program = join(PACKAGE, "node_modules/.bin", runner);
   const result = await promisify(execFile)(program, flags, { cwd: PACKAGE, env: { ...env, NO_COLOR: "1" } }).then(
