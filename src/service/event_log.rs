@@ -100,6 +100,18 @@ enum Owner {
     Unknown,
 }
 
+impl Owner {
+    /// Whether its sessions may be of a project. Those whose project is not known yet may be of any.
+    fn may_concern(&self, project: ProjectId) -> bool {
+        match self {
+            Self::Project(owner) => *owner == project,
+            Self::Unknown => true,
+            // Their sessions also have an unknown project.
+            Self::Address(_) | Self::Client(_) => false,
+        }
+    }
+}
+
 /// An open wait. If it is dropped without an end, its client has disconnected.
 pub(super) struct OpenRecord {
     log: EventLog,
@@ -186,7 +198,7 @@ impl EventLog {
         named: &str,
         until: Timestamp,
     ) -> Result<Vec<SmtpSession>, StoreError> {
-        self.written.wait(&self.shares, |_| true).await;
+        self.written.wait(&self.shares, |owner| owner.may_concern(project)).await;
         let mut all = self.events.sessions_of(project, named, until).await?;
         all.sort_by_key(|session| session.id);
         all.dedup_by_key(|session| session.id);
