@@ -20,6 +20,7 @@ mod extensions;
 mod failure;
 mod mail;
 mod peer;
+mod places;
 mod reply;
 mod retry;
 mod route;

@@ -11,22 +11,15 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
+use super::places::{MAX_ATTEMPTS_A_DOMAIN, Places};
 use super::retry;
 use super::settle::Settler;
 use super::transport::Transport;
 use crate::clock::{Clock, Instant};
-use crate::model::{OutgoingId, ProjectId, Timestamp, WorkerId};
+use crate::model::{OutgoingId, Timestamp, WorkerId};
 use crate::service::{Outbox, Service};
-use crate::store::{Claim, Claimed, Due, StoreError};
+use crate::store::{Claim, Claimed, DomainQueue, StoreError};
 
-/// Maximum number of concurrent attempts. Each has one piece of its message in memory, as stored and as it is sent.
-const MAX_ATTEMPTS: usize = 150;
-/// Maximum number of concurrent attempts of one project, so that its mail to silent servers does not take all places.
-const MAX_ATTEMPTS_A_PROJECT: usize = 50;
-/// Maximum number of concurrent attempts of one project to one domain.
-const MAX_ATTEMPTS_A_DOMAIN: usize = 5;
-/// How many due items are read. It is enough to find items for all places even if some domains are at their limit.
-const CANDIDATES: usize = MAX_ATTEMPTS * (1 + MAX_ATTEMPTS_A_DOMAIN);
 /// Maximum sleep: a third of a lease.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// The minimum time between two renewals. It is so short that no lease is lost if one renewal fails.
@@ -88,38 +81,32 @@ impl Worker {
             self.outbox.renew(self.id, items).await?;
             self.renew_at = self.clock.instant().after(RENEWED_EVERY);
         }
-        if self.under_way.len() < MAX_ATTEMPTS {
-            let due = self.outbox.due(MAX_ATTEMPTS_A_DOMAIN, CANDIDATES, now).await?;
-            let claims = self.choose(due, now);
-            if !claims.is_empty() {
-                let claimed = self.outbox.claim(self.id, claims).await?;
-                claimed.into_iter().for_each(|claimed| self.start(claimed));
-            }
+        let queues = self.outbox.queues(now).await?;
+        let next = queues.iter().filter_map(|queue| queue.next).min();
+        let claims = self.choose(queues, now).await?;
+        if !claims.is_empty() {
+            let claimed = self.outbox.claim(self.id, claims).await?;
+            claimed.into_iter().for_each(|claimed| self.start(claimed));
         }
-        self.outbox.next_due(now).await
+        Ok(next)
     }
 
-    /// The due items within the limits: overall, per project, and per domain of a project. Items with a running attempt
-    /// are skipped, even if their lease was renewed too late.
-    fn choose(&self, due: Vec<Due>, now: Timestamp) -> Vec<Claim> {
-        let mut of_projects: HashMap<ProjectId, usize> = HashMap::new();
-        let mut of_domains: HashMap<(ProjectId, String), usize> = HashMap::new();
-        for Claimed { item, .. } in self.under_way.values() {
-            *of_projects.entry(item.project).or_default() += 1;
-            *of_domains.entry((item.project, domain_of(&item.recipient).to_owned())).or_default() += 1;
+    /// The due items that get a place. Items with a running attempt are skipped, even if their lease was renewed too
+    /// late.
+    async fn choose(&self, queues: Vec<DomainQueue>, now: Timestamp) -> Result<Vec<Claim>, StoreError> {
+        let under_way = || self.under_way.values().map(|claimed| &claimed.item);
+        let (queues, places): (Vec<_>, Vec<_>) = Places::of(under_way()).share(queues).into_iter().unzip();
+        if queues.is_empty() {
+            return Ok(Vec::new());
         }
-        let under_way: HashSet<OutgoingId> = self.under_way.values().map(|claimed| claimed.item.id).collect();
-        let has_place = |due: &Due| {
-            let of_project = of_projects.entry(due.project).or_default();
-            let of_domain = of_domains.entry((due.project, due.domain.clone())).or_default();
-            let has_place = *of_project < MAX_ATTEMPTS_A_PROJECT && *of_domain < MAX_ATTEMPTS_A_DOMAIN;
-            *of_project += usize::from(has_place);
-            *of_domain += usize::from(has_place);
-            has_place
-        };
-        let claim = |due: Due| Claim { id: due.id, next_due: retry::next_due(now, due.attempts + 1) };
-        let due = due.into_iter().filter(|due| !under_way.contains(&due.id));
-        due.filter(has_place).take(MAX_ATTEMPTS - self.under_way.len()).map(claim).collect()
+        let queues: Vec<_> = queues.into_iter().map(|queue| (queue.project, queue.domain)).collect();
+        let due = self.outbox.due(&queues, MAX_ATTEMPTS_A_DOMAIN, now).await?;
+        let under_way: HashSet<OutgoingId> = under_way().map(|item| item.id).collect();
+        let chosen = due
+            .into_iter()
+            .zip(places)
+            .flat_map(|(due, places)| due.into_iter().filter(|due| !under_way.contains(&due.id)).take(places));
+        Ok(chosen.map(|due| Claim { id: due.id, next_due: retry::next_due(now, due.attempts + 1) }).collect())
     }
 
     fn start(&mut self, claimed: Claimed) {
@@ -165,9 +152,4 @@ impl Worker {
             tracing::warn!(%error, "cannot release the leases of the queue");
         }
     }
-}
-
-/// The part of an address after the `@`.
-fn domain_of(recipient: &str) -> &str {
-    recipient.rsplit_once('@').map_or("", |(_, domain)| domain)
 }

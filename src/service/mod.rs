@@ -90,6 +90,7 @@ pub use retention::RetentionError;
 pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
+pub use shares::in_turns;
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
 

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::{DeliverError, Incoming, Outbox, Service};
 use crate::model::{EmailAddress, Outgoing, OutgoingId, ProjectId, Timestamp, WorkerId};
-use crate::store::{Change, Claim, Claimed, Due, OutgoingChange, Settlement, StoreError};
+use crate::store::{Change, Claim, Claimed, DomainQueue, Due, OutgoingChange, Settlement, StoreError};
 
 /// How long a lease lasts unless it is renewed.
 const LEASE: Duration = Duration::from_secs(30);
@@ -28,21 +28,26 @@ impl Outbox {
         changed
     }
 
-    /// Items that are due and not leased; the projects take turns.
+    /// The queue: what each project has for each domain.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn due(&self, a_domain: usize, limit: usize, now: Timestamp) -> Result<Vec<Due>, StoreError> {
-        let bounded = |number| i64::try_from(number).unwrap_or(i64::MAX);
-        self.store.due_outgoing(bounded(a_domain), bounded(limit), now).await
+    pub async fn queues(&self, now: Timestamp) -> Result<Vec<DomainQueue>, StoreError> {
+        self.store.domain_queues(now).await
     }
 
-    /// The next time after `now` at which an item may be due.
+    /// The items of each of these queues that are due and not leased: those that have been due longest, at most
+    /// `limit`.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn next_due(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        self.store.next_outgoing(now).await
+    pub async fn due(
+        &self,
+        queues: &[(ProjectId, String)],
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Vec<Due>>, StoreError> {
+        self.store.due_outgoing(queues, i64::try_from(limit).unwrap_or(i64::MAX), now).await
     }
 
     /// Leases items for one attempt each; none while the clock of this node is wrong. When this returns, the attempts

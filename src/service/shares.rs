@@ -91,7 +91,7 @@ impl<K: Clone + Eq + Hash> Shares<K> {
 }
 
 /// The items in turns of their owners: the first of each, then the second of each. Those of one keep their order.
-pub(super) fn in_turns<T, K: Eq + Hash>(items: &mut [T], owner: impl Fn(&T) -> K) {
+pub fn in_turns<T, K: Eq + Hash>(items: &mut [T], owner: impl Fn(&T) -> K) {
     let mut taken: HashMap<K, usize> = HashMap::new();
     // Each owner is asked for once and in order, so its items get their turns in order.
     items.sort_by_cached_key(|item| {

@@ -59,7 +59,7 @@ pub use messages::{Cursor, Page, StoredMessage};
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use parts::PartsReader;
 pub(crate) use project_mail::PAGE_MEMORY;
-pub use queue::{Claim, Claimed, Due, Settlement};
+pub use queue::{Claim, Claimed, DomainQueue, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};

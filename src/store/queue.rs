@@ -13,18 +13,29 @@ use super::attempts;
 use super::content::decompress;
 use super::outgoing::{REMOVE_CHUNKS_OF_OUTGOING, item_columns, read_item};
 use super::{Change, Store, StoreError, until_undisturbed};
-use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Outgoing, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId};
+
+/// The queued items of a project to one domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainQueue {
+    /// The project that sends them.
+    pub project: ProjectId,
+    /// The domain of their recipients.
+    pub domain: String,
+    /// How many are due and not leased.
+    pub due: usize,
+    /// Since when the first of these is due.
+    pub due_since: Option<Timestamp>,
+    /// When the next of the others becomes due, or its lease expires.
+    pub next: Option<Timestamp>,
+}
 
 /// An item that is due and not leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
     /// Identifies it.
     pub id: OutgoingId,
-    /// The project that sends it.
-    pub project: ProjectId,
-    /// The domain of its recipient.
-    pub domain: String,
     /// The number of attempts so far.
     pub attempts: u32,
 }
@@ -67,43 +78,57 @@ pub struct Settlement {
 }
 
 impl Store {
-    /// Items that are due and not leased: at most `a_domain` for each domain of a project, and `limit` in all. The
-    /// projects take turns; the items of a project that have been due longest come first.
+    /// The queue: what each project has for each domain.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn due_outgoing(&self, a_domain: i64, limit: i64, now: Timestamp) -> Result<Vec<Due>, StoreError> {
-        const DUE: &str = "
-            SELECT id, project_id, domain, attempts FROM (
-                SELECT id, project_id, domain, attempts, due_at,
-                    ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY due_at, id) AS turn
-                FROM (
-                    SELECT id, project_id, domain, attempts, due_at,
-                        ROW_NUMBER() OVER (PARTITION BY project_id, domain ORDER BY due_at, id) AS place
-                    FROM outgoing WHERE status = 'queued' AND due_at <= $1
-                        AND (worker IS NULL OR leased_until <= $1)
-                ) AS waiting WHERE place <= $2
-            ) AS in_turn ORDER BY turn, due_at, id LIMIT $3";
-        let parameters = values![now, a_domain, limit];
-        let rows = self.database.query(DUE, parameters).await?;
-        let due = rows.into_iter().map(|mut row| {
-            let (id, project, domain) = (OutgoingId(row.uuid()?), ProjectId(row.uuid()?), row.text()?);
-            Ok(Due { id, project, domain, attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX) })
+    pub async fn domain_queues(&self, now: Timestamp) -> Result<Vec<DomainQueue>, StoreError> {
+        const QUEUES: &str = "
+            SELECT project_id, domain, SUM(CASE WHEN free_at <= $1 THEN 1 ELSE 0 END),
+                MIN(CASE WHEN free_at <= $1 THEN due_at END), MIN(CASE WHEN free_at > $1 THEN free_at END)
+            FROM (
+                SELECT project_id, domain, due_at,
+                    CASE WHEN leased_until > due_at THEN leased_until ELSE due_at END AS free_at
+                FROM outgoing WHERE status = 'queued'
+            ) AS queued GROUP BY project_id, domain";
+        let rows = self.database.query(QUEUES, values![now]).await?;
+        let queues = rows.into_iter().map(|mut row| {
+            Ok(DomainQueue {
+                project: ProjectId(row.uuid()?),
+                domain: row.text()?,
+                due: usize::try_from(row.integer()?).unwrap_or_default(),
+                due_since: row.optional_integer()?.map(Timestamp::from_millis),
+                next: row.optional_integer()?.map(Timestamp::from_millis),
+            })
         });
-        Ok(due.collect::<Result<_, DatabaseError>>()?)
+        Ok(queues.collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// When the next item becomes due or the next lease expires; `None` if nothing is queued.
+    /// The items of each of these queues that are due and not leased: those that have been due longest, at most
+    /// `limit`.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn next_outgoing(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        const NEXT: &str = "
-            SELECT MIN(CASE WHEN worker IS NULL OR leased_until < due_at THEN due_at ELSE leased_until END)
-            FROM outgoing WHERE status = 'queued' AND (due_at > $1 OR leased_until > $1)";
-        let mut rows = self.database.query(NEXT, values![now]).await?;
-        let next = rows.first_mut().map_or(Ok(None), crate::db::Row::optional_integer)?;
-        Ok(next.map(Timestamp::from_millis))
+    pub async fn due_outgoing(
+        &self,
+        queues: &[(ProjectId, String)],
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Vec<Vec<Due>>, StoreError> {
+        const DUE: &str = "
+            SELECT id, attempts FROM outgoing
+            WHERE project_id = $1 AND domain = $2 AND status = 'queued' AND due_at <= $3
+                AND (leased_until IS NULL OR leased_until <= $3)
+            ORDER BY due_at, id LIMIT $4";
+        let parameters = |(project, domain): &(ProjectId, String)| values![*project, domain.as_str(), now, limit];
+        let parameters = queues.iter().map(parameters).collect();
+        let read = async move |mut transaction: Transaction| {
+            let queues = transaction.query_many(DUE, parameters).await?;
+            transaction.commit().await?;
+            Ok::<_, DatabaseError>(queues)
+        };
+        let queues = self.database.transact(read).await?;
+        Ok(queues.into_iter().map(|rows| rows.into_iter().map(read_due).collect()).collect::<Result<_, _>>()?)
     }
 
     /// Leases those of `claims` that are still due and not leased until `leased_until`, and counts an attempt of each.
@@ -219,6 +244,10 @@ impl Store {
         };
         self.database.transact(settle).await
     }
+}
+
+fn read_due(mut row: Row) -> Result<Due, DatabaseError> {
+    Ok(Due { id: OutgoingId(row.uuid()?), attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX) })
 }
 
 /// The items of those settlements whose worker still has its lease. They stay locked until the transaction ends.

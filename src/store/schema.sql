@@ -179,7 +179,8 @@ CREATE TABLE outgoing (
 );
 CREATE INDEX outgoing_by_age ON outgoing (created_at);
 CREATE INDEX outgoing_by_project ON outgoing (project_id, id);
-CREATE INDEX outgoing_queue ON outgoing (due_at) WHERE status = 'queued';
+-- All that a look at the whole queue needs.
+CREATE INDEX outgoing_queue ON outgoing (project_id, domain, due_at, id, leased_until) WHERE status = 'queued';
 CREATE INDEX outgoing_leased ON outgoing (worker) WHERE worker IS NOT NULL;
 
 -- The composed messages, compressed in pieces, so that the mail worker never has a whole message in memory.

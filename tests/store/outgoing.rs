@@ -36,6 +36,20 @@ pub fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: Outg
     Settlement { id: item, worker, attempt, status, due_at, server: None, reply: "250 ok".into() }
 }
 
+/// The first five items of each queue that are due and not leased, those of the shortest queue first.
+async fn due(bed: &Bed, now: Timestamp) -> Vec<OutgoingId> {
+    let mut queues = bed.store.domain_queues(now).await.unwrap();
+    queues.sort_by_key(|queue| queue.due);
+    let queues: Vec<_> = queues.into_iter().map(|queue| (queue.project, queue.domain)).collect();
+    let due = bed.store.due_outgoing(&queues, 5, now).await.unwrap();
+    due.into_iter().flatten().map(|due| due.id).collect()
+}
+
+/// When the queue is to be looked at next.
+async fn next(bed: &Bed, now: Timestamp) -> Option<Timestamp> {
+    bed.store.domain_queues(now).await.unwrap().iter().filter_map(|queue| queue.next).min()
+}
+
 #[testkit::each_engine]
 async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
     let (one, other) = (WorkerId::generate(), WorkerId::generate());
@@ -47,7 +61,7 @@ async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
     assert_eq!((claimed.item.attempts, claimed.item.attempted_at), (1, Some(START)));
     assert_eq!(claimed.item.due_at, Some(START.after(MINUTE)));
     assert!(claim(&bed.store, other, item, START).await.is_empty());
-    assert!(bed.store.due_outgoing(5, 100, START).await.unwrap().is_empty());
+    assert!(due(&bed, START).await.is_empty());
 }
 
 #[testkit::each_engine]
@@ -86,35 +100,40 @@ async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
     claim(&bed.store, worker, lost, START).await;
     bed.store.renew_leases(worker, vec![known], START.after(HOUR)).await.unwrap();
     let later = START.after(MINUTE);
-    let due = bed.store.due_outgoing(5, 100, later).await.unwrap();
-    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [lost]);
+    assert_eq!(due(&bed, later).await, [lost]);
     let [claimed] = claim(&bed.store, worker, lost, later).await.try_into().unwrap();
     assert_eq!(claimed.item.attempts, 2);
     assert!(claim(&bed.store, worker, known, later).await.is_empty());
 }
 
 #[testkit::each_engine]
-async fn no_domain_fills_the_queue_for_the_others(bed: Bed) {
+async fn each_domain_has_a_queue_and_its_oldest_items_come_first(bed: Bed) {
+    let mut busy = Vec::new();
     for number in 0..20 {
-        queue(&bed, &format!("a{number}@busy.example")).await;
+        busy.push(queue(&bed, &format!("a{number}@busy.example")).await);
     }
-    queue(&bed, "a@quiet.example").await;
-    let due = bed.store.due_outgoing(5, 100, START).await.unwrap();
-    let busy = due.iter().filter(|due| due.domain == "busy.example").count();
-    assert_eq!((due.len(), busy), (6, 5));
+    let quiet = queue(&bed, "a@quiet.example").await;
+    let mut queues = bed.store.domain_queues(START).await.unwrap();
+    queues.sort_by_key(|queue| queue.due);
+    let told = queues.iter().map(|queue| (&*queue.domain, queue.due, queue.due_since, queue.next));
+    let expected = [("quiet.example", 1, Some(START), None), ("busy.example", 20, Some(START), None)];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(due(&bed, START).await, [&[quiet], &busy[..5]].concat());
+    let before = bed.store.domain_queues(START.before(MINUTE)).await.unwrap();
+    assert!(before.iter().all(|queue| (queue.due, queue.next) == (0, Some(START))));
 }
 
 #[testkit::each_engine]
 async fn the_next_look_is_at_what_becomes_due_or_free(bed: Bed) {
     let worker = WorkerId::generate();
-    assert_eq!(bed.store.next_outgoing(START).await.unwrap(), None);
+    assert_eq!(next(&bed, START).await, None);
     let item = queue(&bed, "a@b.example").await;
-    assert_eq!(bed.store.next_outgoing(START.before(MINUTE)).await.unwrap(), Some(START));
-    assert_eq!(bed.store.next_outgoing(START).await.unwrap(), None, "what is due now is no news");
+    assert_eq!(next(&bed, START.before(MINUTE)).await, Some(START));
+    assert_eq!(next(&bed, START).await, None, "what is due now is no news");
     claim(&bed.store, worker, item, START).await;
-    assert_eq!(bed.store.next_outgoing(START).await.unwrap(), Some(START.after(MINUTE)));
+    assert_eq!(next(&bed, START).await, Some(START.after(MINUTE)));
     bed.store.renew_leases(worker, vec![item], START.after(HOUR)).await.unwrap();
-    assert_eq!(bed.store.next_outgoing(START).await.unwrap(), Some(START.after(HOUR)));
+    assert_eq!(next(&bed, START).await, Some(START.after(HOUR)));
 }
 
 #[testkit::each_engine]
@@ -146,7 +165,7 @@ async fn an_administrator_retries_and_cancels_items_that_are_not_being_sent(bed:
     bed.store.settle_outgoing(&settlement(item, worker, 1, OutgoingStatus::Queued)).await.unwrap();
     assert!(bed.store.cancel_outgoing(item, START).await.unwrap());
     assert!(!bed.store.cancel_outgoing(item, START).await.unwrap());
-    assert!(bed.store.due_outgoing(5, 100, START.after(HOUR)).await.unwrap().is_empty());
+    assert!(due(&bed, START.after(HOUR)).await.is_empty());
     assert!(bed.store.retry_outgoing(item, START.after(HOUR), START).await.unwrap());
     let [claimed] = claim(&bed.store, worker, item, START).await.try_into().unwrap();
     assert_eq!((claimed.item.attempts, claimed.item.expires_at), (2, Some(START.after(HOUR))));
