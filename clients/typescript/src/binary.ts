@@ -1,6 +1,6 @@
 /** Finds the `restante` binary: that of RESTANTE_BIN, the packaged one, or the one on PATH. */
 
-import { existsSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 import { RestanteError } from "./errors.js";
@@ -32,8 +32,25 @@ function packaged(): string | undefined {
   }
 }
 
-/** The first `restante` on PATH that is the binary. Skips this package's command, which would search again. */
+/** The first `restante` on PATH that is the binary. */
 function onPath(): string | undefined {
   const candidates = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, PROGRAM));
-  return candidates.find((path) => existsSync(path) && !realpathSync(path).endsWith(".js"));
+  return candidates.find(isProgram);
+}
+
+/** Whether a file is no script: this package's command, to which some package managers add a script, searches again. */
+function isProgram(path: string): boolean {
+  try {
+    const file = openSync(path, "r");
+    try {
+      const start = Buffer.alloc(2);
+      readSync(file, start);
+      return start.toString() !== "#!";
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // It is missing, a directory, or not readable.
+    return false;
+  }
 }

@@ -105,7 +105,8 @@ export class Http {
     const { method, path, query, body } = request;
     const signal = AbortSignal.any([AbortSignal.timeout(held + GRACE), this.#closed.signal]);
     const headers = { ...this.#headers, ...request.headers };
-    const init: RequestInit = { method, headers, signal };
+    // A redirected request would lose its key, or its method.
+    const init: RequestInit = { method, headers, signal, redirect: "manual" };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
       init.headers = { ...headers, "Content-Type": "application/json" };
@@ -239,6 +240,11 @@ export function isSuccess({ status }: Outcome): boolean {
 /** The server's text for an error; for an answer of something else, the start of that. */
 export function wordsOf({ body }: Outcome): string {
   return errorOf(body) ?? body.toString().slice(0, 200);
+}
+
+/** Whether the answer is an error of Restante, and not of something between. */
+export function isOurs({ body }: Outcome): boolean {
+  return errorOf(body) !== undefined;
 }
 
 /** The text in the JSON of an error. */

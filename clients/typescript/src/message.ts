@@ -260,7 +260,10 @@ export class Message implements Omit<MessageFields, "receivedAt"> {
     const to = [...replyTo, ...from].find(({ address }) => address !== null)?.address ?? this.from;
     const subject = answer.subject ?? (/^re:/i.test(this.subject) ? this.subject : `Re: ${this.subject}`);
     const body = { to, ...answer, subject, in_reply_to: this.id };
-    return this.#http.json({ method: "POST", path: `/inboxes/${this.inboxId}/messages`, body }, "id");
+    return this.#http.json(
+      { method: "POST", path: `/inboxes/${encodeURIComponent(this.inboxId)}/messages`, body },
+      "id",
+    );
   }
 
   /** Deletes the message. It remains valid as a cursor. */

@@ -7,7 +7,7 @@ import { startServer, type Server } from "./launch.js";
 import { Message } from "./message.js";
 import { printOpen } from "./open.js";
 import { logOfRun } from "./run.js";
-import { checkedKey, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
+import { checkedKey, given, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
 import { testHooks, watchRunner } from "./tests.js";
 import { totp } from "./totp.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
@@ -50,19 +50,19 @@ export class Restante implements AsyncDisposable {
   /** @internal */
   static async connectWith(options: RestanteOptions, hooks: WaitHooks): Promise<Restante> {
     const timeout = waitTimeout(options.timeout);
-    const url = options.url ?? variable("RESTANTE_URL");
+    const url = given(options.url) ?? variable("RESTANTE_URL");
+    const named = given(options.apiKey);
     if (url === undefined) {
-      const server = await startServer();
-      const apiKey = checkedKey(options.apiKey ?? server.apiKey);
-      const http = new Http(server.url, apiKey, timeout, server.log);
+      const server = await startServer(named === undefined ? {} : { apiKey: checkedKey(named) });
+      const http = new Http(server.url, server.apiKey, timeout, server.log);
       return new Restante(server.url, server.smtp, server.mailDomain, { http, timeout, hooks }, server);
     }
-    const smtp = options.smtp ?? smtpAddress(serverUrl(url).href);
-    const apiKey = options.apiKey ?? variable("RESTANTE_API_KEY");
+    const smtp = smtpAddress(serverUrl(url).href, options.smtp);
+    const apiKey = named ?? variable("RESTANTE_API_KEY");
     if (apiKey === undefined) {
       throw new RestanteError(`RESTANTE_API_KEY is not set. The server at ${url} printed a key at its first start.`);
     }
-    const mailDomain = options.mailDomain ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
+    const mailDomain = given(options.mailDomain) ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
     const http = new Http(url, checkedKey(apiKey), timeout, logOfRun(url));
     return new Restante(url, smtp, mailDomain, { http, timeout, hooks });
   }

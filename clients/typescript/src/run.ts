@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { RestanteError } from "./errors.js";
 import type { ServerAddress } from "./launch.js";
 import { identityOf, prefix, read, removeAbandoned, removeIfEnded } from "./processes.js";
-import { smtpAddress, variable } from "./settings.js";
+import { hostAndPort, smtpAddress, variable } from "./settings.js";
 
 const MAX_START_MS = 30_000;
 const PAUSE = 5;
@@ -38,7 +38,7 @@ export function serverForRun(): ServerAddress {
   const server = serverOfProcess(process.pid);
   process.env.RESTANTE_URL = server.url;
   process.env.RESTANTE_API_KEY = server.apiKey;
-  process.env.RESTANTE_SMTP = `${server.smtp.host}:${server.smtp.port}`;
+  process.env.RESTANTE_SMTP = hostAndPort(server.smtp);
   process.env.RESTANTE_MAIL_DOMAIN = server.mailDomain;
   return server;
 }

@@ -59,9 +59,10 @@ export function checkedKey(key: string): string {
   throw new RestanteError("RESTANTE_API_KEY contains a space or another character that no key has.");
 }
 
-/** The SMTP address of the server at `url`. */
-export function smtpAddress(url: string): SmtpAddress {
+/** The SMTP address of the server at `url`, unless one was given in code. */
+export function smtpAddress(url: string, option?: SmtpAddress): SmtpAddress {
   const { hostname } = serverUrl(url);
+  if (option !== undefined) return option;
   const text = variable("RESTANTE_SMTP");
   if (text === undefined) return { host: hostname.replace(/^\[|\]$/g, ""), port: DEFAULT_SMTP_PORT };
   const { groups } = /^(?:\[(?<six>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d+)$/.exec(text) ?? {};
@@ -73,8 +74,17 @@ export function smtpAddress(url: string): SmtpAddress {
   return { host, port };
 }
 
+/** `HOST:PORT`, as `RESTANTE_SMTP` has it. */
+export function hostAndPort({ host, port }: SmtpAddress): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 /** A variable of the environment; an empty one counts as absent. */
 export function variable(name: string): string | undefined {
-  const value = process.env[name];
-  return value === "" ? undefined : value;
+  return given(process.env[name]);
+}
+
+/** A text that was given; an empty one counts as absent. */
+export function given(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
 }

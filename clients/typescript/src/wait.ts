@@ -1,7 +1,7 @@
 /** Waits for the next message after a cursor until a deadline, despite connection errors and limits. */
 
 import { missed, missedTexts, serverQuery, type Filters } from "./filters.js";
-import { isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
+import { isOurs, isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
 import type { MessageFields } from "./types.js";
 
@@ -82,7 +82,7 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
 
 /** Whether the wait ended after its full timeout. */
 function isEndOfWait(outcome: Outcome): boolean {
-  return outcome.status === 408 || (outcome.status === 404 && wordsOf(outcome) === NO_MATCH);
+  return (outcome.status === 408 && isOurs(outcome)) || (outcome.status === 404 && wordsOf(outcome) === NO_MATCH);
 }
 
 /** Whether the failure is temporary: too many open waits, a server restart, or a lost connection. */

@@ -93,6 +93,28 @@ test.for([
   for (const part of [url, status < 300 ? "" : String(status), body]) expect(error.message).toContain(part);
 });
 
+test("a server that redirects is named, not the key that a redirected request would lose", async () => {
+  const { url, received } = await scripted({ status: 301, headers: { Location: "http://127.0.0.1:9/v1/inboxes" } });
+  const error = await failure(async () => (await Restante.connect({ url, apiKey: KEY })).createInbox());
+  expect(error).toBeInstanceOf(UnreachableError);
+  expect(error.message).toContain("It answered POST /v1/inboxes with 301");
+  expect(received).toHaveLength(1);
+});
+
+test("a password in an address is not shown, although the SMTP server is known", async () => {
+  const smtp = { host: "localhost", port: 1025 };
+  const error = await failure(() => Restante.connect({ url: "http://me:secret@localhost", apiKey: KEY, smtp }));
+  expect(error.message).toContain("password");
+  expect(error.message).not.toContain("secret");
+});
+
+test("the 408 of a proxy is not the end of a wait", async () => {
+  const { url, received } = await scripted(CREATED_INBOX, { status: 408 });
+  const inbox = await (await Restante.connect({ url, apiKey: KEY })).createInbox();
+  expect(await failure(() => inbox.waitForMessage({ timeout: 60_000 }))).toBeInstanceOf(UnreachableError);
+  expect(received).toHaveLength(2);
+});
+
 test("the SMTP address instead of that for HTTP", async () => {
   const server = createMailServer((socket) => socket.on("error", () => undefined).write("220 mail ESMTP\r\n"));
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -20,6 +20,22 @@ test("a client without an address starts a server, and stops it", async () => {
   await expect(fetch(`${restante.url}/health`)).rejects.toThrow();
 });
 
+test("a started server has the key of the client", async () => {
+  const restante = await Restante.connect({ apiKey: `rst_live_${"k".repeat(32)}` });
+  onTestFinished(() => restante.close());
+  expect((await restante.createInbox()).address).toContain("@");
+});
+
+test("the answer to a message goes out from an inbox with any name", async () => {
+  const restante = await Restante.connect();
+  onTestFinished(() => restante.close());
+  const inbox = await restante.inboxFor("a/b?c#d%e@restante.example.com");
+  const other = await restante.createInbox();
+  await other.send({ to: inbox.address, subject: "Question" });
+  await (await inbox.waitForMessage()).reply({ text: "Answer" });
+  expect(await other.waitForMessage()).toMatchObject({ from: inbox.address, subject: "Re: Question" });
+});
+
 test("the data of a server is removed with it, unless its folder was given", async () => {
   const server = await startServer();
   const flags = readFileSync(`/proc/${server.pid}/cmdline`, "utf8").split("\0");

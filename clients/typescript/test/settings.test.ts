@@ -1,6 +1,6 @@
 /** An option comes first, then the environment, then the default. */
 
-import { chmodSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { findBinary } from "../src/binary.js";
 import { Restante, RestanteError } from "../src/index.js";
-import { waitTimeout } from "../src/settings.js";
+import { hostAndPort, smtpAddress, waitTimeout } from "../src/settings.js";
 
 beforeEach(() => {
   for (const name of ["URL", "API_KEY", "TIMEOUT", "SMTP", "MAIL_DOMAIN", "BIN"]) vi.stubEnv(`RESTANTE_${name}`, "");
@@ -37,6 +37,23 @@ test("an option comes before the environment", async () => {
   expect((await Restante.connect({ url: "http://other.example" })).url).toBe("http://other.example");
 });
 
+test("an empty option counts as absent", async () => {
+  vi.stubEnv("RESTANTE_URL", "http://mail.example:8025");
+  vi.stubEnv("RESTANTE_API_KEY", "rst_live_a");
+  const restante = await Restante.connect({ url: "", apiKey: "", mailDomain: "" });
+  expect(restante).toMatchObject({ url: "http://mail.example:8025", mailDomain: "restante.example.com" });
+});
+
+test("an SMTP address is read as it was written", () => {
+  for (const address of [
+    { host: "::1", port: 2525 },
+    { host: "mail.example", port: 25 },
+  ]) {
+    vi.stubEnv("RESTANTE_SMTP", hostAndPort(address));
+    expect(smtpAddress("http://localhost")).toEqual(address);
+  }
+});
+
 test("without more, mail goes to port 1025 of the server's host", async () => {
   const restante = await Restante.connect({ url: "http://mail.example:8025", apiKey: "rst_live_a" });
   expect(restante).toMatchObject({ smtp: { host: "mail.example", port: 1025 }, mailDomain: "restante.example.com" });
@@ -63,13 +80,18 @@ test("RESTANTE_BIN comes first, and must exist", () => {
 });
 
 test("the program is found on PATH, but not this package's own command", () => {
-  const [ours, program] = [folder(), folder()];
+  const [ours, shim, directory, program] = [folder(), folder(), folder(), folder()];
   symlinkSync(join(__dirname, "../bin/restante.js"), join(ours, "restante"));
+  // What pnpm puts there.
+  writeFileSync(join(shim, "restante"), '#!/bin/sh\nexec node "$basedir/../restante/bin/restante.js" "$@"\n', {
+    mode: 0o755,
+  });
+  mkdirSync(join(directory, "restante"));
   writeFileSync(join(program, "restante"), "");
   chmodSync(join(program, "restante"), 0o755);
-  vi.stubEnv("PATH", `${ours}:${program}`);
+  vi.stubEnv("PATH", `${ours}:${shim}:${directory}:${program}`);
   expect(findBinary()).toBe(join(program, "restante"));
-  vi.stubEnv("PATH", ours);
+  vi.stubEnv("PATH", `${ours}:${shim}:${directory}`);
   expect(() => findBinary()).toThrow(RestanteError);
 });
 

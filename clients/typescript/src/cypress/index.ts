@@ -14,8 +14,6 @@ export type { CypressFilters, CypressInbox, CypressLinkMatch, CypressMessage } f
 
 /** What a task may take in addition to a wait, in milliseconds: the explanation, and a busy machine. */
 const BESIDE_WAIT = 10_000;
-/** The maximum number of inboxes that keep their position between two waits. */
-const MAX_INBOXES = 1_000;
 
 /** The part of Cypress's `on` that is used. */
 export type OnTask = (event: "task", tasks: Record<string, (argument: unknown) => Promise<unknown>>) => void;
@@ -66,8 +64,6 @@ class Tasks {
   }
 
   #keep(inbox: Inbox): { id: string; address: string } {
-    const [oldest] = this.#inboxes.keys();
-    if (oldest !== undefined && this.#inboxes.size >= MAX_INBOXES) this.#inboxes.delete(oldest);
     this.#inboxes.set(inbox.id, inbox);
     return { id: inbox.id, address: inbox.address };
   }

@@ -9,7 +9,7 @@ import { RestanteError } from "../errors.js";
 import type { Inbox } from "../inbox.js";
 import { Restante } from "../restante.js";
 import { serverOfProcess } from "../run.js";
-import { variable } from "../settings.js";
+import { given, variable } from "../settings.js";
 import { attachMail, type PictureBrowser } from "./report.js";
 import { noteFailedWaits, runnerHooks, startClock } from "./runner.js";
 
@@ -30,11 +30,16 @@ function runnerPid(): number {
   throw new RestanteError("The test run has ended.");
 }
 
+/** Deletes inboxes. If it fails, they expire: what has passed stays passed. */
+async function deleteAll(inboxes: readonly Inbox[]): Promise<void> {
+  await Promise.allSettled(inboxes.map((inbox) => inbox.delete()));
+}
+
 /** Options of a project, in `use` of playwright.config.ts. */
 export interface RestanteWorkerOptions {
   /** The server's address; by default `RESTANTE_URL`, else a server is started for the run. */
   restanteUrl: string | undefined;
-  /** The key; by default `RESTANTE_API_KEY`. */
+  /** The key of a server that is not started for the run; by default `RESTANTE_API_KEY`. */
   restanteApiKey: string | undefined;
   /** How long a wait lasts, in milliseconds. It always ends before the timeout of the test. */
   restanteTimeout: number | undefined;
@@ -100,10 +105,10 @@ export const test = base.extend<
 
   restante: [
     async ({ restanteUrl, restanteApiKey, restanteTimeout }, use) => {
-      const isNamed = restanteUrl !== undefined || variable("RESTANTE_URL") !== undefined;
-      const server = isNamed ? { url: restanteUrl } : serverOfProcess(runnerPid());
-      const named = restanteApiKey === undefined ? {} : { apiKey: restanteApiKey };
-      const restante = await Restante.connectWith({ ...server, ...named, timeout: restanteTimeout }, runnerHooks);
+      const isNamed = given(restanteUrl) !== undefined || variable("RESTANTE_URL") !== undefined;
+      // The server of the run has its own key.
+      const server = isNamed ? { url: restanteUrl, apiKey: restanteApiKey } : serverOfProcess(runnerPid());
+      const restante = await Restante.connectWith({ ...server, timeout: restanteTimeout }, runnerHooks);
       await use(restante);
       await restante.close();
     },
@@ -121,7 +126,7 @@ export const test = base.extend<
     async ({ restante: _restante }, use) => {
       const inboxes: Inbox[] = [];
       await use(inboxes);
-      await Promise.all(inboxes.map((inbox) => inbox[Symbol.asyncDispose]()));
+      await deleteAll(inboxes);
     },
     { scope: "worker", box: true },
   ],
@@ -131,7 +136,7 @@ export const test = base.extend<
       const inbox = await restante.createInbox({ label: `worker ${workerIndex}` });
       _restanteShared.inboxes.push(inbox);
       await use(inbox);
-      if (!_restanteShared.hasFailed) await inbox[Symbol.asyncDispose]();
+      if (!_restanteShared.hasFailed) await deleteAll([inbox]);
     },
     { scope: "worker" },
   ],
@@ -154,9 +159,7 @@ export const test = base.extend<
     if (!hasPassed) return;
     // Later tests of `test.describe.serial` may use them, so they are deleted when the worker ends.
     _restantePassed.push(...inboxes.own);
-    await Promise.all(
-      _restantePassed.splice(0, _restantePassed.length - MAX_KEPT_INBOXES).map((inbox) => inbox[Symbol.asyncDispose]()),
-    );
+    await deleteAll(_restantePassed.splice(0, _restantePassed.length - MAX_KEPT_INBOXES));
   },
 
   newInbox: async ({ restante, _restanteInboxes: { all, own } }, use, testInfo) => {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import { expect, test, vi } from "vitest";
 
+import { CREATED_INBOX, scripted } from "../scripted.js";
 import { Run } from "./run.js";
 
 const FOLDER = join(__dirname, "lifecycle");
@@ -75,3 +76,11 @@ for (const [by, env] of [
     });
   }
 }
+
+test.concurrent("a run passes although its inboxes cannot be deleted", async () => {
+  const refused = { status: 401, body: { error: "unauthorized" } };
+  const { url, received } = await scripted(CREATED_INBOX, CREATED_INBOX, refused);
+  const run = new Run(FOLDER, ["--grep", "@stay"], { RESTANTE_URL: url, RESTANTE_API_KEY: "rst_live_a" });
+  expect(await run.report()).toMatchObject({ code: 0, tests: [{ status: "passed", errors: "" }] });
+  expect(received.filter(({ method }) => method === "DELETE")).toHaveLength(2);
+});

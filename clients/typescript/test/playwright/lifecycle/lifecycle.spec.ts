@@ -19,3 +19,7 @@ test("@wait the run is ended during a wait", async ({ restante, inbox }) => {
   note(restante.url);
   await inbox.waitForMessage({ timeout: 50_000 });
 });
+
+test("@stay the inboxes cannot be deleted", ({ inbox, workerInbox }) => {
+  expect(inbox.address).toBe(workerInbox.address);
+});
