@@ -337,3 +337,17 @@ impl Service {
         self.0.event_log.open_of(project).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_waits_for_its_project_and_for_what_has_none_yet() {
+        let [own, other] = [1, 2].map(|number| ProjectId(Uuid::from_u128(number)));
+        assert!(Owner::Project(own).may_concern(own) && Owner::Unknown.may_concern(own));
+        assert!(!Owner::Project(other).may_concern(own));
+        // Each session without a project also counts as unknown.
+        assert!(!Owner::Address(None).may_concern(own) && !Owner::Client("::1".to_owned()).may_concern(own));
+    }
+}
