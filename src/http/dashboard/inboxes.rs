@@ -211,7 +211,7 @@ async fn first_exact(
     let Ok(id) = InboxId::parse(query.search.as_deref().unwrap_or_default()) else { return Ok(()) };
     let mail_domain = app.service.mail_domain();
     let address = SearchText::new(&id.at(mail_domain), mail_domain);
-    let filter = InboxFilter { address, ..InboxFilter::default() };
+    let filter = InboxFilter { address, counts_failures: true, ..InboxFilter::default() };
     for exact in app.service.list_inboxes(page.project.id, &filter, 1).await? {
         found.retain(|other| other.inbox.id != exact.inbox.id);
         found.insert(0, exact);
