@@ -159,6 +159,35 @@ async fn messages_are_searched_by_sender_subject_and_text() {
     for (from, subject, text) in [("ann@a.example", "Order", "pears"), ("bob@b.example", "Invoice", "Äpfel, Straße")]
     {
         harness.deliver_raw(&inbox, &format!("From: {from}\r\nSubject: {subject}\r\n\r\n{text}\r\n")).await;
+#[tokio::test]
+async fn a_later_page_of_an_inbox_is_not_taken_for_the_first() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let list = format!("{}/inboxes/{inbox}", own.project_path().await);
+    let page = own.get(&list).await.body;
+    // No live event adds this form, so it is there before the first message.
+    let empty = format!("{list}/empty");
+    assert!(page.contains("No messages yet") && page.contains(&format!("action=\"{empty}\"")), "{page}");
+    assert_eq!(own.post(&empty, &[]).await.status, 303);
+
+    harness.deliver(&inbox, "Number 0").await;
+    let page = own.get(&list).await.body;
+    assert!(page.contains("First message received") && !page.contains("Newest messages"), "{page}");
+    for number in 1..51 {
+        harness.deliver(&inbox, &format!("Number {number}")).await;
+    }
+    let page = own.get(&list).await.body;
+    let older = page.split("href=\"").find(|rest| rest.contains("?before=")).unwrap().split('"').next().unwrap();
+    let page = own.get(older).await.body;
+    assert!(page.contains(">Number 0<") && !page.contains(">Number 1<"), "{page}");
+    assert!(page.contains("Newest messages</a>") && !page.contains("First message received"), "{page}");
+    own.post(&empty, &[]).await;
+    let page = own.get(older).await.body;
+    assert!(page.contains("No older messages") && page.contains("Newest messages</a>"), "{page}");
+    assert!(!page.contains("No messages yet") && !page.contains("Send a message to"), "{page}");
+}
+
     }
     let base = format!("{}/inboxes/{inbox}", own.project_path().await);
     for (query, orders, invoices) in [
