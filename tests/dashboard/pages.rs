@@ -138,6 +138,10 @@ async fn inboxes_are_found_by_address_and_kind() {
 
 #[tokio::test]
 async fn a_long_list_continues_on_the_next_page() {
+    // The script replaces this part while the search is typed.
+    let page = own.get(&format!("{inboxes}?q=a")).await.body;
+    let kinds = page.split("data-region=\"kinds\"").nth(1).unwrap().split("</ul>").next().unwrap();
+    assert!(kinds.contains("?q=a&#38;kind=permanent\""), "{kinds}");
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     for _ in 0..101 {
