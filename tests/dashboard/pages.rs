@@ -44,6 +44,10 @@ async fn the_script_and_the_style_sheet_are_kept_for_ever_under_their_own_names(
         assert_eq!((asset.status, asset.headers["content-type"].to_str().unwrap()), (200, content_type));
         assert_eq!(asset.headers["cache-control"], "public, max-age=31536000, immutable");
     }
+    for icon in ["icon.svg", "icon-new.svg"] {
+        let icon = own.get(&format!("/static/{icon}")).await;
+        assert_eq!(icon.headers["cache-control"], "public, max-age=86400", "its name does not change with it");
+    }
     assert_eq!(own.get("/static/other.css").await.status, 404);
 }
 
@@ -134,14 +138,14 @@ async fn inboxes_are_found_by_address_and_kind() {
     assert_eq!(shown("q=%25").await, ["100%"]);
     assert_eq!(shown("kind=permanent").await, ["gamma"]);
     assert_eq!(shown("kind=temporary&q=a").await, ["alpha", "beta"]);
-}
-
-#[tokio::test]
-async fn a_long_list_continues_on_the_next_page() {
     // The script replaces this part while the search is typed.
     let page = own.get(&format!("{inboxes}?q=a")).await.body;
     let kinds = page.split("data-region=\"kinds\"").nth(1).unwrap().split("</ul>").next().unwrap();
     assert!(kinds.contains("?q=a&#38;kind=permanent\""), "{kinds}");
+}
+
+#[tokio::test]
+async fn a_long_list_continues_on_the_next_page() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     for _ in 0..101 {
@@ -155,14 +159,6 @@ async fn a_long_list_continues_on_the_next_page() {
     assert_eq!(rest.matches("data-row").count(), 1);
 }
 
-#[tokio::test]
-async fn messages_are_searched_by_sender_subject_and_text() {
-    let harness = Harness::start().await;
-    let own = Visitor::of_default(&harness).await;
-    let inbox = harness.create_inbox().await;
-    for (from, subject, text) in [("ann@a.example", "Order", "pears"), ("bob@b.example", "Invoice", "Äpfel, Straße")]
-    {
-        harness.deliver_raw(&inbox, &format!("From: {from}\r\nSubject: {subject}\r\n\r\n{text}\r\n")).await;
 #[tokio::test]
 async fn a_later_page_of_an_inbox_is_not_taken_for_the_first() {
     let harness = Harness::start().await;
@@ -192,6 +188,14 @@ async fn a_later_page_of_an_inbox_is_not_taken_for_the_first() {
     assert!(!page.contains("No messages yet") && !page.contains("Send a message to"), "{page}");
 }
 
+#[tokio::test]
+async fn messages_are_searched_by_sender_subject_and_text() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    for (from, subject, text) in [("ann@a.example", "Order", "pears"), ("bob@b.example", "Invoice", "Äpfel, Straße")]
+    {
+        harness.deliver_raw(&inbox, &format!("From: {from}\r\nSubject: {subject}\r\n\r\n{text}\r\n")).await;
     }
     let base = format!("{}/inboxes/{inbox}", own.project_path().await);
     for (query, orders, invoices) in [
