@@ -72,15 +72,23 @@ enum CallError {
     Unauthorized(String),
     #[error("{0} does not answer MCP: it is not a Restante server of this version, or it runs with --mcp off")]
     Off(String),
-    #[error(
-        "{url} answered {status}: {text}. If that is not the server's own name, set RESTANTE_URL to its base URL, or \
-         start it with --base-url {url}"
-    )]
+    #[error("{url} answered {status}: {text}{}", remedy(*.status, .url))]
     Refused { url: String, status: StatusCode, text: String },
     #[error("{url} rejected the call: {message}")]
     Protocol { url: String, message: String },
     #[error("{url} did not answer within {} s. Try again", ANSWER_WITHIN.as_secs())]
     Silent { url: String },
+}
+
+/// What to do about a status that is no answer to the call; empty if that is not known.
+fn remedy(status: StatusCode, url: &str) -> String {
+    match status.as_u16() {
+        421 => format!(
+            ". If that is not the server's own name, set RESTANTE_URL to its base URL, or start it with --base-url {url}"
+        ),
+        502..=504 => ". Try again in a few seconds".to_owned(),
+        _ => String::new(),
+    }
 }
 
 #[derive(Deserialize)]
@@ -203,6 +211,21 @@ mod tests {
         for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"] {
             let error = refused_by(answer.to_owned()).await;
             assert!(matches!(error, CallError::Silent { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_a_status_with_a_known_remedy_has_one() {
+        let error = |status| {
+            let status = StatusCode::from_u16(status).unwrap();
+            CallError::Refused { url: "http://mail".to_owned(), status, text: "no".to_owned() }.to_string()
+        };
+        assert!(error(421).ends_with("or start it with --base-url http://mail"), "{}", error(421));
+        for status in [502, 503, 504] {
+            assert!(error(status).ends_with(": no. Try again in a few seconds"), "{}", error(status));
+        }
+        for status in [400, 413, 429, 500] {
+            assert!(error(status).ends_with(": no"), "{}", error(status));
         }
     }
 

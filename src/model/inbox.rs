@@ -80,7 +80,7 @@ pub struct InboxSummary {
     pub active_at: Timestamp,
     /// The sender of the last message, if there is one.
     pub last_sender: Option<String>,
-    /// The subject of the last message.
+    /// The start of the subject of the last message, at most 1,001 characters.
     pub last_subject: Option<String>,
     /// When the last message was accepted.
     pub last_received_at: Option<Timestamp>,

@@ -84,7 +84,7 @@ pub use health::Unhealthy;
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
-pub use refusals::REFUSALS_OF_INBOX;
+pub use refusals::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
 pub use remedy::remedy;
 pub use retention::RetentionError;
 pub use search::FoundMail;

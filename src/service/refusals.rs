@@ -30,7 +30,7 @@ const BATCH: usize = 256;
 /// The pause between two batches, so that deliveries are not delayed.
 const REST: Duration = Duration::from_millis(200);
 /// Maximum number of refusals that are returned.
-const MAX_REFUSALS_SHOWN: usize = 200;
+pub const MAX_REFUSALS_SHOWN: usize = 200;
 /// Maximum number of refusals that are returned for one inbox.
 pub const REFUSALS_OF_INBOX: usize = 20;
 

@@ -8,12 +8,13 @@ use crate::db::{DatabaseError, Row, values};
 use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, SearchText, Timestamp};
 
 /// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
-/// next to the page. What failed is counted only for the rows of the page, with an index.
+/// next to the page. What failed is counted only for the rows of the page, with an index. Of a subject, the start is
+/// read: one character more than a page shows, so that the page sees that it is cut.
 macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(
             "SELECT i.id, i.address, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
-                m.sender, m.subject, m.received_at, i.label,
+                m.sender, SUBSTR(m.subject, 1, 1001), m.received_at, i.label,
                 CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM stories s
                     WHERE s.inbox_id = i.id AND s.project_id = $1 AND s.inbox_created_at = i.created_at) END,
                 CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM refusals r

@@ -60,7 +60,8 @@ impl Store {
         const OUTGOING: &str = "
             SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(attempts), 0) AS BIGINT),
                 (SELECT COUNT(*) FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)),
-                COUNT(CASE status WHEN 'sent' THEN 1 END), COUNT(CASE status WHEN 'failed' THEN 1 END)
+                COUNT(CASE status WHEN 'sent' THEN 1 END), COUNT(CASE status WHEN 'failed' THEN 1 END),
+                COUNT(CASE status WHEN 'cancelled' THEN 1 END), CAST(COALESCE(SUM(due_at), 0) AS BIGINT)
             FROM outgoing WHERE project_id = $1";
         const REFUSED: &str = "
             SELECT COUNT(*), COALESCE(MAX(refused_at), 0) FROM refusals WHERE $1 = 0 OR project_id = $2";
@@ -68,7 +69,7 @@ impl Store {
         let (sql, columns, parameters) = match watched {
             Watched::Inboxes(project) | Watched::Mail(project) => (INBOXES, 4, vec![(*project).into(), now.into()]),
             Watched::Inbox(project, id) => (INBOX, 4, vec![(*project).into(), now.into(), id.as_str().into()]),
-            Watched::Outgoing(project) => (OUTGOING, 6, vec![(*project).into()]),
+            Watched::Outgoing(project) => (OUTGOING, 8, vec![(*project).into()]),
             Watched::Failures(project) => (REFUSED, 2, vec![true.into(), (*project).into()]),
             Watched::Refused(project) => {
                 let id = project.unwrap_or(ProjectId(Uuid::nil())).into();

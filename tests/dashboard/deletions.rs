@@ -94,6 +94,22 @@ async fn deleted_inboxes_can_be_restored(engine: Engine) {
     assert_eq!(count(&harness).await, 2);
 }
 
+#[tokio::test]
+async fn an_inbox_is_selected_by_its_id_and_not_by_its_path() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    for (id, segment) in [("ada+1", "ada%2B1"), ("o!hara", "o%21hara")] {
+        let form = [("kind", "permanent"), ("name", id)];
+        assert_eq!(own.post(&format!("{project}/inboxes"), &form).await.status, 303);
+        let page = own.get(&format!("{project}/inboxes")).await.body;
+        assert!(page.contains(&format!("href=\"{project}/inboxes/{segment}\"")), "{page}");
+        let chosen = page.split("name=\"inbox\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        deletion(&own.post(&format!("{project}/delete-inboxes"), &[("inbox", chosen)]).await);
+        assert_eq!(harness.get(&format!("/v1/inboxes/{segment}")).await.status, 404, "{id}");
+    }
+}
+
 #[testkit::each_engine]
 async fn a_deletion_does_not_bring_a_later_inbox_back(engine: Engine) {
     let harness = Harness::on(engine).await;

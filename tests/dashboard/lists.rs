@@ -115,3 +115,17 @@ fn a_row_with_two_marks_shows_both() {
         assert_eq!(browser.run(is_visible), true, "{width}");
     }
 }
+
+#[test]
+fn a_filter_keeps_the_search_that_was_typed() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    assert!(site.mail("reader@restante.example.com", "Subject: Hello\n\nHello\n").starts_with("250"));
+    site.create_inbox();
+    sign_in(&browser, &site, KEY);
+    browser.waits_for(&choice(2));
+    browser.write("[data-search]", "reader");
+    browser.click(".filters a[href*='q=reader'][href*='kind=temporary']");
+    browser.waits_for(".filters a[aria-current][href*='kind=temporary']");
+    assert!(browser.address().contains("q=reader"), "{}", browser.address());
+    browser.waits_for(".inbox-row[data-row]:only-child");
+}

@@ -131,6 +131,22 @@ async fn the_trace_of_this_server_leads_the_headers() {
 }
 
 #[tokio::test]
+async fn the_header_and_the_links_cannot_turn_the_text_around() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let raw = "Subject: Hi\r\nX-Name: gnp\u{202e}.exe\r\nMessage-ID: <a\u{202e}b@shop.example>\r\n\
+        Content-Type: text/html; charset=utf-8\r\n\r\n<a href=\"https://shop.example/x\">Sum\u{202e}mary</a>\r\n";
+    let message = harness.deliver_raw(&inbox, raw).await;
+    let path = format!("{}/inboxes/{inbox}/messages/{message}", own.project_path().await);
+    for (tab, text) in [("headers", "<td>gnp‹U+202E›.exe</td>"), ("links", "\"auto\">Sum‹U+202E›mary</strong>")]
+    {
+        let page = own.get(&format!("{path}?tab={tab}")).await.body;
+        assert!(page.contains(text) && !page.contains('\u{202e}'), "{tab}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn downloads_are_downloads_with_safe_names() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;

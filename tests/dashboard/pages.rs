@@ -44,6 +44,10 @@ async fn the_script_and_the_style_sheet_are_kept_for_ever_under_their_own_names(
         assert_eq!((asset.status, asset.headers["content-type"].to_str().unwrap()), (200, content_type));
         assert_eq!(asset.headers["cache-control"], "public, max-age=31536000, immutable");
     }
+    for icon in ["icon.svg", "icon-new.svg"] {
+        let icon = own.get(&format!("/static/{icon}")).await;
+        assert_eq!(icon.headers["cache-control"], "public, max-age=86400", "its name does not change with it");
+    }
     assert_eq!(own.get("/static/other.css").await.status, 404);
 }
 
@@ -134,6 +138,10 @@ async fn inboxes_are_found_by_address_and_kind() {
     assert_eq!(shown("q=%25").await, ["100%"]);
     assert_eq!(shown("kind=permanent").await, ["gamma"]);
     assert_eq!(shown("kind=temporary&q=a").await, ["alpha", "beta"]);
+    // The script replaces this part while the search is typed.
+    let page = own.get(&format!("{inboxes}?q=a")).await.body;
+    let kinds = page.split("data-region=\"kinds\"").nth(1).unwrap().split("</ul>").next().unwrap();
+    assert!(kinds.contains("?q=a&#38;kind=permanent\""), "{kinds}");
 }
 
 #[tokio::test]
@@ -149,6 +157,35 @@ async fn a_long_list_continues_on_the_next_page() {
     let more = first.split("class=\"more\"><a class=\"button\" href=\"").nth(1).unwrap().split('"').next().unwrap();
     let rest = own.get(&more.replace("&#38;", "&")).await.body;
     assert_eq!(rest.matches("data-row").count(), 1);
+}
+
+#[tokio::test]
+async fn a_later_page_of_an_inbox_is_not_taken_for_the_first() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let list = format!("{}/inboxes/{inbox}", own.project_path().await);
+    let page = own.get(&list).await.body;
+    // No live event adds this form, so it is there before the first message.
+    let empty = format!("{list}/empty");
+    assert!(page.contains("No messages yet") && page.contains(&format!("action=\"{empty}\"")), "{page}");
+    assert_eq!(own.post(&empty, &[]).await.status, 303);
+
+    harness.deliver(&inbox, "Number 0").await;
+    let page = own.get(&list).await.body;
+    assert!(page.contains("First message received") && !page.contains("Newest messages"), "{page}");
+    for number in 1..51 {
+        harness.deliver(&inbox, &format!("Number {number}")).await;
+    }
+    let page = own.get(&list).await.body;
+    let older = page.split("href=\"").find(|rest| rest.contains("?before=")).unwrap().split('"').next().unwrap();
+    let page = own.get(older).await.body;
+    assert!(page.contains(">Number 0<") && !page.contains(">Number 1<"), "{page}");
+    assert!(page.contains("Newest messages</a>") && !page.contains("First message received"), "{page}");
+    own.post(&empty, &[]).await;
+    let page = own.get(older).await.body;
+    assert!(page.contains("No older messages") && page.contains("Newest messages</a>"), "{page}");
+    assert!(!page.contains("No messages yet") && !page.contains("Send a message to"), "{page}");
 }
 
 #[tokio::test]

@@ -213,6 +213,7 @@ fn a_connection_before_the_inbox_does_not_contradict_the_cause() {
     browser.go(&site.times_out(&id, ""));
     browser.sees("h1", "Nothing has connected");
     browser.sees(".why", "before the wait ended, before this inbox was created.");
+    browser.waits_for(".why time[data-exact]");
 }
 
 #[test]

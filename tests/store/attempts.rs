@@ -35,6 +35,22 @@ async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
 }
 
 #[testkit::each_engine]
+async fn a_retry_and_a_cancellation_change_the_mark(bed: Bed) {
+    let item = queue(&bed, "a@b.example").await;
+    let (later, expires_at) = (START.after(DAY / 24), START.after(DAY));
+    let mark = async || bed.store.mark(&Watched::Outgoing(bed.default_project), START).await.unwrap();
+    let mut marks = vec![mark().await];
+    assert!(bed.store.retry_outgoing(item, expires_at, later).await.unwrap());
+    marks.push(mark().await);
+    assert!(bed.store.cancel_outgoing(item, later).await.unwrap());
+    marks.push(mark().await);
+    assert!(bed.store.retry_outgoing(item, expires_at, later).await.unwrap());
+    marks.push(mark().await);
+    marks.dedup();
+    assert_eq!(marks.len(), 4, "every step changes the mark: {marks:?}");
+}
+
+#[testkit::each_engine]
 async fn attempts_are_deleted_with_their_item(bed: Bed) {
     let worker = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;

@@ -32,6 +32,13 @@ async fn inboxes_are_listed_newest_first_with_their_last_message(bed: Bed) {
 }
 
 #[testkit::each_engine]
+async fn of_a_long_last_subject_the_list_reads_the_start(bed: Bed) {
+    bed.mail(&["box"], &"x".repeat(100_000), START).await;
+    let found = bed.store.list_inboxes(bed.default_project, &InboxFilter::default(), 10, START).await.unwrap();
+    assert_eq!(found[0].last_subject.as_deref().map(str::len), Some(1_001));
+}
+
+#[testkit::each_engine]
 async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_page(bed: Bed) {
     for name in ["alpha", "al_pha", "beta"] {
         bed.inbox(bed.default_project, name).await;

@@ -1,5 +1,5 @@
-//! The script, the style sheet and the icon. The names of the first two change with their content, so that browsers can
-//! cache them without limit.
+//! The script, the style sheet and the icons. The names of the first two change with their content, so that browsers can
+//! cache them without limit. The icons keep their names, and are cached for a day.
 
 use std::sync::LazyLock;
 
@@ -19,6 +19,9 @@ const ICON: &str = include_str!("../../../static/icon.svg");
 /// The icon while there is unread mail.
 const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
 
+const WITHOUT_LIMIT: &str = "public, max-age=31536000, immutable";
+const FOR_A_DAY: &str = "public, max-age=86400";
+
 static STYLE_SHEET_NAME: LazyLock<String> = LazyLock::new(|| name(STYLE_SHEET, "css"));
 static SCRIPT_NAME: LazyLock<String> = LazyLock::new(|| name(SCRIPT, "js"));
 
@@ -31,15 +34,15 @@ pub(super) fn script_url() -> String {
 }
 
 pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, PageError> {
-    let (content_type, body) = match file.as_str() {
-        file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", STYLE_SHEET),
-        file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", SCRIPT),
-        "icon.svg" => ("image/svg+xml", ICON),
-        "icon-new.svg" => ("image/svg+xml", ICON_NEW),
+    let (content_type, cached, body) = match file.as_str() {
+        file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", WITHOUT_LIMIT, STYLE_SHEET),
+        file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", WITHOUT_LIMIT, SCRIPT),
+        "icon.svg" => ("image/svg+xml", FOR_A_DAY, ICON),
+        "icon-new.svg" => ("image/svg+xml", FOR_A_DAY, ICON_NEW),
         _ => return Err(Error::NotFound.into()),
     };
-    let cached = HeaderValue::from_static("public, max-age=31536000, immutable");
-    Ok(([(CONTENT_TYPE, HeaderValue::from_static(content_type)), (CACHE_CONTROL, cached)], body).into_response())
+    let headers = [(CONTENT_TYPE, content_type), (CACHE_CONTROL, cached)];
+    Ok((headers.map(|(name, value)| (name, HeaderValue::from_static(value))), body).into_response())
 }
 
 fn name(content: &str, extension: &str) -> String {

@@ -27,6 +27,9 @@ pub(super) struct ExplanationPanel {
     similar: Vec<Similar>,
     /// The last connection over SMTP, if there was one.
     connected: Option<When>,
+    /// Whether that was before the inbox was created. The rounded times of both can be the same, which would contradict
+    /// "nothing has connected since".
+    is_older: bool,
     smtp_address: String,
 }
 
@@ -126,11 +129,8 @@ impl ExplanationPanel {
         let summary = Summary::new(&failure.finding.marked, reading);
         let (of, ended_at) = ((app, base, &failure.wait.inbox), failure.ended_at());
         let mut panel = Self::new(of, smtp, &summary, &story.evidence, &|at| When::around(at, ended_at));
-        let is_older = story.evidence.smtp.last_connection_at.is_some_and(|at| at < failure.wait.inbox_created_at);
-        if let Some(connected) = panel.connected.as_mut().filter(|_| is_older) {
-            // The rounded times of both can be the same, which would contradict "nothing has connected since".
-            connected.relative.push_str(", before this inbox was created");
-        }
+        let last_connection_at = story.evidence.smtp.last_connection_at;
+        panel.is_older = last_connection_at.is_some_and(|at| at < failure.wait.inbox_created_at);
         panel
     }
 
@@ -167,6 +167,7 @@ impl ExplanationPanel {
             refused,
             similar: similar.collect(),
             connected: evidence.smtp.last_connection_at.map(when),
+            is_older: false,
             smtp_address,
         }
     }

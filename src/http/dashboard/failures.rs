@@ -22,7 +22,7 @@ use crate::http::query::Query;
 use crate::model::{
     Failure, FailureFilter, Reading, RefusalFilter, RefusalReason, RefusedMail, Summary, Timestamp, Watched,
 };
-use crate::service::{advice, remedy, title};
+use crate::service::{MAX_REFUSALS_SHOWN, advice, remedy, title};
 
 /// Maximum number of waits that are grouped; older ones are counted by no group.
 const MAX_WAITS: usize = 500;
@@ -44,6 +44,8 @@ struct FailuresPage {
     times: Vec<Choice>,
     open: Vec<OpenWait>,
     groups: Vec<Group>,
+    /// What is counted, if there may be more.
+    limits: Option<String>,
 }
 
 /// The filters of the query.
@@ -74,8 +76,8 @@ struct Group {
     newest: When,
     count: usize,
     entries: Vec<Entry>,
-    /// The page of the group, if that has more entries.
-    all: Option<String>,
+    /// The label and the URL of the page of the group, if that has more entries.
+    all: Option<(String, String)>,
 }
 
 struct Entry {
@@ -117,11 +119,10 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let seen = app.service.mark(&Watched::Failures(page.project.id)).await?;
     let mut groups = groups(&app, &page, &wanted).await?;
     let causes = causes(&groups, wanted.cause.as_deref());
+    let limits = limits(&groups);
     groups.retain(|group| wanted.admits(group));
-    let shown = if wanted.group.is_some() { MAX_ENTRIES_OF_ONE } else { MAX_ENTRIES };
     for group in &mut groups {
-        group.all = (group.entries.len() > shown).then(|| wanted.url(&base, &group.key));
-        group.entries.truncate(shown);
+        group.shorten(&wanted, &base);
     }
     let times = TIMES.map(|(word, label, _)| Choice {
         value: word.to_owned(),
@@ -133,7 +134,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
     let open = if wanted.is_any() { Vec::new() } else { open_waits(&app, &page).await? };
     let title = format!("Failures of {}", page.project.name);
     let shell = page.shell(title, NavPlace::Failures).live(format!("{base}/events"), seen).with_failures(failures);
-    Ok(html(&FailuresPage { shell, base, causes, times: times.into(), open, groups, wanted })?)
+    Ok(html(&FailuresPage { shell, base, causes, times: times.into(), open, groups, limits, wanted })?)
 }
 
 /// The groups that the address and the time select, the one with the newest failure first.
@@ -164,6 +165,17 @@ fn add(groups: &mut Vec<Group>, key: String, entry: Entry, new: impl FnOnce() ->
     });
     groups[at].count += 1;
     groups[at].entries.push(entry);
+}
+
+/// What the groups count, if there may be more.
+fn limits(groups: &[Group]) -> Option<String> {
+    let counted = |is_rejection| -> usize {
+        groups.iter().filter(|group| group.is_rejection == is_rejection).map(|group| group.count).sum()
+    };
+    let is_reached = counted(false) >= MAX_WAITS || counted(true) >= MAX_REFUSALS_SHOWN;
+    is_reached.then(|| {
+        format!("Only the latest {MAX_WAITS} waits that timed out and {MAX_REFUSALS_SHOWN} rejections are counted.")
+    })
 }
 
 /// The causes that occur, and the one that is chosen.
@@ -220,6 +232,21 @@ impl Group {
             all: None,
         }
     }
+
+    /// Leaves the entries that the page shows. A page of all groups links to the other ones.
+    fn shorten(&mut self, wanted: &Wanted, base: &str) {
+        if wanted.group.is_some() {
+            return self.entries.truncate(MAX_ENTRIES_OF_ONE);
+        }
+        if self.count > MAX_ENTRIES {
+            let label = match self.count {
+                ..=MAX_ENTRIES_OF_ONE => format!("Show all {}", self.count),
+                count => format!("Show the latest {MAX_ENTRIES_OF_ONE} of {count}"),
+            };
+            self.all = Some((label, wanted.url(base, &self.key)));
+        }
+        self.entries.truncate(MAX_ENTRIES);
+    }
 }
 
 /// The page of the rejections of a client that had named no recipient.
@@ -252,6 +279,45 @@ impl Entry {
             label: None,
             filters: Vec::new(),
             when: When::new(refused.refused_at, now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_795_167_000_123);
+
+    fn group(is_rejection: bool, count: usize) -> Group {
+        let (cause, title) = ("late".to_owned(), "Late".to_owned());
+        let entry =
+            || Entry { url: None, address: String::new(), label: None, filters: Vec::new(), when: When::new(NOW, NOW) };
+        let entries = std::iter::repeat_with(entry).take(count).collect();
+        Group { is_rejection, count, entries, ..Group::new(cause, title, Vec::new(), "", NOW, NOW) }
+    }
+
+    #[test]
+    fn a_group_links_to_its_entries_unless_it_is_open() {
+        let shortened = |count, group_key: Option<&str>| {
+            let wanted = Wanted { search: None, cause: None, time: None, group: group_key.map(str::to_owned) };
+            let mut group = group(false, count);
+            group.shorten(&wanted, "/failures");
+            (group.entries.len(), group.all.map(|(label, _)| label))
+        };
+        let link = |label: &str| Some(label.to_owned());
+        assert_eq!(shortened(5, None), (5, None));
+        assert_eq!(shortened(6, None), (5, link("Show all 6")));
+        assert_eq!(shortened(350, None), (5, link("Show the latest 200 of 350")));
+        assert_eq!(shortened(350, Some("late")), (200, None));
+    }
+
+    #[test]
+    fn counts_that_reach_a_limit_say_so() {
+        assert_eq!(limits(&[group(false, 300), group(false, 199), group(true, 199)]), None);
+        for reached in [[group(false, 300), group(false, 200)], [group(true, 100), group(true, 100)]] {
+            let text = limits(&reached).unwrap();
+            assert_eq!(text, "Only the latest 500 waits that timed out and 200 rejections are counted.");
         }
     }
 }

@@ -88,7 +88,7 @@ impl ProblemRow {
             check: problem.check.as_str(),
             detail: coded(&shown(&problem.detail)),
             place,
-            source: problem.source.unwrap_or_default(),
+            source: problem.source.as_deref().map(shown).unwrap_or_default(),
         }
     }
 }

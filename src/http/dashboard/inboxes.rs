@@ -65,7 +65,9 @@ struct Kind {
 }
 
 struct InboxRow {
+    /// As the form posts it.
     id: String,
+    url: String,
     address: String,
     label: Option<String>,
     is_permanent: bool,
@@ -187,7 +189,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         search: query.search,
         undo: None,
         ended,
-        rows: found.into_iter().map(|summary| row(summary, mail_domain, now)).collect(),
+        rows: found.into_iter().map(|summary| row(summary, &base, mail_domain, now)).collect(),
         newer,
         more,
         setup: Setup::new(app, page, None),
@@ -209,7 +211,7 @@ async fn first_exact(
     let Ok(id) = InboxId::parse(query.search.as_deref().unwrap_or_default()) else { return Ok(()) };
     let mail_domain = app.service.mail_domain();
     let address = SearchText::new(&id.at(mail_domain), mail_domain);
-    let filter = InboxFilter { address, ..InboxFilter::default() };
+    let filter = InboxFilter { address, counts_failures: true, ..InboxFilter::default() };
     for exact in app.service.list_inboxes(page.project.id, &filter, 1).await? {
         found.retain(|other| other.inbox.id != exact.inbox.id);
         found.insert(0, exact);
@@ -261,10 +263,11 @@ fn kinds(base: &str, query: &ListQuery) -> [Kind; 5] {
     })
 }
 
-fn row(summary: InboxSummary, mail_domain: &Domain, now: Timestamp) -> InboxRow {
+fn row(summary: InboxSummary, base: &str, mail_domain: &Domain, now: Timestamp) -> InboxRow {
     let received_at = summary.last_received_at.zip(summary.last_subject);
     InboxRow {
-        id: path_segment(summary.inbox.id.as_str()),
+        id: summary.inbox.id.to_string(),
+        url: format!("{base}/{}", path_segment(summary.inbox.id.as_str())),
         address: summary.inbox.address(mail_domain),
         label: summary.label.as_deref().map(shown),
         is_permanent: summary.inbox.kind == InboxKind::Permanent,

@@ -113,5 +113,32 @@ fn envelope_lines(envelope: &Envelope, recipient: &str, details: &Details) -> Ve
         ("Message-ID", details.message_id.clone()),
         ("In reply to", details.in_reply_to.clone()),
     ];
-    lines.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?))).collect()
+    lines
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, shown(&value.filter(|value| !value.is_empty())?))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_envelope_cannot_turn_the_text_around() {
+        let envelope = Envelope {
+            from: "a\u{202e}@b.example".to_owned(),
+            client: None,
+            helo: Some("gnp\u{202e}.exe".to_owned()),
+            tls: None,
+            authenticated: None,
+            via: None,
+        };
+        let lines = envelope_lines(&envelope, "box@b.example", &Details::default());
+        let expected = [
+            ("Envelope sender", "a‹U+202E›@b.example"),
+            ("Envelope recipient", "box@b.example"),
+            ("HELO name", "gnp‹U+202E›.exe"),
+        ];
+        assert_eq!(lines, expected.map(|(name, value)| (name, value.to_owned())));
+    }
 }

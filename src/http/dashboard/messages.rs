@@ -40,7 +40,9 @@ struct MessagesPage {
     inbox: InboxPanel,
     search: Option<String>,
     rows: Vec<MessageRow>,
-    /// The next page of a list that is not searched.
+    /// Whether this is a later page of a list that is not searched.
+    is_later: bool,
+    /// The next page of such a list.
     more: Option<String>,
     /// How far a search has come.
     status: Option<SearchStatus>,
@@ -143,6 +145,7 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         setup: Setup::new(app, &page.of, Some(&page.inbox)),
         faults: FaultsPanel::read(app, &page.inbox, now).await?,
         base,
+        is_later: search.is_none() && searched.before.is_some(),
         search,
         rows,
         more,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, see, subject};
+use super::plain::shown;
 use super::visit::{Params, ProjectPage};
 use super::when::When;
 use crate::http::App;
@@ -100,7 +101,7 @@ fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
         id: item.id.to_string(),
         inbox_path: path_segment(item.inbox.as_str()),
         inbox: item.shared.as_ref().map_or_else(|| item.inbox.to_string(), ToString::to_string),
-        recipient: item.recipient,
+        recipient: shown(&item.recipient),
         subject: subject(&item.subject),
         status: item.status.as_str(),
         attempts: attempts.into_iter().map(|attempt| attempt_row(attempt, now)).collect(),
@@ -114,5 +115,16 @@ fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
 
 fn attempt_row(attempt: Attempt, now: Timestamp) -> AttemptRow {
     let when = attempt.attempted_at.map(|attempted_at| When::new(attempted_at, now));
-    AttemptRow { number: attempt.number, when, reply: attempt.reply }
+    AttemptRow { number: attempt.number, when, reply: shown(&attempt.reply) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reply_of_a_remote_server_cannot_turn_the_text_around() {
+        let attempt = Attempt { number: 1, attempted_at: None, server: None, reply: "no \u{202e}mailbox".to_owned() };
+        assert_eq!(attempt_row(attempt, Timestamp::from_millis(0)).reply, "no ‹U+202E›mailbox");
+    }
 }

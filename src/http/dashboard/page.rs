@@ -10,7 +10,7 @@ use super::failure::sentence;
 use super::plain::shown;
 use crate::http::error::Error;
 use crate::memory::Room;
-use crate::model::Project;
+use crate::model::{Project, cut};
 use crate::service::Session;
 
 /// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other hosts. Other sites
@@ -20,6 +20,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
+
+/// Characters of a subject that a page shows. A list has a hundred, and each can have 100 KiB.
+const SUBJECT_CHARACTERS: usize = 1_000;
 
 /// An entry of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,7 +260,7 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
 
 /// A subject as it is shown.
 pub(super) fn subject(subject: &str) -> String {
-    if subject.trim().is_empty() { "(no subject)".to_owned() } else { shown(subject) }
+    if subject.trim().is_empty() { "(no subject)".to_owned() } else { shown(&cut(subject, SUBJECT_CHARACTERS)) }
 }
 
 /// The text, or `None` if it is empty.
@@ -273,5 +276,12 @@ mod tests {
     fn absent_parameters_are_left_out() {
         assert_eq!(with_query("/a", &[("q", None), ("r", Some(""))]), "/a");
         assert_eq!(with_query("/a", &[("q", Some("b c")), ("r", None), ("s", Some("1"))]), "/a?q=b+c&s=1");
+    }
+
+    #[test]
+    fn a_long_subject_is_cut() {
+        assert_eq!(subject(&"ä".repeat(SUBJECT_CHARACTERS)), "ä".repeat(SUBJECT_CHARACTERS));
+        assert_eq!(subject(&"ä".repeat(100_000)), format!("{}…", "ä".repeat(SUBJECT_CHARACTERS)));
+        assert_eq!(subject(" "), "(no subject)");
     }
 }

@@ -7,6 +7,7 @@ use super::html_check::CheckView;
 use super::letter::Letter;
 use super::page::{given, subject, with_query};
 use super::parts::{PartRow, part_rows};
+use super::plain::shown;
 use super::visit::InboxPage;
 use crate::http::App;
 use crate::http::error::Error;
@@ -177,6 +178,8 @@ enum View {
 /// A link with its text.
 struct LinkRow {
     url: String,
+    /// The URL as it is shown.
+    address: String,
     text: Option<String>,
     is_web: bool,
     /// Where it is, if not in the HTML.
@@ -187,7 +190,8 @@ impl LinkRow {
     fn new(link: Link) -> Self {
         let is_web = link.url.starts_with("https://") || link.url.starts_with("http://");
         let place = (!link.is_in_html).then_some("only in the text");
-        Self { text: link.text.filter(|text| *text != link.url), url: link.url, is_web, place }
+        let text = link.text.filter(|text| *text != link.url).as_deref().map(shown);
+        Self { text, address: shown(&link.url), url: link.url, is_web, place }
     }
 }
 
@@ -316,6 +320,7 @@ impl Opened {
                 // The fields that this server has added come first.
                 let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
                 fields.extend(anatomy.fields);
+                let fields = fields.iter().map(|(name, value)| (shown(name), shown(value))).collect();
                 View::Headers { fields, more: anatomy.more_fields }
             }
             Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crate::model::Timestamp;
 
-/// An instant: relative to now, and exact.
+/// An instant: relative to now or to the end of a wait, and exact.
 pub(super) struct When {
     pub(super) relative: String,
     pub(super) exact: String,
+    /// Whether `relative` stays true, so that the script must not replace it by the time since then.
+    pub(super) is_fixed: bool,
 }
 
 impl When {
@@ -19,7 +21,7 @@ impl When {
         } else {
             ago(now.since(instant))
         };
-        Self { relative, exact: instant.to_string() }
+        Self { relative, exact: instant.to_string(), is_fixed: false }
     }
 
     /// An instant relative to the end of a wait.
@@ -29,7 +31,7 @@ impl When {
         } else {
             format!("{} before the wait ended", span(ended_at.since(instant)))
         };
-        Self { relative, exact: instant.to_string() }
+        Self { relative, exact: instant.to_string(), is_fixed: true }
     }
 }
 
@@ -84,6 +86,14 @@ mod tests {
         ] {
             assert_eq!(relative(seconds), expected);
         }
+    }
+
+    #[test]
+    fn only_a_time_relative_to_now_changes() {
+        let (instant, later) = (Timestamp::from_millis(1_795_167_000_123), Timestamp::from_millis(1_795_167_003_123));
+        let around = When::around(instant, later);
+        assert_eq!((around.relative.as_str(), around.is_fixed), ("3 s before the wait ended", true));
+        assert!(!When::new(instant, later).is_fixed);
     }
 
     #[test]
