@@ -108,7 +108,8 @@ func FromStart() Option { return After("") }
 // Timeout sets how long this wait lasts. It applies only to waits.
 func Timeout(duration time.Duration) Option { return func(s *search) { s.timeout = duration } }
 
-// Limit ends a wait earlier than its timeout: for the test runner, which ends the test then.
+// Limit ends a wait earlier than its timeout: for the test runner, which ends the test then. It does not apply to
+// [Inbox.ExpectNoMessage].
 func Limit(duration time.Duration) Option { return func(s *search) { s.limit = duration } }
 
 const unset = -1

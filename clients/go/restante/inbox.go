@@ -61,7 +61,7 @@ func (i *Inbox) WaitForMessages(ctx context.Context, count int, options ...Optio
 	if search.timeout != unset {
 		timeout = search.timeout
 	}
-	wait, err := i.wait(ctx, timeout, search)
+	wait, err := i.wait(timeout, limited(ctx, timeout, search), search)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,10 @@ func (i *Inbox) WaitForMessages(ctx context.Context, count int, options ...Optio
 }
 
 // ExpectNoMessage waits, and returns an [*UnexpectedMessageError] if a message that matches arrives or is already
-// there and was not returned by a wait.
+// there and was not returned by a wait. It waits the whole time: if the context ends before, the error says so.
 func (i *Inbox) ExpectNoMessage(ctx context.Context, within time.Duration, options ...Option) error {
-	wait, err := i.wait(ctx, within, searchOf(options))
+	// In a shorter time, a late message would be missed.
+	wait, err := i.wait(within, within, searchOf(options))
 	if err != nil {
 		return err
 	}

@@ -95,10 +95,15 @@ func completed(
 	explanation.Messages.Latest = latest
 	if len(found) > 0 {
 		explanation.Summary = inAddition(explanation.Messages, found)
-	} else if len(rejected) > 0 && !slices.ContainsFunc(latest, func(one Arrived) bool { return len(one.MissedBy) == 0 }) {
-		explanation.Summary = excluded(search, latest)
+	} else if len(rejected) > 0 && areExcluded(latest) {
+		explanation.Summary, explanation.Cause = excluded(search, latest), "filter_missed"
 	}
 	return &explanation
+}
+
+// areExcluded tells whether the filters exclude all messages that are there; a rejected one may have been deleted.
+func areExcluded(latest []Arrived) bool {
+	return len(latest) > 0 && !slices.ContainsFunc(latest, func(one Arrived) bool { return len(one.MissedBy) == 0 })
 }
 
 // inAddition says what arrived in addition to the messages that the wait has counted; the server does not know these.

@@ -36,10 +36,19 @@ type wait struct {
 	linkHeld time.Duration
 }
 
-func (i *Inbox) wait(ctx context.Context, asked time.Duration, search search) (*wait, error) {
+func (i *Inbox) wait(asked, limit time.Duration, search search) (*wait, error) {
 	if asked < 0 {
 		return nil, mistake("the timeout must not be negative: %s", asked)
 	}
+	now := time.Now()
+	return &wait{
+		inbox: i, search: search, walk: i.position.walk(search), asked: asked, limit: limit,
+		start: now, deadline: now.Add(limit), rejected: map[string][]string{},
+	}, nil
+}
+
+// limited returns what the deadlines of the caller leave of a timeout, so that there is time for the explanation.
+func limited(ctx context.Context, asked time.Duration, search search) time.Duration {
 	limit := asked
 	if search.limit != unset {
 		limit = min(limit, max(search.limit-reserve, search.limit/2, 0))
@@ -48,11 +57,7 @@ func (i *Inbox) wait(ctx context.Context, asked time.Duration, search search) (*
 		left := time.Until(end)
 		limit = min(limit, max(left-reserve, left/2, 0))
 	}
-	now := time.Now()
-	return &wait{
-		inbox: i, search: search, walk: i.position.walk(search), asked: asked, limit: limit,
-		start: now, deadline: now.Add(limit), rejected: map[string][]string{},
-	}, nil
+	return limit
 }
 
 // messages returns the next messages that match, oldest first.

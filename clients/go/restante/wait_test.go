@@ -340,6 +340,29 @@ func TestAWaitEndsBeforeTheDeadlineOfItsContext(t *testing.T) {
 	})
 }
 
+func TestNoMessageIsExpectedForTheWholeTime(t *testing.T) {
+	late := answer{status: 200, body: messageJSON}.in(9900 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		_, _, inbox := scripted(t, late)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		err := inbox.ExpectNoMessage(ctx, 10*time.Second, Limit(5*time.Second))
+		wantError[*UnexpectedMessageError](t, err, "within 10 s")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		script, _, inbox := scripted(t, reply(408).in(4*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := inbox.ExpectNoMessage(ctx, 10*time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if waited := time.Since(start); waited != 5*time.Second || script.timeouts()[0] != 10_000 {
+			t.Error(waited, script.timeouts())
+		}
+	})
+}
+
 func TestOnlyAMessageThatIsGoneIsSkippedWithoutItsDetails(t *testing.T) {
 	found := answer{status: 200, body: messageJSON}
 	option := HeaderMatches("X-Step", regexp.MustCompile("1"))
@@ -414,6 +437,21 @@ func TestATimeoutHasTheLinkToItsPage(t *testing.T) {
 			t.Error(timeout.Link)
 		}
 	})
+}
+
+func TestTheCauseOfAnExplanationIsTheFilterIfAMessageThatItExcludesIsStillThere(t *testing.T) {
+	search := searchOf([]Option{SubjectMatches(regexp.MustCompile("^confirm"))})
+	rejected := map[string][]string{"m1": {"subject"}}
+	server := Explanation{Summary: "Words.", Cause: "arrived"}
+	server.Messages.Latest = []Arrived{{ID: "m1", From: "a@app.example", Subject: "Hello"}}
+	found := completed(server, search, rejected, nil)
+	if found.Cause != "filter_missed" || !strings.Contains(found.Summary, `arrived: "Hello" from a@app.example.`) {
+		t.Error(found.Cause, found.Summary)
+	}
+	server.Messages.Latest = nil
+	if found = completed(server, search, rejected, nil); found.Cause != "arrived" || found.Summary != "Words." {
+		t.Error(found.Cause, found.Summary)
+	}
 }
 
 func TestAnIDIsQuotedInAPath(t *testing.T) {

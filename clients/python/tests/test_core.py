@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import pytest
-from wire import MESSAGE
+from wire import DETAILS, MESSAGE
 
 from restante import ContentError, InvalidRequestError, RestanteError, UnreachableError, WaitTimeoutError
 from restante._core import Core
@@ -98,6 +98,13 @@ def test_408_is_not_a_failure_that_is_repeated_with_pauses() -> None:
         script.wait(10)
     assert script.timeouts() == [10_000, 3_000]
     assert script.pauses == []
+
+
+def test_a_408_that_is_not_the_servers_is_an_error_and_not_asked_for_again() -> None:
+    script = Script((Reply(408, {}, b"<h1>Request Timeout</h1>"), 1.0))
+    with pytest.raises(UnreachableError, match="with 408 <h1>Request Timeout"):
+        script.wait(10)
+    assert len(script.requests) == 1
 
 
 def test_a_refused_wait_is_tried_again_with_growing_pauses_until_its_own_deadline() -> None:
@@ -206,6 +213,26 @@ def test_a_send_is_repeated_only_if_it_cannot_have_been_done(answers: Iterable[O
         with pytest.raises(RestanteError):
             script.run(script.core.send("k3v9", {}))
         assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply_to", "sender", "to"),
+    [
+        (["help@app.example"], ["shop@app.example"], "help@app.example"),
+        ([None, "help@app.example"], ["shop@app.example"], "help@app.example"),
+        ([None], [None, "shop@app.example"], "shop@app.example"),
+        ([], [None], "bounces@app.example"),
+    ],
+)
+def test_a_reply_goes_to_the_first_address(reply_to: list[str | None], sender: list[str | None], to: str) -> None:
+    named = {"reply_to": reply_to, "from": sender}
+    fields = {name: [{"name": "Shop", "address": one} for one in found] for name, found in named.items()}
+    steps = Script(QUEUED).core.reply("m1", "Thank you.", None)
+    next(steps)
+    sent = steps.send(reply(200, {**DETAILS, **fields}))
+    assert isinstance(sent, Request)
+    assert sent.body is not None
+    assert sent.body["to"] == to
 
 
 def test_a_send_to_a_full_inbox_is_not_repeated() -> None:

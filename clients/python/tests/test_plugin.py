@@ -1,17 +1,21 @@
 """The pytest plugin, as a user has it: each test runs its own pytest on its own project."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 
 import pytest
 from watched import Watched
 
 from restante import NotFoundError, Restante, Server
+from restante._connection import connect
+from restante._report import MailReport
 
 MAIL = """
 import os
@@ -248,6 +252,35 @@ def test_many(restante, restante_inbox):
         ["*@restante.example.com: the last 10 messages, *", '  "Number 11" *', '  "Number 2" *']
     )
     result.stdout.no_fnmatch_line('  "Number 1" *')
+
+
+def test_an_inbox_that_was_deleted_does_not_hide_the_others(run: Run) -> None:
+    result = run("""
+def test_two(restante, restante_new_inbox):
+    restante_new_inbox().delete()
+    kept = restante_new_inbox()
+    mail(restante, kept.address, "Welcome to the shop")
+    kept.wait_for_message()
+    raise AssertionError
+""")
+    result.stdout.fnmatch_lines(
+        [
+            "*@restante.example.com: 1 message, *",
+            '  "Welcome to the shop" *',
+            "  timeline:",
+            "Cannot read the mail of *@restante.example.com: *404 inbox not found*",
+        ]
+    )
+
+
+def test_a_message_that_was_deleted_does_not_hide_the_others(server: Server, client: Restante) -> None:
+    inbox = client.create_inbox()
+    for subject in ("Welcome", "Receipt"):
+        inbox.send(inbox.address, subject, text="Hello")
+    connection = replace(connect(None, None, None, server), server=None)
+    with contextlib.closing(MailReport(connection, [inbox.address], None)) as report:
+        inbox.messages()[0].delete()
+        assert [part.name for part in report.attachments() if part.kind == "html"] == ["Welcome"]
 
 
 def test_pytest_html_gets_the_mail(run: Run, pytester: pytest.Pytester) -> None:

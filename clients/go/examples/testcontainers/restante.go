@@ -3,6 +3,7 @@ package container
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"strconv"
@@ -16,16 +17,7 @@ import (
 const (
 	httpPort = "8025/tcp"
 	smtpPort = "1025/tcp"
-	apiKey   = "rst_live_testcontainers00000000000"
 )
-
-var settings = map[string]string{
-	"RESTANTE_API_KEY":        apiKey,
-	"RESTANTE_OUTBOUND":       "off",
-	"RESTANTE_ACCEPT_DOMAINS": "*",
-	// net/smtp would not trust the server's certificate.
-	"RESTANTE_SMTP_STARTTLS": "off",
-}
 
 // Container is a server in a container.
 type Container struct {
@@ -37,6 +29,15 @@ type Container struct {
 // Start starts an image of Restante. With network.WithNetwork, other containers of that network reach its SMTP server
 // at the alias and port 1025.
 func Start(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*Container, error) {
+	// The ports of a container are often reachable from other machines, so each has its own key.
+	key := "rst_live_" + rand.Text()
+	settings := map[string]string{
+		"RESTANTE_API_KEY":        key,
+		"RESTANTE_OUTBOUND":       "off",
+		"RESTANTE_ACCEPT_DOMAINS": "*",
+		// net/smtp would not trust the server's certificate.
+		"RESTANTE_SMTP_STARTTLS": "off",
+	}
 	all := append([]testcontainers.ContainerCustomizer{
 		testcontainers.WithExposedPorts(httpPort, smtpPort),
 		testcontainers.WithEnv(settings),
@@ -46,14 +47,14 @@ func Start(ctx context.Context, image string, options ...testcontainers.Containe
 	if err != nil {
 		return nil, err
 	}
-	client, err := connect(ctx, started)
+	client, err := connect(ctx, started, key)
 	if err != nil {
 		return nil, errors.Join(err, started.Terminate(ctx))
 	}
 	return &Container{started, client}, nil
 }
 
-func connect(ctx context.Context, started *testcontainers.DockerContainer) (*restante.Client, error) {
+func connect(ctx context.Context, started *testcontainers.DockerContainer, key string) (*restante.Client, error) {
 	url, err := started.PortEndpoint(ctx, httpPort, "http")
 	if err != nil {
 		return nil, err
@@ -70,5 +71,5 @@ func connect(ctx context.Context, started *testcontainers.DockerContainer) (*res
 	if err != nil {
 		return nil, err
 	}
-	return restante.New(restante.Config{URL: url, APIKey: apiKey, SMTP: restante.SMTP{Host: host, Port: port}})
+	return restante.New(restante.Config{URL: url, APIKey: key, SMTP: restante.SMTP{Host: host, Port: port}})
 }

@@ -158,10 +158,11 @@ class Core:
     def reply(self, message: str, text: str, html: str | None) -> Steps[Sent]:
         """Replies to a message from its inbox, like a mail client."""
         details = yield from self.details(message)
-        to = (details.reply_to or details.from_)[:1]
+        # A mailbox of a header field may be only a name.
+        addresses = [mailbox.address for mailbox in (*details.reply_to, *details.from_) if mailbox.address]
         subject = next((header.value for header in details.headers if header.name.lower() == "subject"), "")
         body = {
-            "to": to[0].address if to else details.envelope.from_,
+            "to": next(iter(addresses), details.envelope.from_),
             "subject": subject if subject.lower().startswith("re:") else f"Re: {subject}",
             "text": text,
             "html": html,

@@ -13,7 +13,7 @@ from . import _texts
 from ._client import Inbox, Message, Restante
 from ._connection import Connection
 from ._django import django_hint
-from .errors import NotFoundError, RestanteError, WaitTimeoutError
+from .errors import NotFoundError, RestanteError, UnreachableError, WaitTimeoutError
 from .model import InboxEvent
 
 SECONDS = 3.0
@@ -45,18 +45,25 @@ class MailReport:
         self._error = error
         self._mail: list[tuple[Inbox, list[Message]]] = []
         self._events: dict[str, list[InboxEvent]] = {}
-        self._lost: str | None = None
+        self._lost: list[str] = []
         self._client = Restante(connection=replace(connection, timeout=SECONDS, server=None))
-        try:
-            for address in addresses:
-                inbox = self._client.inbox(address)
-                # One more shows whether there are older ones.
-                self._mail.append((inbox, inbox._newest(MAX_MESSAGES + 1)))  # pyright: ignore[reportPrivateUsage]
-                # A server of an earlier version has none.
-                with contextlib.suppress(NotFoundError):
-                    self._events[address] = inbox.events()
-        except RestanteError as problem:
-            self._lost = f"Cannot read the mail of this test: {problem}"
+        for address in addresses:
+            try:
+                self._read(address)
+            except UnreachableError as problem:
+                # Each of the others would take SECONDS, too.
+                self._lost.append(f"Cannot read the mail of this test: {problem}")
+                break
+            except RestanteError as problem:
+                self._lost.append(f"Cannot read the mail of {address}: {problem}")
+
+    def _read(self, address: str) -> None:
+        inbox = self._client.inbox(address)
+        # One more shows whether there are older ones.
+        self._mail.append((inbox, inbox._newest(MAX_MESSAGES + 1)))  # pyright: ignore[reportPrivateUsage]
+        # A server of an earlier version has none.
+        with contextlib.suppress(NotFoundError):
+            self._events[address] = inbox.events()
 
     def text(self) -> str:
         """The section for the terminal."""
@@ -76,8 +83,7 @@ class MailReport:
                 if hint := django_hint(inbox.address):
                     yield f"  {hint}"
             yield from (f"  {line}" for line in self._timeline(inbox))
-        if self._lost:
-            yield self._lost
+        yield from self._lost
 
     def _timeline(self, inbox: Inbox) -> Iterator[str]:
         """The events in short; the attachment has the commands of SMTP, too."""
@@ -102,20 +108,21 @@ class MailReport:
         """The timeline of each inbox; each message as a page and as received, and its codes and links."""
         for address, events in self._events.items():
             yield Attachment(f"timeline of {address}", "txt", "\n".join(line for one in events for line in _event(one)))
-        try:
-            for _, messages in self._mail:
-                for message in messages[:MAX_MESSAGES]:
-                    name = message.subject or "message without a subject"
-                    facts = {"subject": message.subject, "from": message.from_, "to": message.to}
-                    found = {**facts, "codes": message.labelled_codes(), "links": list(message.links)}
-                    yield Attachment(name, "html", f"{NOTHING_REMOTE}{message.page()}")
-                    yield Attachment(
-                        f"{name}: codes and links", "json", json.dumps(found, indent=2, ensure_ascii=False)
-                    )
-                    yield Attachment(f"{name}.eml", "eml", message.raw().decode(errors="replace"))
-        except RestanteError:
-            # The report must not hide the failure of the test.
-            return
+        for message in (message for _, messages in self._mail for message in messages[:MAX_MESSAGES]):
+            try:
+                page, raw = message.page(), message.raw()
+            except UnreachableError:
+                # The report must not hide the failure of the test.
+                return
+            except RestanteError:
+                # It was deleted meanwhile; its text is in the report.
+                continue
+            name = message.subject or "message without a subject"
+            facts = {"subject": message.subject, "from": message.from_, "to": message.to}
+            found = {**facts, "codes": message.labelled_codes(), "links": list(message.links)}
+            yield Attachment(name, "html", f"{NOTHING_REMOTE}{page}")
+            yield Attachment(f"{name}: codes and links", "json", json.dumps(found, indent=2, ensure_ascii=False))
+            yield Attachment(f"{name}.eml", "eml", raw.decode(errors="replace"))
 
     def link(self) -> str | None:
         """The page about the wait that timed out, in the dashboard."""

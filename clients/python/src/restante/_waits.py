@@ -95,7 +95,7 @@ class Wait(Generic[M]):
                         return message
                     self._rejected[after] = missed
                     continue
-                if outcome.status == 408:
+                if outcome.status == 408 and _texts.said(outcome) is not None:
                     self._note_page(outcome, min(left, MAX_REQUEST_SECONDS))
                     if self._left() == 0:
                         return None

@@ -4,6 +4,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Locale;
 
@@ -27,7 +28,9 @@ final class Binary {
     }
     String resource = "/restante-server/" + platform() + "/" + PROGRAM;
     try (InputStream packaged = Binary.class.getResourceAsStream(resource)) {
-      return packaged == null ? onPath() : copied(packaged, directory.resolve(PROGRAM));
+      return packaged == null
+          ? onPath(System.getenv("PATH"))
+          : copied(packaged, directory.resolve(PROGRAM));
     }
   }
 
@@ -39,12 +42,16 @@ final class Binary {
     return path;
   }
 
-  private static Path onPath() {
-    String folders = Settings.or(System.getenv("PATH"), "");
-    for (String folder : folders.split(File.pathSeparator)) {
-      Path path = Path.of(folder, PROGRAM);
-      if (Files.isExecutable(path) && Files.isRegularFile(path)) {
-        return path;
+  static Path onPath(String folders) {
+    for (String folder : Settings.or(folders, "").split(File.pathSeparator)) {
+      try {
+        // Windows allows quotes.
+        Path path = Path.of(folder.replaceFirst("^\"(.*)\"$", "$1"), PROGRAM);
+        if (Files.isExecutable(path) && Files.isRegularFile(path)) {
+          return path;
+        }
+      } catch (InvalidPathException error) {
+        // No folder can have this name.
       }
     }
     throw new UnreachableException(

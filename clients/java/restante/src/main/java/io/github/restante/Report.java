@@ -95,14 +95,16 @@ record Report(
         explanation.messages().latest().stream().map(each -> missed(each, rejected)).toList();
     ArrivedMessages messages = new ArrivedMessages(explanation.messages().count(), latest);
     String summary = explanation.summary();
+    String cause = explanation.cause();
     if (!found.isEmpty()) {
       summary = inAddition(messages, found);
-    } else if (!rejected.isEmpty() && latest.stream().noneMatch(it -> it.missedBy().isEmpty())) {
+    } else if (!rejected.isEmpty() && areExcluded(latest)) {
       summary = excluded(search, latest);
+      cause = "filter_missed";
     }
     return new Explanation(
         summary,
-        explanation.cause(),
+        cause,
         explanation.inbox(),
         explanation.ended(),
         messages,
@@ -110,6 +112,13 @@ record Report(
         explanation.similar(),
         explanation.smtp(),
         explanation.sendApis());
+  }
+
+  /**
+   * Whether the filters exclude all messages that are there; a rejected one may have been deleted.
+   */
+  private static boolean areExcluded(List<Arrived> latest) {
+    return !latest.isEmpty() && latest.stream().noneMatch(each -> each.missedBy().isEmpty());
   }
 
   private static Arrived missed(Arrived one, Map<String, List<String>> rejected) {

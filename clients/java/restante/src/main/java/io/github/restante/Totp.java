@@ -81,7 +81,9 @@ public final class Totp {
       throw new RestanteException("this Java has no " + algorithm, 0, error);
     }
     int offset = hash[hash.length - 1] & 0xf;
-    String number = "%010d".formatted(ByteBuffer.wrap(hash).getInt(offset) & 0x7fffffff);
+    int value = ByteBuffer.wrap(hash).getInt(offset) & 0x7fffffff;
+    // Of another locale, the digits may be others.
+    String number = String.format(Locale.ROOT, "%010d", value);
     return number.substring(number.length() - digits);
   }
 

@@ -1,6 +1,8 @@
 package io.github.restante;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -33,5 +35,25 @@ class MessageTest {
               .getMessage();
       assertTrue(unexpected.contains("\nDashboard: http://127.0.0.1:"), unexpected);
     }
+  }
+
+  @Test
+  void anExcludedMessageThatIsGoneIsNotInTheExplanation() {
+    try (Server server = Server.start("", List.of());
+        Restante client = Restante.connect(server.settings())) {
+      Inbox inbox = client.createInbox();
+      inbox.send(new Outgoing(inbox.address(), "Hi", "Hello"));
+      Filter gone = Filter.where(MessageTest::isDeleted);
+      Filter timeout = Filter.timeout(Duration.ofMillis(300));
+      WaitTimeoutException failure =
+          assertThrows(WaitTimeoutException.class, () -> inbox.waitForMessage(gone, timeout));
+      assertFalse(failure.getMessage().contains("arrived: "), failure.getMessage());
+      assertNotEquals("filter_missed", failure.explanation().cause());
+    }
+  }
+
+  private static boolean isDeleted(Message message) {
+    message.delete();
+    return false;
   }
 }

@@ -3,6 +3,7 @@ package io.github.restante;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +36,14 @@ class PackagedServerTest {
     String artifact = "io.github.restante:restante-server-" + Binary.platform();
     assertTrue(printed.contains(artifact), printed);
     assertEquals(1, process.waitFor());
+  }
+
+  @Test
+  void anEntryOfPathMayBeQuotedOrInvalid(@TempDir Path folder) throws IOException {
+    Path program = Files.createFile(folder.resolve(Binary.PROGRAM));
+    assertTrue(program.toFile().setExecutable(true));
+    String path = String.join(File.pathSeparator, "\0", "\"", '"' + folder.toString() + '"');
+    assertEquals(program, Binary.onPath(path));
   }
 
   /** Packs the program of the tests, as the workflow does with the released ones. */

@@ -6,7 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Instant;
+import java.util.Locale;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -75,6 +78,22 @@ class TotpTest {
     long start = 1_700_000_010_000L;
     Instant found = Totp.usable(Instant.ofEpochMilli(start + now), 30);
     assertEquals(Instant.ofEpochMilli(start + usable), found);
+  }
+
+  /** Alone, because the default locale is that of all tests. */
+  @Nested
+  @Isolated
+  class InALocaleWithOtherDigits {
+    @org.junit.jupiter.api.Test
+    void aCodeHasTheUsualOnes() {
+      Locale before = Locale.getDefault();
+      Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+      try {
+        assertEquals("287082", Totp.code(BASE, Instant.ofEpochSecond(59)));
+      } finally {
+        Locale.setDefault(before);
+      }
+    }
   }
 
   @org.junit.jupiter.api.Test

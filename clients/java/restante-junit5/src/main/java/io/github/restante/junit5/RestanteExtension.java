@@ -23,6 +23,7 @@ import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
 import org.junit.jupiter.api.extension.MediaType;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
+import org.opentest4j.TestAbortedException;
 
 /** Resolves the parameters of {@link RestanteTest}, and reports the mail of a failed test. */
 public final class RestanteExtension
@@ -108,6 +109,8 @@ public final class RestanteExtension
   private static void finish(ExtensionContext context) {
     context
         .getExecutionException()
+        // An assumption that does not hold is no failure.
+        .filter(error -> !(error instanceof TestAbortedException))
         .ifPresent(
             error -> {
               scopes(context).forEach(TestMail::keep);

@@ -11,6 +11,7 @@ import io.github.restante.Inbox;
 import io.github.restante.Message;
 import io.github.restante.Outgoing;
 import io.github.restante.junit5.RestanteTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -49,7 +50,8 @@ class MessageAssertTest {
     "Order 482913 shipped., false, false",
     "Your code is 7710., true, false",
     "Your code is 482913., true, true",
-    "'Your code is 7710.\nYour PIN is 482913.', false, false",
+    "'Your code is 7710.\nYour PIN is 482913.', true, true",
+    "'Your code is 7710.\nYour PIN is 4829.', true, false",
   })
   void codes(String text, boolean hasOne, boolean isIt, Inbox inbox) {
     Message mail = mail(inbox, text.replace("\\n", "\r\n"));
@@ -57,6 +59,14 @@ class MessageAssertTest {
       passes(() -> assertThat(mail).hasCode()), passes(() -> assertThat(mail).hasCode("482913"))
     };
     assertArrayEquals(new boolean[] {hasOne, isIt}, found, () -> mail.details().codes().toString());
+  }
+
+  @Test
+  void aCodeThatIsNotThereNamesThoseThatAre(Inbox inbox) {
+    Message mail = mail(inbox, "Your code is 7710.\r\nYour PIN is 4829.");
+    AssertionError error =
+        assertThrows(AssertionError.class, () -> assertThat(mail).hasCode("482913"));
+    assertTrue(error.getMessage().endsWith("its codes are [7710, 4829]"), error.getMessage());
   }
 
   @ParameterizedTest

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
 import io.github.restante.Inbox;
@@ -61,6 +62,14 @@ class ScopesTest {
 
     assertTrue(report.contains("\"Welcome\" from"), report);
     assertEquals(Failing.ofClass.address(), client.inbox(Failing.ofClass.id()).address());
+  }
+
+  @Test
+  void aTestThatWasAbortedHasNotFailed() {
+    run(Aborted.class).testEvents().assertStatistics(found -> found.aborted(1).failed(0));
+
+    isDeleted(Aborted.inbox);
+    isDeleted(Aborted.ofClass);
   }
 
   @Test
@@ -142,6 +151,23 @@ class ScopesTest {
       void fails() {
         throw new AssertionError("this test fails");
       }
+    }
+  }
+
+  @RestanteTest
+  static class Aborted {
+    static Inbox ofClass;
+    static Inbox inbox;
+
+    @BeforeAll
+    static void start(Inbox inbox) {
+      ofClass = inbox;
+    }
+
+    @Test
+    void isAborted(Inbox inbox) {
+      Aborted.inbox = inbox;
+      assumeTrue(false);
     }
   }
 
