@@ -84,7 +84,8 @@ enum CallError {
 fn remedy(status: StatusCode, url: &str) -> String {
     match status.as_u16() {
         421 => format!(
-            ". If that is not the server's own name, set RESTANTE_URL to its base URL, or start it with --base-url {url}"
+            ". If that is not the server's own name, set RESTANTE_URL to its base URL, or start it with --base-url \
+             {url}"
         ),
         502..=504 => ". Try again in a few seconds".to_owned(),
         _ => String::new(),

@@ -1,5 +1,5 @@
-//! The script, the style sheet and the icons. The names of the first two change with their content, so that browsers can
-//! cache them without limit. The icons keep their names, and are cached for a day.
+//! The script, the style sheet and the icons. The names of the first two change with their content, so that browsers
+//! can cache them without limit. The icons keep their names, and are cached for a day.
 
 use std::sync::LazyLock;
 

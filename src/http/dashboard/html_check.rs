@@ -66,7 +66,7 @@ impl CheckView {
             is_pass: result == AuthenticationResult::Pass,
         };
         Self {
-            problems: checks.problems.into_iter().map(ProblemRow::new).collect(),
+            problems: checks.problems.iter().map(ProblemRow::new).collect(),
             has_html: !support.features.is_empty() || support.supported > 0,
             percent: support.percent(),
             features: support.features.iter().map(FeatureRow::new).collect(),
@@ -78,7 +78,7 @@ impl CheckView {
 }
 
 impl ProblemRow {
-    fn new(problem: Problem) -> Self {
+    fn new(problem: &Problem) -> Self {
         let place = match (problem.part, problem.line) {
             (Some(part), Some(line)) => format!("{}, line {line}", part.as_str()),
             _ => String::new(),

@@ -66,7 +66,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage) -> Resu
     let outbox = app.service.outbox();
     let mut attempts = outbox.attempts(project, MAX_ITEMS_SHOWN).await?;
     let items = outbox.list(&filter, MAX_ITEMS_SHOWN).await?.into_iter();
-    let rows = items.map(|item| row(attempts.remove(&item.id).unwrap_or_default(), item, now)).collect();
+    let rows = items.map(|item| row(&attempts.remove(&item.id).unwrap_or_default(), &item, now)).collect();
     let shell = page.shell("Outgoing mail", NavPlace::Outgoing).live(page.path("/outgoing/events"), seen);
     Ok(html(&OutgoingPage { shell, base: page.path(""), rows })?)
 }
@@ -95,7 +95,7 @@ async fn own_item(app: &App, page: &ProjectPage, path: &ItemPath) -> Result<Outg
     app.service.outbox().own(page.project.id, id).await?.map(|_| id).ok_or(Error::NotFound)
 }
 
-fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
+fn row(attempts: &[Attempt], item: &Outgoing, now: Timestamp) -> OutgoingRow {
     let is_queued = item.status == OutgoingStatus::Queued;
     OutgoingRow {
         id: item.id.to_string(),
@@ -104,7 +104,7 @@ fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
         recipient: shown(&item.recipient),
         subject: subject(&item.subject),
         status: item.status.as_str(),
-        attempts: attempts.into_iter().map(|attempt| attempt_row(attempt, now)).collect(),
+        attempts: attempts.iter().map(|attempt| attempt_row(attempt, now)).collect(),
         started: item.attempts,
         created: When::new(item.created_at, now),
         due: item.due_at.filter(|_| is_queued).map(|due_at| When::new(due_at, now)),
@@ -113,7 +113,7 @@ fn row(attempts: Vec<Attempt>, item: Outgoing, now: Timestamp) -> OutgoingRow {
     }
 }
 
-fn attempt_row(attempt: Attempt, now: Timestamp) -> AttemptRow {
+fn attempt_row(attempt: &Attempt, now: Timestamp) -> AttemptRow {
     let when = attempt.attempted_at.map(|attempted_at| When::new(attempted_at, now));
     AttemptRow { number: attempt.number, when, reply: shown(&attempt.reply) }
 }
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn the_reply_of_a_remote_server_cannot_turn_the_text_around() {
         let attempt = Attempt { number: 1, attempted_at: None, server: None, reply: "no \u{202e}mailbox".to_owned() };
-        assert_eq!(attempt_row(attempt, Timestamp::from_millis(0)).reply, "no ‹U+202E›mailbox");
+        assert_eq!(attempt_row(&attempt, Timestamp::from_millis(0)).reply, "no ‹U+202E›mailbox");
     }
 }

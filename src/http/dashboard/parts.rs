@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::failure::PageError;
 use super::page::given;
+use super::plain::shown;
 use super::visit::{Params, ProjectPage};
 use super::when::size;
 use crate::http::App;
@@ -51,8 +52,8 @@ pub(super) fn part_rows(parts: &[PartSummary], base: &str) -> Vec<PartRow> {
     const DEEPEST: usize = 6;
     let rows = parts.iter().enumerate().map(|(index, part)| PartRow {
         depth: part.depth.min(DEEPEST),
-        content_type: given(part.content_type.clone()).unwrap_or_else(|| "text/plain".to_owned()),
-        charset: part.charset.clone().and_then(given),
+        content_type: given(shown(&part.content_type)).unwrap_or_else(|| "text/plain".to_owned()),
+        charset: part.charset.as_deref().map(shown).and_then(given),
         name: part.file_name.as_deref().map(safe_name).and_then(given),
         size: size(part.bytes as u64),
         is_attachment: part.is_attachment,
