@@ -14,10 +14,14 @@ function step(by) {
 
 // The command palette: the results of the search page, in a dialog.
 let finding = 0;
+// Whether the results are still those of an earlier text, and whether the first of the new ones is to be opened.
+let outdated = false;
+let opensFirst = false;
 
 function openPalette() {
   const palette = $(".palette");
   if (!palette || !$("[data-find]")) return;
+  opensFirst = false;
   palette.showModal();
   $("input", palette).select();
   findIn(palette);
@@ -25,23 +29,33 @@ function openPalette() {
 
 async function findIn(palette) {
   const turn = ++finding;
+  outdated = true;
   const url = new URL($("[data-find]").href);
   url.searchParams.set("q", $("input", palette).value);
-  const { page } = await load(url, true);
+  const found = await load(url, true).catch(() => undefined);
   if (turn !== finding) return;
+  if (!found) return void setTimeout(() => turn === finding && palette.open && findIn(palette), 2000);
+  if (hasEnded(found.response)) return location.reload();
   const results = $(".palette-results", palette);
-  results.replaceChildren(...($('[data-region="found"]', page)?.childNodes ?? []));
+  results.replaceChildren(...($('[data-region="found"]', found.page)?.childNodes ?? []));
+  outdated = false;
   search(results);
+  if (opensFirst && palette.open) $(".row-link", results)?.click();
+  opensFirst = false;
 }
 
 document.addEventListener("input", (event) => {
   const palette = event.target.closest(".palette");
   if (!palette) return;
+  outdated = true;
+  opensFirst = false;
   clearTimeout(typing);
-  typing = setTimeout(() => findIn(palette).catch(() => {}), 150);
+  typing = setTimeout(() => findIn(palette), 150);
 });
 
 document.addEventListener("keydown", (event) => {
+  // The key belongs to the input method, such as Enter that confirms a word.
+  if (event.isComposing) return;
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
     return openPalette();
@@ -52,6 +66,7 @@ document.addEventListener("keydown", (event) => {
   const at = links.indexOf(document.activeElement);
   if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
   else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : $("input", palette)).focus();
+  else if (event.key === "Enter" && at < 0 && outdated) opensFirst = true;
   else if (event.key === "Enter" && at < 0) links[0]?.click();
   // A browser would only clear the field at the first press.
   else if (event.key === "Escape") palette.close();
@@ -65,7 +80,7 @@ const keys = {
   ArrowDown: () => step(1),
   ArrowUp: () => step(-1),
   "/": () => $("[data-search]")?.focus(),
-  n: () => $("[data-new] summary, [data-new]")?.click(),
+  n: () => ($("[data-new] summary") ?? $("[data-new]"))?.click(),
   r: () => $("[data-reply]")?.click(),
   c: () => ($(".letter .copy") ?? $(".top .copy") ?? $("main .copy"))?.click(),
   u: () => ($(".letter .up") ?? $("[data-up]"))?.click(),
@@ -73,6 +88,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
+  if (event.isComposing) return;
   if (event.key === "Escape") {
     const [menus, over] = [$$("details.menu[open]"), $("dialog[open], :popover-open")];
     menus.forEach((menu) => { menu.open = false; $("summary", menu).focus(); });
