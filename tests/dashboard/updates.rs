@@ -1,5 +1,5 @@
-//! What an update leaves as it was: the opened panels, the focus, the selection. And when a page is updated, in a browser
-//! on a running server.
+//! When a page is updated, and what an update leaves as it was: the opened panels, the focus, the selection. In a
+//! browser on a running server.
 
 use serde_json::json;
 
