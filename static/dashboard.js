@@ -1,5 +1,6 @@
-// The dashboard's only script. Every page works without JavaScript. The script keeps pages up to date, navigates
-// without flicker, copies to the clipboard and handles shortcuts. It writes no HTML: the server renders all content.
+// The dashboard's only script; dashboard-keys.js is its second part. Every page works without JavaScript. The script
+// keeps pages up to date, navigates without flicker, copies to the clipboard and handles shortcuts. It writes no HTML:
+// the server renders all content.
 "use strict";
 
 document.documentElement.classList.add("scripted");
@@ -8,6 +9,8 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 // Live updates: the stream announces that the page has changed, and the script loads the page again.
 let stream;
+// The load of the current page that is under way.
+let loading;
 let latest = 0;
 // Whether another page is being opened; then the current one is not reloaded.
 let leaving = false;
@@ -31,29 +34,49 @@ function follow() {
 
 // With `part`, the server sends only the content of the page.
 async function load(url, part) {
-  const response = await fetch(url, { headers: { accept: "text/html", ...(part && { "x-part": "1" }) } });
+  const headers = { accept: "text/html", ...(part && { "x-part": "1" }) };
+  // Without a limit, a connection that went dead would end the live updates.
+  const response = await fetch(url, { headers, ...(part && { signal: AbortSignal.timeout(60000) }) });
   const type = response.headers.get("content-type") ?? "";
   if (!type.startsWith("text/html")) throw new Error("no page");
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   return { response, page };
 }
 
-async function refresh(again = false) {
-  // A page with the results of the DNS is not loaded again: each time would repeat the queries.
-  if (leaving || new URL(location).searchParams.has("dns")) return;
-  const turn = ++latest;
-  try {
-    const { response, page } = await load(location.href, true);
-    if (turn !== latest) return;
-    const main = $("main[data-live]", page);
-    if (!response.ok || response.redirected || !main) return location.reload();
-    $("main").dataset.seen = main.dataset.seen;
-    countFailures(main.dataset.failures);
-    for (const region of $$("main [data-region]")) renew(region, $(`[data-region="${region.dataset.region}"]`, page));
-    if (again) follow();
-  } catch {
-    if (turn === latest) setTimeout(() => refresh(again), 2000);
+// Loads the page again, one load at a time: a change that is announced meanwhile leads to another load afterwards. If
+// it replaced the running load, steady traffic would drop every result.
+async function refresh(reconnects = false) {
+  if (leaving) return;
+  if (loading?.url === location.href) {
+    loading.again = true;
+    loading.reconnects ||= reconnects;
+    return;
   }
+  const own = (loading = { url: location.href, again: true, reconnects });
+  const isCurrent = () => loading === own && own.url === location.href;
+  while (own.again && isCurrent()) {
+    own.again = false;
+    try {
+      const { response, page } = await load(own.url, true);
+      if (isCurrent()) show(response, page, own);
+    } catch {
+      own.again = true;
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
+  }
+  if (loading === own) loading = undefined;
+}
+
+function show(response, page, own) {
+  const [main, fresh] = [$("main"), $("main", page)];
+  const { live } = main.dataset;
+  if (!response.ok || response.redirected || !fresh || (live && !fresh.dataset.live)) return location.reload();
+  Object.assign(main.dataset, fresh.dataset);
+  countFailures(fresh.dataset.failures);
+  for (const region of $$("main [data-region]")) renew(region, $(`[data-region="${region.dataset.region}"]`, page));
+  // A search on a page without live updates can lead to one that has them.
+  if (own.reconnects || live !== main.dataset.live) follow();
+  own.reconnects = false;
 }
 
 function countFailures(count) {
@@ -93,6 +116,9 @@ async function search(region, link = $("[data-continue=auto]", region)) {
     const step = await load(link.href, true).catch(() => undefined);
     const fresh = step?.response.ok && $(`[data-region="${region.dataset.region}"]`, step.page);
     if (region.turn !== turn || !region.isConnected || region.closest("dialog:not([open])")) break;
+    if (step && hasEnded(step.response)) location.reload();
+    // What the server refuses now, it would also refuse later.
+    if (step?.response.redirected || /^4/.test(step?.response.status)) break;
     if (!fresh) {
       await new Promise((resolve) => setTimeout(resolve, 2000));
       continue;
@@ -105,6 +131,11 @@ async function search(region, link = $("[data-continue=auto]", region)) {
   stopSearch(region);
 }
 
+// Whether the session or the inbox has ended. The reloaded page shows which.
+function hasEnded(response) {
+  return response.redirected || [401, 403, 404].includes(response.status);
+}
+
 function stopSearch(region) {
   region.turn = undefined;
   region.removeAttribute("data-searching");
@@ -112,10 +143,12 @@ function stopSearch(region) {
 
 function extend(region, fresh) {
   const list = $("[data-found]", region);
-  if (list) {
-    insert(list, fresh, false);
-    $("[data-searched]", region)?.replaceWith($("[data-searched]", fresh) ?? "");
-  } else region.replaceChildren(...fresh.childNodes);
+  keepFocus(region, () => {
+    if (list) {
+      insert(list, fresh, false);
+      $("[data-searched]", region)?.replaceWith($("[data-searched]", fresh) ?? "");
+    } else region.replaceChildren(...fresh.childNodes);
+  });
   region.extended = location.href;
 }
 
@@ -129,20 +162,46 @@ searchAll();
 function replace(old, fresh) {
   if (!fresh || old.innerHTML === fresh.innerHTML) return;
   const known = new Set($$("[data-key]", old).map((row) => row.dataset.key));
-  const focused = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  const opened = $$("details[open] > summary", old).map((summary) => summary.textContent);
-  const chosen = $$(".choose:checked", old).map((box) => box.value);
+  const opened = new Map($$("details", old).map((one) => [detailsKey(one), one.open]));
+  const chosen = $$(".choose[name]:checked", old).map((box) => box.value);
   const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
   rows.forEach((row) => row.classList.add("fresh"));
-  if (opened.length) {
-    $$("details", fresh).forEach((one) => { one.open = opened.includes($("summary", one).textContent); });
-  }
-  old.replaceChildren(...fresh.childNodes);
-  $$(".choose", old).forEach((box) => { box.checked = chosen.includes(box.value); });
+  $$("details", fresh).forEach((one) => { one.open = opened.get(detailsKey(one)) ?? one.open; });
+  keepFocus(old, () => old.replaceChildren(...fresh.childNodes));
+  $$(".choose[name]", old).forEach((box) => { box.checked = chosen.includes(box.value); });
   countChosen();
-  if (focused) $$("a", old).find((link) => link.getAttribute("href") === focused)?.focus();
   if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
   if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row, .mail-row"))) missed(rows);
+}
+
+// The same panel has the same key after an update. The text of its summary may contain a count.
+function detailsKey(details) {
+  const row = details.closest("[data-key]")?.dataset.key ?? "";
+  return `${row} ${details.dataset.details ?? $("summary", details).textContent}`;
+}
+
+// Changes the content of `root`. If the focus was in it, the same element of the new content gets it.
+function keepFocus(root, change) {
+  const focused = document.activeElement;
+  const hadFocus = focused !== root && root.contains(focused);
+  const same = hadFocus && lookalikes(root, focused);
+  const at = hadFocus && same.indexOf(focused);
+  change();
+  if (!hadFocus || focused.isConnected) return;
+  const found = lookalikes(root, focused);
+  (found[at] ?? found[0])?.focus({ preventScroll: true });
+}
+
+function lookalikes(root, element) {
+  const key = focusKey(element);
+  return $$(element.localName, root).filter((one) => focusKey(one) === key);
+}
+
+function focusKey(element) {
+  if (element.matches("summary")) return detailsKey(element.parentElement);
+  const row = element.closest("[data-key]")?.dataset.key;
+  const names = ["href", "name", "value", "aria-label", "data-stop"].map((name) => element.getAttribute(name));
+  return JSON.stringify([row, ...names]);
 }
 
 // Mail that arrives while the page is hidden is counted in the title and on the icon, and may show a notification.
@@ -189,6 +248,7 @@ async function visit(url, push = true, top = 0) {
   if (push) history.replaceState({ top: $("main")?.scrollTop ?? 0 }, "");
   const turn = ++latest;
   leaving = true;
+  loading = undefined;
   // Loading a large message takes time.
   const slow = setTimeout(() => { $(".busy").hidden = false; }, 150);
   try {
@@ -255,10 +315,19 @@ function sameInbox(url) {
   return inbox(new URL(url, location.href).pathname) === inbox(location.pathname);
 }
 
+function isPlain(event) {
+  return event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+}
+
 function isPage(link, event) {
-  const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   const own = link.origin === location.origin && /^\/(projects|failures)\b/.test(link.pathname);
-  return plain && own && !link.target && !link.hasAttribute("download");
+  return isPlain(event) && own && !link.target && !link.hasAttribute("download");
+}
+
+// Whether a link leads to a place in the current page. A browser that followed it would announce a place in the
+// history, and so another page, which would discard what was written.
+function isHere(link) {
+  return link.hash && link.href.split("#")[0] === location.href.split("#")[0];
 }
 
 document.addEventListener("click", (event) => {
@@ -273,6 +342,10 @@ document.addEventListener("click", (event) => {
   $$("details.menu[open]").filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
   if (event.target.closest("[data-stop]")) return stopSearch(event.target.closest("[data-region]"));
   const link = event.target.closest("a[href]");
+  if (link && isHere(link) && isPlain(event)) {
+    event.preventDefault();
+    return $(link.hash)?.focus();
+  }
   if (link?.matches("[data-continue]") && isPage(link, event)) {
     event.preventDefault();
     return void search(link.closest("[data-region]"), link);
@@ -285,14 +358,20 @@ document.addEventListener("click", (event) => {
 addEventListener("popstate", ({ state }) => visit(location.href, false, state?.top));
 // A browser has few connections to one server, so a hidden page polls instead of keeping one open.
 let looking;
-document.addEventListener("visibilitychange", () => {
+
+function look() {
   clearInterval(looking);
   if (document.hidden) looking = setInterval(() => $("main[data-live]") && refresh(), 10000);
-  else attend();
   follow();
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) attend();
+  look();
 });
 
 // Selecting inboxes: all of the page, a range with Shift, and how many are selected.
+// The value of the last box that was clicked. A live update replaces the box itself.
 let lastChosen;
 
 function countChosen() {
@@ -312,10 +391,11 @@ document.addEventListener("click", (event) => {
   const boxes = $$("input.choose[name]");
   if (box.matches("[data-choose-all]")) boxes.forEach((one) => { one.checked = box.checked; });
   else if (event.shiftKey && lastChosen) {
-    const [from, to] = [boxes.indexOf(lastChosen), boxes.indexOf(box)].sort((one, other) => one - other);
+    const last = boxes.findIndex((one) => one.value === lastChosen);
+    const [from, to] = [last, boxes.indexOf(box)].sort((one, other) => one - other);
     if (from >= 0) boxes.slice(from, to + 1).forEach((one) => { one.checked = box.checked; });
   }
-  lastChosen = box;
+  lastChosen = box.name && box.value;
   countChosen();
 });
 
@@ -360,96 +440,6 @@ async function write(text) {
   }
 }
 
-// Shortcuts.
-function step(by) {
-  const links = $$("main [data-row] .row-link");
-  const at = links.indexOf(document.activeElement);
-  const open = links.findIndex((link) => link.hasAttribute("aria-current"));
-  const from = at >= 0 ? at : open;
-  const next = links[from < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(from + by, 0), links.length - 1)];
-  next?.focus();
-  next?.scrollIntoView({ block: "nearest" });
-  if (next && $(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader:not(.idle)")) next.click();
-}
-
-// The command palette: the results of the search page, in a dialog.
-let finding = 0;
-
-function openPalette() {
-  const palette = $(".palette");
-  if (!palette || !$("[data-find]")) return;
-  palette.showModal();
-  $("input", palette).select();
-  findIn(palette);
-}
-
-async function findIn(palette) {
-  const turn = ++finding;
-  const url = new URL($("[data-find]").href);
-  url.searchParams.set("q", $("input", palette).value);
-  const { page } = await load(url, true);
-  if (turn !== finding) return;
-  const results = $(".palette-results", palette);
-  results.replaceChildren(...($('[data-region="found"]', page)?.childNodes ?? []));
-  search(results);
-}
-
-document.addEventListener("input", (event) => {
-  const palette = event.target.closest(".palette");
-  if (!palette) return;
-  clearTimeout(typing);
-  typing = setTimeout(() => findIn(palette).catch(() => {}), 150);
-});
-
-document.addEventListener("keydown", (event) => {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
-    event.preventDefault();
-    return openPalette();
-  }
-  const palette = event.target.closest(".palette");
-  if (!palette) return;
-  const links = $$(".row-link", palette);
-  const at = links.indexOf(document.activeElement);
-  if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
-  else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : $("input", palette)).focus();
-  else if (event.key === "Enter" && at < 0) links[0]?.click();
-  // A browser would only clear the field at the first press.
-  else if (event.key === "Escape") palette.close();
-  else return;
-  event.preventDefault();
-});
-
-const keys = {
-  j: () => step(1),
-  k: () => step(-1),
-  ArrowDown: () => step(1),
-  ArrowUp: () => step(-1),
-  "/": () => $("[data-search]")?.focus(),
-  n: () => $("[data-new] summary, [data-new]")?.click(),
-  r: () => $("[data-reply]")?.click(),
-  c: () => ($(".letter .copy") ?? $(".top .copy") ?? $("main .copy"))?.click(),
-  u: () => ($(".letter .up") ?? $("[data-up]"))?.click(),
-  "?": () => $(".shortcuts")?.showModal(),
-};
-
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") {
-    const [menus, over] = [$$("details.menu[open]"), $("dialog[open], :popover-open")];
-    menus.forEach((menu) => { menu.open = false; $("summary", menu).focus(); });
-    if (event.target.matches("[data-search]")) event.target.blur();
-    else if (!menus.length && !over && !event.target.matches("input, textarea")) keys.u();
-    return;
-  }
-  const writes = event.target.matches("input, textarea, select, [contenteditable]");
-  if (writes || event.metaKey || event.ctrlKey || event.altKey || $("dialog[open]")) return;
-  if (event.key.startsWith("Arrow") && !event.target.matches("body, main, .row-link")) return;
-  const tab = /^[1-9]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
-  const action = tab ? () => tab.click() : Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
-  if (!action) return;
-  event.preventDefault();
-  action();
-});
-
 // Relative times are updated.
 function since(element) {
   const seconds = Math.round((Date.now() - Date.parse(element.dateTime)) / 1000);
@@ -472,7 +462,7 @@ setInterval(() => {
 
 showTab();
 fit();
-follow();
+look();
 showNotify();
 hideUndo();
 countChosen();

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::journeys::{WELCOME, sign_in};
 use super::site::{KEY, Site};
+use super::visitor::ADMIN;
 use super::webdriver::Browser;
 
 const ESCAPE: &str = "\u{e00c}";
@@ -62,6 +63,28 @@ fn everything_is_done_from_the_keyboard() {
     browser.press("n");
     browser.sees("h1", "Send a message");
     assert!(focused(&browser, "#to"));
+}
+
+#[test]
+fn a_key_opens_the_form_of_a_new_project() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    sign_in(&browser, &site, ADMIN);
+    browser.sees("h1", "Projects");
+    browser.press("n");
+    browser.waits_for("details[data-new][open]");
+}
+
+#[test]
+fn a_link_within_the_page_keeps_what_was_written() {
+    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    open_inbox(&browser, &site, "draft@restante.example.com");
+    browser.press("n");
+    browser.sees("h1", "Send a message");
+    browser.write("#subject", "Half");
+    browser.run("document.querySelector('.skip').click()");
+    assert!(focused(&browser, "#main"));
+    // A change of the address would be announced as another page.
+    assert_eq!(browser.run("return [location.hash, document.querySelector('#subject').value]"), json!(["", "Half"]));
 }
 
 #[test]

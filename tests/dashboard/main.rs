@@ -25,6 +25,7 @@ mod search;
 mod sessions;
 mod site;
 mod timeline;
+mod updates;
 mod visitor;
 mod waits;
 mod webdriver;

@@ -38,8 +38,19 @@ fn the_palette_finds_inboxes_and_messages_and_opens_one() {
     assert!(focused(&browser, ".palette .row-link"));
     browser.press(ARROW_UP);
     assert!(focused(&browser, ".palette input"));
+    // An input method uses Enter to confirm a word.
+    let composes = "return document.activeElement.dispatchEvent(new KeyboardEvent('keydown',
+        { key: 'Enter', isComposing: true, bubbles: true, cancelable: true }));";
+    assert_eq!(browser.run(composes), true, "the key was used");
     browser.press(ENTER);
     browser.sees(".message-row", "Your invoice");
+    browser.waits_for(".palette:not([open])");
+
+    // Enter opens what was typed, and not a result of the text before.
+    browser.press_together(&[CONTROL, "k"]);
+    browser.waits_for(".palette[open] [href*='/invoices']");
+    browser.type_keys(&["w", "e", "l", "c", "o", ENTER]);
+    browser.sees(".message-row", "Nice to meet you");
     browser.waits_for(".palette:not([open])");
 
     browser.press_together(&[CONTROL, "k"]);
@@ -100,6 +111,11 @@ fn a_search_continues_by_itself_until_it_has_looked_at_everything_and_can_be_sto
     browser.click("[data-continue]");
     browser.sees("h2", "Nothing matches");
     browser.sees(".searched", "Searched all 201 messages, found 0.");
+
+    // A step is not repeated once the session has ended.
+    browser.devtools("Network.clearBrowserCookies", &json!({}));
+    browser.run("search(document.querySelector('[data-region=mail]'), { href: location.href })");
+    browser.sees("h1", "Sign in to Restante");
 }
 
 #[test]
@@ -126,4 +142,13 @@ fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notifica
     assert_eq!(browser.run("return window.shown"), json!([["shop@shop.example", "Meanwhile"]]));
     browser.show();
     assert_eq!(browser.run("return document.title.startsWith('(')"), false);
+
+    // A page that was opened in the background.
+    browser.hide();
+    browser.go(&browser.address());
+    assert_eq!(browser.run("return document.hidden"), true);
+    mail(&site, "hidden@restante.example.com", "Later");
+    browser.sees(".message-row", "Later");
+    let title = browser.run("return document.title");
+    assert!(title.as_str().is_some_and(|title| title.starts_with("(1) ")), "{title}");
 }

@@ -14,7 +14,8 @@ use crate::http::error::Error;
 
 const STYLE_SHEET: &str =
     concat!(include_str!("../../../static/dashboard.css"), include_str!("../../../static/dashboard-pages.css"));
-const SCRIPT: &str = include_str!("../../../static/dashboard.js");
+const SCRIPT: &str =
+    concat!(include_str!("../../../static/dashboard.js"), include_str!("../../../static/dashboard-keys.js"));
 const ICON: &str = include_str!("../../../static/icon.svg");
 /// The icon while there is unread mail.
 const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
