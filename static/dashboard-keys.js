@@ -47,6 +47,8 @@ async function findIn(palette) {
 document.addEventListener("input", (event) => {
   const palette = event.target.closest(".palette");
   if (!palette) return;
+  // A load that is under way is for an earlier text.
+  finding += 1;
   outdated = true;
   opensFirst = false;
   clearTimeout(typing);
