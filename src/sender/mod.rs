@@ -1,9 +1,9 @@
 //! The mail worker: sends mail from inboxes to other domains, over SMTP.
 //!
-//! [`worker`] claims due items of the durable queue, each with a lease. [`transport`] makes one attempt: it signs the
-//! message ([`dkim`]), finds the servers of the recipient's domain ([`route`]), rejects non-public addresses
-//! ([`targets`]), and transfers the message ([`client`]). [`settle`] stores the result: sent, to be retried
-//! ([`retry`]), or failed, with a bounce to the inbox that sent it ([`bounce`]).
+//! [`worker`] claims due items of the durable queue, each with a lease; [`places`] says which. [`transport`] makes one
+//! attempt: it signs the message ([`dkim`]), finds the servers of the recipient's domain ([`route`]), rejects
+//! non-public addresses ([`targets`]), and transfers the message ([`client`]). [`settle`] stores the result: sent, to
+//! be retried ([`retry`]), or failed, with a bounce to the inbox that sent it ([`bounce`]).
 //!
 //! [`submit()`] uses the same client for `restante sendmail`, without the queue.
 //!
