@@ -107,6 +107,13 @@ def test_a_408_that_is_not_the_servers_is_an_error_and_not_asked_for_again() -> 
     assert len(script.requests) == 1
 
 
+def test_a_404_that_is_not_the_servers_is_not_an_inbox_that_has_ended() -> None:
+    script = Script((Reply(404, {}, b"<h1>Not Found</h1>"), 1.0))
+    with pytest.raises(UnreachableError, match="with 404 <h1>Not Found"):
+        script.wait(10)
+    assert len(script.requests) == 1
+
+
 def test_a_refused_wait_is_tried_again_with_growing_pauses_until_its_own_deadline() -> None:
     script = Script(BUSY)
     with pytest.raises(WaitTimeoutError):

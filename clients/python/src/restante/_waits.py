@@ -95,7 +95,8 @@ class Wait(Generic[M]):
                         return message
                     self._rejected[after] = missed
                     continue
-                if outcome.status == 408 and _texts.said(outcome) is not None:
+                is_ours = _texts.said(outcome) is not None
+                if outcome.status == 408 and is_ours:
                     self._note_page(outcome, min(left, MAX_REQUEST_SECONDS))
                     if self._left() == 0:
                         return None
@@ -103,7 +104,7 @@ class Wait(Generic[M]):
                 # All waits of the key are in use. The server checks for a message before it counts.
                 if outcome.status == 429 and left == 0:
                     return None
-                if outcome.status == 404:
+                if outcome.status == 404 and is_ours:
                     raise (yield from self._ended(outcome))
             pause = pause_before_repeat(request, outcome, self._seconds - left)
             if pause is None or left == 0:
