@@ -57,7 +57,8 @@ export class Restante implements AsyncDisposable {
       const http = new Http(server.url, server.apiKey, timeout, server.log);
       return new Restante(server.url, server.smtp, server.mailDomain, { http, timeout, hooks }, server);
     }
-    const smtp = smtpAddress(serverUrl(url).href, options.smtp);
+    const { href } = serverUrl(url);
+    const smtp = options.smtp ?? smtpAddress(href);
     const apiKey = named ?? variable("RESTANTE_API_KEY");
     if (apiKey === undefined) {
       throw new RestanteError(`RESTANTE_API_KEY is not set. The server at ${url} printed a key at its first start.`);

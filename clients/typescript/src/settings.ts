@@ -59,10 +59,9 @@ export function checkedKey(key: string): string {
   throw new RestanteError("RESTANTE_API_KEY contains a space or another character that no key has.");
 }
 
-/** The SMTP address of the server at `url`, unless one was given in code. */
-export function smtpAddress(url: string, option?: SmtpAddress): SmtpAddress {
+/** The SMTP address of the server at `url`. */
+export function smtpAddress(url: string): SmtpAddress {
   const { hostname } = serverUrl(url);
-  if (option !== undefined) return option;
   const text = variable("RESTANTE_SMTP");
   if (text === undefined) return { host: hostname.replace(/^\[|\]$/g, ""), port: DEFAULT_SMTP_PORT };
   const { groups } = /^(?:\[(?<six>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d+)$/.exec(text) ?? {};

@@ -6,9 +6,10 @@
 import type { WaitHooks } from "./inbox.js";
 import { printOpen } from "./open.js";
 import { noteFailedWait } from "./summary.js";
+import { withinTest } from "./wait.js";
 
-/** What a wait leaves of its test's time for the explanation: the larger of the two, at most half of what is left. */
-const RESERVE = { milliseconds: 1_000, part: 0.1 };
+/** What a wait leaves at least of its test's time for the explanation, in milliseconds. */
+const RESERVE = 1_000;
 
 /** A test that is running, in the state of Jest or Vitest. */
 interface RunningTest {
@@ -46,9 +47,7 @@ const noteJest: JestHandler = ({ name, test }) => {
 export const testHooks: WaitHooks = {
   limit(timeout) {
     const time = timeOfTest();
-    if (time === undefined) return timeout;
-    const reserve = Math.max(RESERVE.milliseconds, RESERVE.part * time.limit);
-    return Math.min(timeout, Math.max(time.left - reserve, time.left / 2));
+    return time === undefined ? timeout : withinTest(timeout, time, RESERVE);
   },
   run: (_title, _site, wait) => wait(),
   failed: noteFailedWait,

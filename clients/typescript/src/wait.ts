@@ -42,6 +42,18 @@ export class Notes {
   }
 }
 
+/** The part of a test's limit that a wait leaves for the explanation. */
+const RESERVED_PART = 0.1;
+
+/**
+ * The time that a wait may take in a test, at most `timeout`. It leaves at least `reserve` for the explanation, but at
+ * most half of what is left of the test's limit. All times are milliseconds.
+ */
+export function withinTest(timeout: number, test: { limit: number; left: number }, reserve: number): number {
+  const left = test.left - Math.max(reserve, RESERVED_PART * test.limit);
+  return Math.min(timeout, Math.max(left, test.left / 2));
+}
+
 /** The oldest message that matches the filters and is accepted; undefined at the deadline. */
 export async function nextMessage(http: Http, wait: Wait): Promise<Message | undefined> {
   let { after } = wait;

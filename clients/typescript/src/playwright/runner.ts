@@ -7,9 +7,10 @@ import { test, type Location, type TestInfo } from "@playwright/test";
 import type { WaitTimeoutError } from "../errors.js";
 import type { Inbox, WaitHooks } from "../inbox.js";
 import { noteFailedWait } from "../summary.js";
+import { withinTest } from "../wait.js";
 
-/** What a wait leaves of its test's time for the explanation and the report: the larger of milliseconds and a part. */
-const RESERVE = { milliseconds: 1_500, part: 0.1 };
+/** What a wait leaves at least of its test's time for the explanation and the report, in milliseconds. */
+const RESERVE = 1_500;
 
 const starts = new WeakMap<TestInfo, number>();
 const timeouts = new WeakMap<TestInfo, TimedOutWait[]>();
@@ -42,8 +43,7 @@ export const runnerHooks: WaitHooks = {
     const start = testInfo && starts.get(testInfo);
     if (testInfo === undefined || start === undefined || testInfo.timeout === 0) return timeout;
     const left = Math.max(0, testInfo.timeout - (performance.now() - start));
-    const reserve = Math.max(RESERVE.milliseconds, RESERVE.part * testInfo.timeout);
-    return Math.min(timeout, Math.max(left - reserve, left / 2));
+    return withinTest(timeout, { limit: testInfo.timeout, left }, RESERVE);
   },
 
   run(title, site, wait) {
