@@ -34,7 +34,7 @@ pub use mail_search::{MailEntries, MailEntry, MailSearch, SearchedPart, TextCond
 pub use message::{Features, MessageId, MessageStart};
 pub use message_filter::{HeaderFilter, MessageFilter};
 pub use original::Everything;
-pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, WorkerId};
+pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, SUBJECT_CHARACTERS, WorkerId, domain_of};
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};

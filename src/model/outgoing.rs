@@ -58,6 +58,15 @@ pub struct Attempt {
     pub reply: String,
 }
 
+/// Maximum number of characters of a subject in a list, which has those of many messages at once.
+pub const SUBJECT_CHARACTERS: usize = 1_000;
+
+/// The part of a recipient's address after the `@`; empty without one.
+#[must_use]
+pub fn domain_of(recipient: &str) -> &str {
+    recipient.rsplit_once('@').map_or("", |(_, domain)| domain)
+}
+
 /// An outgoing item, without its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {

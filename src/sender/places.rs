@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Outgoing, ProjectId, Timestamp};
+use crate::model::{Outgoing, ProjectId, Timestamp, domain_of};
 use crate::service::in_turns;
 use crate::store::DomainQueue;
 
@@ -61,11 +61,6 @@ impl Places {
         });
         wanted.collect()
     }
-}
-
-/// The part of an address after the `@`.
-fn domain_of(recipient: &str) -> &str {
-    recipient.rsplit_once('@').map_or("", |(_, domain)| domain)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::reply::Reply;
 use super::route::{ADDRESSES, Router};
 use super::tls;
 use crate::config::{Outbound, Relay, RelayHost, Sending};
-use crate::model::Domain;
+use crate::model::{Domain, domain_of};
 use crate::service::Service;
 
 /// Sends messages according to the settings.
@@ -62,7 +62,7 @@ impl Transport {
                 return Err(Failure::permanent(7, 1, "sending to other domains is switched off on this installation"));
             }
             Mode::Direct(router, client) => {
-                let host = recipient.rsplit_once('@').map_or("", |(_, host)| host);
+                let host = domain_of(recipient);
                 let peers = match (address_literal(host), Domain::parse(host)) {
                     (Some(address), _) => router.at_literal(address)?,
                     (None, Ok(domain)) => router.peers(&domain).await?,

@@ -99,7 +99,6 @@ impl Worker {
         if queues.is_empty() {
             return Ok(Vec::new());
         }
-        let queues: Vec<_> = queues.into_iter().map(|queue| (queue.project, queue.domain)).collect();
         let due = self.outbox.due(&queues, MAX_ATTEMPTS_A_DOMAIN, now).await?;
         let under_way: HashSet<OutgoingId> = under_way().map(|item| item.id).collect();
         let chosen = due

@@ -41,12 +41,7 @@ impl Outbox {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn due(
-        &self,
-        queues: &[(ProjectId, String)],
-        limit: usize,
-        now: Timestamp,
-    ) -> Result<Vec<Vec<Due>>, StoreError> {
+    pub async fn due(&self, queues: &[DomainQueue], limit: usize, now: Timestamp) -> Result<Vec<Vec<Due>>, StoreError> {
         self.store.due_outgoing(queues, i64::try_from(limit).unwrap_or(i64::MAX), now).await
     }
 

@@ -9,7 +9,7 @@ use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, 
 
 /// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
 /// next to the page. What failed is counted only for the rows of the page, with an index. Of a subject, the start is
-/// read: one character more than a page shows, so that the page sees that it is cut.
+/// read: one character more than `SUBJECT_CHARACTERS`, so that a page sees that it is cut.
 macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(

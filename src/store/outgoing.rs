@@ -9,14 +9,12 @@ use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{
-    InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, SharedAddress, Timestamp, cut,
+    InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, SUBJECT_CHARACTERS, SharedAddress,
+    Timestamp, cut, domain_of,
 };
 
 /// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
 pub const OUTGOING_PIECE: usize = 64 * 1024;
-
-/// Maximum number of characters of a subject. Lists, events and workers have the subjects of many items at once.
-const SUBJECT_CHARACTERS: usize = 1_000;
 
 /// Removes the message of an item.
 pub(super) const REMOVE_CHUNKS_OF_OUTGOING: &str = "DELETE FROM outgoing_chunks WHERE outgoing_id = $1";
@@ -78,7 +76,7 @@ impl NewOutgoing {
         subject: String,
         message_id: String,
     ) -> Self {
-        let domain = recipient.rsplit_once('@').map_or_else(String::new, |(_, domain)| domain.to_owned());
+        let domain = domain_of(&recipient).to_owned();
         let subject = cut(subject, SUBJECT_CHARACTERS);
         Self { id, project, inbox, recipient, domain, subject, message_id, waiting: None, is_report: false }
     }

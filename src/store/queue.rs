@@ -111,7 +111,7 @@ impl Store {
     /// If the database fails.
     pub async fn due_outgoing(
         &self,
-        queues: &[(ProjectId, String)],
+        queues: &[DomainQueue],
         limit: i64,
         now: Timestamp,
     ) -> Result<Vec<Vec<Due>>, StoreError> {
@@ -120,7 +120,7 @@ impl Store {
             WHERE project_id = $1 AND domain = $2 AND status = 'queued' AND due_at <= $3
                 AND (leased_until IS NULL OR leased_until <= $3)
             ORDER BY due_at, id LIMIT $4";
-        let parameters = |(project, domain): &(ProjectId, String)| values![*project, domain.as_str(), now, limit];
+        let parameters = |queue: &DomainQueue| values![queue.project, queue.domain.as_str(), now, limit];
         let parameters = queues.iter().map(parameters).collect();
         let read = async move |mut transaction: Transaction| {
             let queues = transaction.query_many(DUE, parameters).await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use restante::model::{EmailAddress, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp, WorkerId};
+use restante::model::{EmailAddress, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, Timestamp, WorkerId};
 use restante::store::{Claim, Claimed, Delivery, NewOutgoing, OutgoingChange, Settlement, Store};
 
 use restante_delivery::Verdict;
@@ -12,10 +12,14 @@ use super::bed::{Bed, HOUR, START, content, delivery, id, own};
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub async fn queue(bed: &Bed, recipient: &str) -> OutgoingId {
+    queue_of(bed, bed.default_project, recipient).await
+}
+
+async fn queue_of(bed: &Bed, project: ProjectId, recipient: &str) -> OutgoingId {
     let recipient = EmailAddress::parse(recipient).unwrap();
     let item = NewOutgoing::new(
         OutgoingId::generate(),
-        bed.default_project,
+        project,
         id("a"),
         recipient.to_string(),
         "Hello".into(),
@@ -40,12 +44,11 @@ pub fn settlement(item: OutgoingId, worker: WorkerId, attempt: u32, status: Outg
 async fn due(bed: &Bed, now: Timestamp) -> Vec<OutgoingId> {
     let mut queues = bed.store.domain_queues(now).await.unwrap();
     queues.sort_by_key(|queue| queue.due);
-    let queues: Vec<_> = queues.into_iter().map(|queue| (queue.project, queue.domain)).collect();
     let due = bed.store.due_outgoing(&queues, 5, now).await.unwrap();
     due.into_iter().flatten().map(|due| due.id).collect()
 }
 
-/// When the queue is to be looked at next.
+/// When the next item becomes due, or its lease expires.
 async fn next(bed: &Bed, now: Timestamp) -> Option<Timestamp> {
     bed.store.domain_queues(now).await.unwrap().iter().filter_map(|queue| queue.next).min()
 }
@@ -121,6 +124,21 @@ async fn each_domain_has_a_queue_and_its_oldest_items_come_first(bed: Bed) {
     assert_eq!(due(&bed, START).await, [&[quiet], &busy[..5]].concat());
     let before = bed.store.domain_queues(START.before(MINUTE)).await.unwrap();
     assert!(before.iter().all(|queue| (queue.due, queue.next) == (0, Some(START))));
+}
+
+#[testkit::each_engine]
+async fn projects_that_send_to_one_domain_have_a_queue_each(bed: Bed) {
+    let other = bed.project("other").await;
+    for number in 0..7 {
+        queue(&bed, &format!("a{number}@shop.example")).await;
+    }
+    let theirs = queue_of(&bed, other, "b@shop.example").await;
+    let mut queues = bed.store.domain_queues(START).await.unwrap();
+    queues.sort_by_key(|queue| queue.due);
+    let told: Vec<_> = queues.iter().map(|queue| (queue.project, queue.due)).collect();
+    assert_eq!(told, [(other, 1), (bed.default_project, 7)]);
+    let due = bed.store.due_outgoing(&queues, 5, START).await.unwrap();
+    assert_eq!((due[0].iter().map(|due| due.id).collect::<Vec<_>>(), due[1].len()), (vec![theirs], 5));
 }
 
 #[testkit::each_engine]

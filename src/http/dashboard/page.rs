@@ -10,7 +10,7 @@ use super::failure::sentence;
 use super::plain::shown;
 use crate::http::error::Error;
 use crate::memory::Room;
-use crate::model::{Project, cut};
+use crate::model::{Project, SUBJECT_CHARACTERS, cut};
 use crate::service::Session;
 
 /// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other hosts. Other sites
@@ -20,9 +20,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
-
-/// Characters of a subject that a page shows. A list has a hundred, and each can have 100 KiB.
-const SUBJECT_CHARACTERS: usize = 1_000;
 
 /// An entry of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
