@@ -56,7 +56,8 @@ pub struct Settings {
     )]
     pub accepted: AcceptedDomains,
     // Without a slash at its end.
-    /// The URL at which clients reach the service [default: `http://` and the HTTP address]
+    /// The URL at which clients reach the service [default: `http://` and the HTTP address; to a client that asked
+    /// `localhost` or another IP address or port, that one]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL", value_parser = http_url)]
     pub base_url: Option<String>,
     /// A proxy, or a network of proxies, whose `X-Forwarded-For` or `Forwarded` header is trusted.

@@ -16,8 +16,8 @@ use super::{descriptors, logging, output};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
-use crate::http;
 use crate::http::server::ConnectionLimits;
+use crate::http::{self, BaseUrl};
 use crate::metrics;
 use crate::model::ApiKey;
 use crate::os;
@@ -112,7 +112,7 @@ struct Server {
     http_address: SocketAddr,
     receiver: Receiver,
     sender: Sender,
-    base_url: String,
+    base_url: BaseUrl,
     router: axum::Router,
     http_connections: ConnectionLimits,
     monitor: Option<Monitor>,
@@ -137,7 +137,10 @@ impl Server {
         };
         let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let made = prepare_projects(&service, settings).await?;
-        let base_url = settings.base_url.clone().unwrap_or_else(|| format!("http://{}", reachable(http_address)));
+        let base_url = match settings.base_url.clone() {
+            Some(url) => BaseUrl::Configured(url),
+            None => BaseUrl::Listener(format!("http://{}", reachable(http_address))),
+        };
         let app = http::App {
             service: service.clone(),
             limits: settings.limits.clone(),
@@ -165,7 +168,7 @@ impl Server {
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
         let greeting = Greeting {
-            base_url: &self.base_url,
+            base_url: self.base_url.as_str(),
             http: self.http_address,
             smtp: self.receiver.local_addr(),
             smtps: self.receiver.tls_addr(),
@@ -186,7 +189,7 @@ impl Server {
         output::json(&JsonGreeting {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            url: &self.base_url,
+            url: self.base_url.as_str(),
             smtp: JsonListener::from(reachable(self.receiver.local_addr())),
             smtps: self.receiver.tls_addr().map(|address| JsonListener::from(reachable(address))),
             mail_domain: settings.mail_domain.as_str(),

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Uri};
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use super::base_url::BaseUrl;
 use crate::config::{HostAndPort, Limits, MailpitApi, SmtpAuth};
 use crate::service::Service;
 
@@ -17,8 +18,8 @@ pub struct App {
     pub service: Service,
     /// The limits on bodies.
     pub limits: Limits,
-    /// The URL at which clients reach the service, without a slash at the end.
-    pub base_url: String,
+    /// The URL at which clients reach the service.
+    pub base_url: BaseUrl,
     /// The SMTP port, on the same host.
     pub smtp_port: u16,
     /// The SMTP server for clients, if it is not on the same host.
@@ -52,15 +53,15 @@ impl App {
         }
         let asked = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.contains('@'));
         let asked: Option<Authority> = asked.and_then(|host| host.parse().ok());
-        let base: Option<Uri> = self.base_url.parse().ok();
+        let base: Option<Uri> = self.base_url.as_str().parse().ok();
         let host = asked.as_ref().map(Authority::host).or_else(|| base.as_ref().and_then(Uri::host));
         let host = host.filter(|host| !host.is_empty()).unwrap_or(self.service.mail_domain().as_str());
         HostAndPort { host: host.to_owned(), port: self.smtp_port }
     }
 
-    /// The page that explains why a wait timed out.
-    pub(super) fn failure_url(&self, id: impl Display) -> String {
-        format!("{}/failures/{id}", self.base_url)
+    /// The page that explains why a wait timed out, for the client of a request with these headers.
+    pub(super) fn failure_url(&self, headers: &HeaderMap, id: impl Display) -> String {
+        format!("{}/failures/{id}", self.base_url.for_client(headers))
     }
 
     /// A published document with this installation's limits.

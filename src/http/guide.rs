@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use super::app::App;
 use super::describe::Describe;
 use super::error::Error;
-use crate::config::{HostAndPort, Limits, byte_size};
+use crate::config::{Limits, byte_size};
 use crate::model::AcceptedDomains;
 
 const GUIDE: &str = include_str!("../../docs/guide.md");
@@ -24,16 +24,17 @@ pub(super) fn router() -> ApiRouter<Arc<App>> {
 }
 
 async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
-    let guide = filled_in(&app, &app.smtp(&headers), app.filled_in(GUIDE));
+    let guide = filled_in(&app, &headers, app.filled_in(GUIDE));
     Ok(([(CONTENT_TYPE, MARKDOWN), (CACHE_CONTROL, "no-cache")], guide).into_response())
 }
 
-/// The guide with the addresses, the domains and the limits of this installation.
-fn filled_in(app: &App, smtp: &HostAndPort, guide: String) -> String {
+/// The guide with the addresses, the domains and the limits of this installation, for the client of a request.
+fn filled_in(app: &App, headers: &HeaderMap, guide: String) -> String {
+    let smtp = app.smtp(headers);
     let Limits { inbox_lifetime, message_size, inbox_messages, body, send_body, .. } = app.limits;
     let bytes = |size: usize| byte_size(size.try_into().unwrap_or(u64::MAX));
     let values = [
-        ("{base_url}", app.base_url.clone()),
+        ("{base_url}", app.base_url.for_client(headers)),
         ("{mail_domain}", app.service.mail_domain().to_string()),
         ("{accepted_domains}", accepted(app.service.accepted())),
         ("{smtp_address}", smtp.to_string()),

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
 use super::error::Error;
@@ -13,12 +14,13 @@ use super::error::Error;
 pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Error::WrongHost)?;
     // A Host header has no user (RFC 9110, section 7.2), but the parser would accept one.
-    let name: Uri = if host.contains('@') { None } else { host.parse().ok() }.ok_or(Error::WrongHost)?;
-    let name = name.host().ok_or(Error::WrongHost)?.trim_start_matches('[').trim_end_matches(']');
+    let name: Authority = if host.contains('@') { None } else { host.parse().ok() }.ok_or(Error::WrongHost)?;
+    let has_valid_port = name.port().is_some() || name.host().len() == host.len();
+    let name = name.host().trim_start_matches('[').trim_end_matches(']');
     let own: Option<Uri> = base_url.parse().ok();
     let is_own = own.as_ref().and_then(Uri::host).is_some_and(|own| own.eq_ignore_ascii_case(name));
     let served = is_own || name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok();
-    if served { Ok(host.to_ascii_lowercase()) } else { Err(Error::WrongHost) }
+    if served && has_valid_port { Ok(host.to_ascii_lowercase()) } else { Err(Error::WrongHost) }
 }
 
 /// Whether a change was sent by one of this server's pages: browsers send the origin with every POST.
@@ -42,7 +44,15 @@ mod tests {
         for host in ["mail.example", "MAIL.example:8025", "127.0.0.1:8025", "[::1]:8025", "localhost:1", "10.0.0.7"] {
             assert!(served(host), "{host}");
         }
-        for host in ["evil.example", "mail.example.evil.example", "localhost.evil.example", "a@mail.example:x", ""] {
+        for host in [
+            "evil.example",
+            "mail.example.evil.example",
+            "localhost.evil.example",
+            "a@mail.example:x",
+            "http://localhost/",
+            "localhost:$(x)",
+            "",
+        ] {
             assert!(!served(host), "{host}");
         }
         assert!(served_host(&HeaderMap::new(), "https://mail.example").is_err());

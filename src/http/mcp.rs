@@ -18,7 +18,7 @@ use super::auth::Authenticated;
 use super::body::read;
 use super::error::Error;
 use super::host::{is_own_origin, served_host};
-use crate::mcp::{Endpoint, Installation, PATH, Tools};
+use crate::mcp::{Addresses, Endpoint, Installation, PATH, Tools};
 
 /// What a request needs in addition to the text of a message: the envelope and the field names.
 const BESIDE_MESSAGE: usize = 16 * 1024;
@@ -28,16 +28,19 @@ pub(super) fn router(app: &App) -> Router<Arc<App>> {
         return Router::new();
     }
     let installation = Installation {
-        base_url: app.base_url.clone(),
         starttls: app.smtp_starttls,
         smtp_auth: app.smtp_auth,
         smtps_port: app.smtps_port,
         self_signed: app.self_signed,
     };
-    let endpoint =
-        Endpoint::new(Tools::new(app.service.clone(), installation, app.smtp(&HeaderMap::new())), largest_body(app));
+    let tools = Tools::new(app.service.clone(), installation, addresses(app, &HeaderMap::new()));
+    let endpoint = Endpoint::new(tools, largest_body(app));
     let answer = move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
     Router::new().route(PATH, post(answer))
+}
+
+fn addresses(app: &App, headers: &HeaderMap) -> Addresses {
+    Addresses { base_url: app.base_url.for_client(headers), smtp: app.smtp(headers) }
 }
 
 fn largest_body(app: &App) -> usize {
@@ -46,12 +49,12 @@ fn largest_body(app: &App) -> usize {
 
 async fn answer(endpoint: Endpoint, app: Arc<App>, request: Request<Body>) -> Result<Response, Error> {
     let (mut parts, body) = request.into_parts();
-    let host = served_host(&parts.headers, &app.base_url)?;
+    let host = served_host(&parts.headers, app.base_url.as_str())?;
     if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
         return Err(Error::ForeignOrigin);
     }
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
-    parts.extensions.insert(app.smtp(&parts.headers));
+    parts.extensions.insert(addresses(&app, &parts.headers));
     let (body, room) = read(body, largest_body(&app), app.service.budget(), caller.key.0).await?;
     Ok(endpoint.handle(caller, room, Request::from_parts(parts, body)).await?)
 }

@@ -6,6 +6,7 @@
 mod api;
 mod app;
 mod auth;
+mod base_url;
 mod body;
 mod client;
 mod compression;
@@ -34,6 +35,7 @@ use axum::Router;
 use axum::middleware;
 
 pub use app::App;
+pub use base_url::BaseUrl;
 pub(crate) use download::path_segment;
 pub use openapi::document;
 

@@ -13,6 +13,7 @@ use aide::openapi::{
 };
 use aide::transform::{TransformOperation, TransformPathItem};
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use schemars::generate::SchemaSettings;
@@ -51,8 +52,8 @@ fn router() -> ApiRouter<Arc<App>> {
     ApiRouter::new().api_route("/openapi.json", get_with(show, describe))
 }
 
-async fn show(State(app): State<Arc<App>>) -> Result<Response, Error> {
-    let quoted = Value::from(app.base_url.as_str()).to_string();
+async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
+    let quoted = Value::from(app.base_url.for_client(&headers)).to_string();
     let document = app.filled_in(DOCUMENT).replace("{base_url}", quoted.trim_matches('"'));
     Ok(([(CONTENT_TYPE, JSON), (CACHE_CONTROL, "no-cache")], document).into_response())
 }

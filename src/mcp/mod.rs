@@ -24,7 +24,7 @@ mod tools;
 pub use endpoint::Endpoint;
 pub use protocol::{Backend, Protocol};
 pub use relay::{RelayError, ServerRelay};
-pub use setup::Installation;
+pub use setup::{Addresses, Installation};
 pub use tools::Tools;
 
 /// The path of the endpoint.

@@ -4,11 +4,18 @@ use super::output::{Framework, Listener, Setup, Smtp};
 use crate::config::{HostAndPort, SmtpAuth};
 use crate::model::{AcceptedDomains, Domain};
 
+/// The addresses by which a client reaches the installation.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// The service over HTTP, without a slash at the end.
+    pub base_url: String,
+    /// The SMTP server.
+    pub smtp: HostAndPort,
+}
+
 /// Data about the installation that callers need in addition to the service.
 #[derive(Clone, Debug)]
 pub struct Installation {
-    /// The URL at which clients reach the service, without a slash at the end.
-    pub base_url: String,
     /// Whether STARTTLS is offered.
     pub starttls: bool,
     /// Which credentials SMTP accepts.
@@ -20,9 +27,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    pub(super) fn setup(&self, mail_domain: &Domain, accepted: &AcceptedDomains, smtp: &HostAndPort) -> Setup {
-        let Self { base_url, smtps_port, .. } = self;
-        let HostAndPort { host: smtp_host, port: smtp_port } = smtp;
+    pub(super) fn setup(&self, mail_domain: &Domain, accepted: &AcceptedDomains, addresses: &Addresses) -> Setup {
+        let Addresses { base_url, smtp: HostAndPort { host: smtp_host, port: smtp_port } } = addresses;
         let tls = if !self.starttls {
             "STARTTLS is not offered: turn TLS off in the client."
         } else if self.self_signed {
@@ -37,7 +43,7 @@ impl Installation {
                 tls: tls.to_owned(),
                 credentials: credentials(self.smtp_auth).to_owned(),
             },
-            smtps: smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
+            smtps: self.smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
             mail_domain: mail_domain.to_string(),
             accepted_domains: accepted.to_string(),
             base_url: base_url.clone(),

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod authentication;
+mod base_url;
 mod bodies;
 mod causes;
 mod checks;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use restante_api::{EventList, EventsQuery, InboxPath};
 
@@ -19,6 +19,7 @@ use crate::service::EventCursor;
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
+    headers: HeaderMap,
     PathOf(path): PathOf<InboxPath>,
     Parameters(query): Parameters<EventsQuery>,
 ) -> Result<Response, Error> {
@@ -28,7 +29,7 @@ pub(super) async fn list(
     };
     let (mut events, next) = app.service.timeline(&caller, &path.id, after.as_ref()).await?;
     for event in &mut events {
-        event.failure = event.failure.take().map(|id| app.failure_url(id));
+        event.failure = event.failure.take().map(|id| app.failure_url(&headers, id));
     }
     Ok(json(StatusCode::OK, &EventList { events, next: next.to_string() })?)
 }

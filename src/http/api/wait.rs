@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use restante_api::{Message, WaitQuery};
 
@@ -20,13 +20,14 @@ use crate::service::ServiceError;
 pub(super) async fn wait(
     State(app): State<Arc<App>>,
     request_id: RequestId,
+    headers: HeaderMap,
     owned: OwnedInbox,
     Parameters(query): Parameters<WaitQuery>,
 ) -> Result<Response, Error> {
     let filter = message_filter(query.matching)?;
     let message = app.service.wait(&owned.caller, &owned.inbox, &filter, timeout(&query.timeout)).await;
     let message = message.map_err(|error| match error {
-        ServiceError::Timeout { story } => Error::Timeout(story.map(|id| app.failure_url(id))),
+        ServiceError::Timeout { story } => Error::Timeout(story.map(|id| app.failure_url(&headers, id))),
         error => error.into(),
     })?;
     let message = app.service.with_memory(&owned.caller, message).await?;

@@ -96,7 +96,7 @@ fn last_address(headers: &HeaderMap) -> String {
 /// remembered.
 fn remembering(app: &App, page: &InboxPage, to: &str, mut response: Response) -> Response {
     let is_plain = to.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~@-".contains(&byte));
-    let secure = if app.base_url.starts_with("https:") { "; Secure" } else { "" };
+    let secure = if app.base_url.is_https() { "; Secure" } else { "" };
     let path = page.of.path("");
     let cookie =
         format!("{COOKIE_NAME}={to}; Path={path}; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}");

@@ -83,7 +83,7 @@ pub(in crate::http) async fn unknown(State(app): State<Arc<App>>, mut request: R
 /// Checks a request and fills `visit`, even if the request is rejected.
 async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Visit) -> Result<(), Error> {
     let is_change = request.method() == Method::POST;
-    let host = served_host(request.headers(), &app.base_url)?;
+    let host = served_host(request.headers(), app.base_url.as_str())?;
     if is_change && !is_own_origin(request.headers(), &host) {
         return Err(Error::ForeignOrigin);
     }

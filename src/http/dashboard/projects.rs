@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::failure::PageError;
@@ -65,12 +66,17 @@ pub(super) async fn list(State(app): State<Arc<App>>, viewer: SignedIn) -> Resul
     Ok(html(&projects_page(&app, &viewer).await?)?)
 }
 
-pub(super) async fn create(State(app): State<Arc<App>>, viewer: SignedIn, form: Form) -> Result<Response, PageError> {
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    viewer: SignedIn,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, PageError> {
     let name = form.text("name").trim();
     match app.service.projects().create(name).await {
         Ok(key) => {
             let shell = viewer.shell(format!("API key of {name}"), NavPlace::Projects);
-            Ok(show_key(&app, shell, name, &key, None, "/projects".to_owned())?)
+            Ok(show_key(&app.base_url.for_client(&headers), shell, name, &key, None, "/projects".to_owned())?)
         }
         Err(error) => {
             let page = projects_page(&app, &viewer).await?;
@@ -100,7 +106,7 @@ pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form:
     };
     let key = app.service.projects().rotate_key(name, overlap).await?;
     let shell = page.shell(format!("API key of {name}"), NavPlace::Settings);
-    Ok(show_key(&app, shell, name, &key, Some(former), page.path("/settings"))?)
+    Ok(show_key(&page.base_url, shell, name, &key, Some(former), page.path("/settings"))?)
 }
 
 /// Deletes the project if the form repeats its name.
@@ -137,7 +143,7 @@ async fn refused(app: &App, page: &ProjectPage, error: Error) -> Result<Response
 }
 
 fn show_key(
-    app: &App,
+    base_url: &str,
     shell: Shell,
     name: &str,
     key: &ApiKey,
@@ -148,7 +154,7 @@ fn show_key(
         shell,
         name: name.to_owned(),
         key: key.as_str().to_owned(),
-        curl: format!("curl -X POST -H 'Authorization: Bearer {}' \\\n  {}/v1/inboxes", key.as_str(), app.base_url),
+        curl: format!("curl -X POST -H 'Authorization: Bearer {}' \\\n  {}/v1/inboxes", key.as_str(), base_url),
         former,
         back,
     })

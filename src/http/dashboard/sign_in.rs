@@ -78,7 +78,7 @@ fn signed_out(app: &App) -> Result<Response, PageError> {
 }
 
 fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Result<(), Error> {
-    let secure = if app.base_url.starts_with("https:") { "; Secure" } else { "" };
+    let secure = if app.base_url.is_https() { "; Secure" } else { "" };
     // Lax, so that a link in the log of a test leads to its page. A change from another site is rejected because of its
     // Origin and because it has no token; and with Lax, the browser sends no cookie with a form of another site.
     let cookie = format!("{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}");

@@ -46,13 +46,13 @@ struct StartPage {
 
 impl Setup {
     pub(super) fn new(app: &App, page: &ProjectPage, inbox: Option<&Inbox>) -> Self {
-        let ProjectPage { project, smtp, .. } = page;
+        let ProjectPage { project, base_url, smtp, .. } = page;
         let mail_domain = app.service.mail_domain();
         Self {
             smtp_host: smtp.host.clone(),
             smtp_port: smtp.port,
             offers_tls: app.smtp_starttls,
-            base_url: app.base_url.clone(),
+            base_url: base_url.clone(),
             send_apis: app.send_apis,
             address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
             inbox: inbox.map(|inbox| inbox.id.clone()),

@@ -36,6 +36,8 @@ pub(super) struct SignedIn(pub(super) Session);
 pub(super) struct ProjectPage {
     pub(super) session: Session,
     pub(super) project: Project,
+    /// The service as the viewer reaches it.
+    pub(super) base_url: String,
     /// The SMTP server as the viewer reaches it.
     pub(super) smtp: HostAndPort,
     /// Whether only the regions of the page are wanted.
@@ -136,7 +138,8 @@ impl FromRequestParts<Arc<App>> for ProjectPage {
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
         let project = visit.project.clone().ok_or(Error::NotFound)?;
         let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
-        Ok(Self { session, project, smtp: app.smtp(&parts.headers), is_part: visit.is_part, failures })
+        let (base_url, smtp) = (app.base_url.for_client(&parts.headers), app.smtp(&parts.headers));
+        Ok(Self { session, project, base_url, smtp, is_part: visit.is_part, failures })
     }
 }
 

@@ -41,7 +41,7 @@ pub(in crate::http) struct Admitted {
 
 /// Checks a request, and adds its caller.
 pub(super) async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response, Refused> {
-    let host = served_host(request.headers(), &app.base_url)?;
+    let host = served_host(request.headers(), app.base_url.as_str())?;
     if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &host) {
         return Err(Error::ForeignOrigin.into());
     }

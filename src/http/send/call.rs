@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
     /// Browsers send an origin with every POST and other clients do not.
     fn new(provider: &'a Provider, senders: &'a Senders, parts: &Parts) -> Result<Self, Error> {
         let app = &senders.app;
-        let host = served_host(&parts.headers, &app.base_url)?;
+        let host = served_host(&parts.headers, app.base_url.as_str())?;
         if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
             return Err(Error::ForeignOrigin);
         }

@@ -21,7 +21,7 @@ impl Tools {
         id: &str,
         filter: &MessageFilter,
     ) -> Result<output::Explanation, ToolError> {
-        let explanation = self.service.explain(caller, id, filter, &self.smtp.to_string()).await?;
+        let explanation = self.service.explain(caller, id, filter, &self.addresses.smtp.to_string()).await?;
         let summary = explanation.summary.clone();
         let explanation = wire::explanation(explanation, self.service.mail_domain());
         Ok(output::Explanation { notice: NOTICE.to_owned(), explanation, summary })

@@ -141,7 +141,7 @@ impl Tools {
         let (id, found) = self.read(caller, held, &input.message, decode).await?;
         let (found, content) = found.ok_or(ToolError::AttachmentNotFound)?;
         if content.len() > MAX_ATTACHMENT_BYTES {
-            let url = format!("{}/v1/messages/{id}/attachments/{index}", self.installation.base_url);
+            let url = format!("{}/v1/messages/{id}/attachments/{index}", self.addresses.base_url);
             return Err(ToolError::AttachmentTooLarge { size: content.len(), url });
         }
         let (encoding, content) = match String::from_utf8(content) {

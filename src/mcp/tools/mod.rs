@@ -20,9 +20,8 @@ use serde_json::Value;
 use super::error::ToolError;
 use super::input::{self, read};
 use super::protocol::Backend;
-use super::setup::Installation;
+use super::setup::{Addresses, Installation};
 use super::text;
-use crate::config::HostAndPort;
 use crate::memory::{Budget, Room};
 use crate::service::{Caller, Service, ServiceError};
 
@@ -31,8 +30,8 @@ use crate::service::{Caller, Service, ServiceError};
 pub struct Tools {
     service: Service,
     installation: Arc<Installation>,
-    /// The SMTP server as the client reaches it; each request has its own.
-    smtp: HostAndPort,
+    /// How the client reaches the installation; each request has its own.
+    addresses: Addresses,
 }
 
 /// The memory reservation of a call, which its response keeps: a large body has one, and reading a message makes one.
@@ -74,8 +73,8 @@ impl Answer {
 impl Tools {
     /// Creates the tools of an installation.
     #[must_use]
-    pub fn new(service: Service, installation: Installation, smtp: HostAndPort) -> Self {
-        Self { service, installation: Arc::new(installation), smtp }
+    pub fn new(service: Service, installation: Installation, addresses: Addresses) -> Self {
+        Self { service, installation: Arc::new(installation), addresses }
     }
 
     /// The memory budget of requests and their responses.
@@ -111,7 +110,7 @@ impl Tools {
     }
 
     fn setup(&self) -> Result<Answer, ToolError> {
-        let setup = self.installation.setup(self.service.mail_domain(), self.service.accepted(), &self.smtp);
+        let setup = self.installation.setup(self.service.mail_domain(), self.service.accepted(), &self.addresses);
         Answer::new(text::setup(&setup), &setup)
     }
 }
@@ -122,8 +121,8 @@ impl Backend for Tools {
         let call = extensions.and_then(|extensions| Some((extensions.get::<Caller>()?, extensions.get::<HeldRoom>()?)));
         let answered = match call {
             Some((caller, held)) => {
-                let smtp = extensions.and_then(|extensions| extensions.get().cloned());
-                let tools = Self { smtp: smtp.unwrap_or_else(|| self.smtp.clone()), ..self.clone() };
+                let addresses = extensions.and_then(|extensions| extensions.get().cloned());
+                let tools = Self { addresses: addresses.unwrap_or_else(|| self.addresses.clone()), ..self.clone() };
                 tools.answer(caller, held, &request.name, request.arguments.unwrap_or_default()).await
             }
             None => Err(ServiceError::Unauthorized.into()),

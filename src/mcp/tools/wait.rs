@@ -49,7 +49,7 @@ impl Tools {
         story: Option<Uuid>,
     ) -> Result<Answer, ToolError> {
         let explanation = self.explanation(caller, inbox.id.as_str(), filter).await?;
-        let page = story.map(|id| format!("{}/failures/{id}", self.installation.base_url));
+        let page = story.map(|id| format!("{}/failures/{id}", self.addresses.base_url));
         let seconds = timeout.as_secs();
         let mut text = format!("No such message arrived within {seconds} s.\n{}", text::explanation(&explanation));
         page.iter().for_each(|page| text.push_str(&format!("\nFor people: {page}")));

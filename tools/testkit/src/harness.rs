@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use restante::clock::{Clock, Instant};
 use restante::config::{Data, DatabaseUrl, Limits, Listeners, MailpitApi, Outbound, Sending, Settings, SmtpAuth};
 use restante::db::Database;
-use restante::http::{App, router};
+use restante::http::{App, BaseUrl, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
 use restante::service::{Incoming, Options, Service};
 use serde_json::Value;
@@ -271,7 +271,7 @@ pub fn app(service: &Service) -> App {
     App {
         service: service.clone(),
         limits: Limits::default(),
-        base_url: BASE_URL.to_owned(),
+        base_url: BaseUrl::Configured(BASE_URL.to_owned()),
         smtp_port: 1025,
         smtp_public_address: None,
         smtp_starttls: true,
