@@ -1,6 +1,5 @@
 //! The state that the handlers share.
 
-use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
@@ -8,6 +7,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::base_url::BaseUrl;
+use super::host::asked;
 use crate::config::{HostAndPort, Limits, MailpitApi, SmtpAuth};
 use crate::service::Service;
 
@@ -51,8 +51,7 @@ impl App {
         if let Some(address) = &self.smtp_public_address {
             return address.clone();
         }
-        let asked = headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| !host.contains('@'));
-        let asked: Option<Authority> = asked.and_then(|host| host.parse().ok());
+        let asked = asked(headers);
         let base: Option<Uri> = self.base_url.as_str().parse().ok();
         let host = asked.as_ref().map(Authority::host).or_else(|| base.as_ref().and_then(Uri::host));
         let host = host.filter(|host| !host.is_empty()).unwrap_or(self.service.mail_domain().as_str());

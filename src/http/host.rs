@@ -9,18 +9,23 @@ use axum::http::{HeaderMap, Uri};
 
 use super::error::Error;
 
+/// The host, and the port if there is one, that the client asked.
+pub(super) fn asked(headers: &HeaderMap) -> Option<Authority> {
+    let host = headers.get(HOST)?.to_str().ok()?;
+    // A Host header has no user (RFC 9110, section 7.2), but the parser would accept one.
+    if host.contains('@') { None } else { host.parse().ok() }
+}
+
 /// Returns the host to which the client has connected: the name of the base URL, `localhost` or an IP address. Any
 /// other name is rejected, because its DNS entry may point here to attack a browser.
 pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Error::WrongHost)?;
-    // A Host header has no user (RFC 9110, section 7.2), but the parser would accept one.
-    let name: Authority = if host.contains('@') { None } else { host.parse().ok() }.ok_or(Error::WrongHost)?;
-    let has_valid_port = name.port().is_some() || name.host().len() == host.len();
-    let name = name.host().trim_start_matches('[').trim_end_matches(']');
+    let asked = asked(headers).ok_or(Error::WrongHost)?;
+    let has_valid_port = asked.port().is_some() || asked.host().len() == asked.as_str().len();
+    let name = asked.host().trim_start_matches('[').trim_end_matches(']');
     let own: Option<Uri> = base_url.parse().ok();
     let is_own = own.as_ref().and_then(Uri::host).is_some_and(|own| own.eq_ignore_ascii_case(name));
     let served = is_own || name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok();
-    if served && has_valid_port { Ok(host.to_ascii_lowercase()) } else { Err(Error::WrongHost) }
+    if served && has_valid_port { Ok(asked.as_str().to_ascii_lowercase()) } else { Err(Error::WrongHost) }
 }
 
 /// Whether a change was sent by one of this server's pages: browsers send the origin with every POST.
