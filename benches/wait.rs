@@ -1,10 +1,14 @@
 //! The time from the last byte of a message to the response of the wait that was open for it.
 //!
-//! The whole service runs in this process, with real sockets and a real, flushed database. The same run measures two
-//! other times for comparison: a flush of 4 KiB to a file in the same directory, and a wait for a message that is
-//! already stored.
+//! The whole service runs in this process, with real sockets and a real, flushed database. The same
+//! run measures two other times for comparison: a flush of 4 KiB to a file in the same directory,
+//! and a wait for a message that is already stored.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark fails by panicking"
+)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -46,8 +50,8 @@ fn final_dot_to_answer(bencher: Bencher) {
     bencher
         .with_inputs(|| {
             let inbox = http.create_inbox();
-            let waiting =
-                Http::connect(server.http, &server.key).ask("GET", &format!("/v1/inboxes/{inbox}/messages/wait"));
+            let waiting = Http::connect(server.http, &server.key)
+                .ask("GET", &format!("/v1/inboxes/{inbox}/messages/wait"));
             let mut smtp = Smtp::connect(server.smtp);
             smtp.send_up_to_the_dot(&inbox);
             (smtp, waiting)
@@ -64,7 +68,10 @@ fn final_dot_to_answer(bencher: Bencher) {
 #[divan::bench(sample_count = 500, sample_size = 1)]
 fn answer_of_a_message_that_is_there(bencher: Bencher) {
     let server = Server::start();
-    let (mut smtp, mut http) = (Smtp::connect(server.smtp), Http::connect(server.http, &server.key));
+    let (mut smtp, mut http) = (
+        Smtp::connect(server.smtp),
+        Http::connect(server.http, &server.key),
+    );
     let inbox = http.create_inbox();
     smtp.send_up_to_the_dot(&inbox);
     smtp.stream.write_all(b"\r\n.\r\n").unwrap();
@@ -92,21 +99,50 @@ impl Server {
         let runtime = Runtime::new().unwrap();
         let key = ApiKey::generate();
         let (smtp, http) = runtime.block_on(serve(settings(directory.path()), key.clone()));
-        Self { smtp, http, key, _runtime: runtime, _directory: directory }
+        Self {
+            smtp,
+            http,
+            key,
+            _runtime: runtime,
+            _directory: directory,
+        }
     }
 }
 
 async fn serve(settings: Settings, key: ApiKey) -> (SocketAddr, SocketAddr) {
     let database = Database::open(&settings.data.url()).await.unwrap();
-    let service = Service::start(database, Clock::system(), options(settings.limits.inbox_messages)).await.unwrap();
-    service.projects().prepare_default(Some(&key)).await.unwrap();
+    let service = Service::start(
+        database,
+        Clock::system(),
+        options(settings.limits.inbox_messages),
+    )
+    .await
+    .unwrap();
+    service
+        .projects()
+        .prepare_default(Some(&key))
+        .await
+        .unwrap();
     let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
-    let listener = TcpListener::bind(settings.listeners.http_listen).await.unwrap();
+    let listener = TcpListener::bind(settings.listeners.http_listen)
+        .await
+        .unwrap();
     let addresses = (receiver.local_addr(), listener.local_addr().unwrap());
     let never = CancellationToken::new();
     tokio::spawn(receiver.run(never.clone(), Duration::ZERO));
-    let limits = http::server::ConnectionLimits { all: 1_000, per_address: 1_000, proxies: Vec::new() };
-    tokio::spawn(http::server::serve(listener, http::router(app(&service)), service, limits, never, Duration::ZERO));
+    let limits = http::server::ConnectionLimits {
+        all: 1_000,
+        per_address: 1_000,
+        proxies: Vec::new(),
+    };
+    tokio::spawn(http::server::serve(
+        listener,
+        http::router(app(&service)),
+        service,
+        limits,
+        never,
+        Duration::ZERO,
+    ));
     addresses
 }
 
@@ -120,7 +156,10 @@ impl Smtp {
     fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        let mut client = Self { replies: BufReader::new(stream.try_clone().unwrap()), stream };
+        let mut client = Self {
+            replies: BufReader::new(stream.try_clone().unwrap()),
+            stream,
+        };
         client.expect("220");
         client.command("EHLO client.test", "250");
         client
@@ -139,7 +178,9 @@ impl Smtp {
     }
 
     fn command(&mut self, line: &str, code: &str) {
-        self.stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        self.stream
+            .write_all(format!("{line}\r\n").as_bytes())
+            .unwrap();
         self.expect(code);
     }
 
@@ -164,7 +205,11 @@ impl Http {
     fn connect(address: SocketAddr, key: &ApiKey) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { answers: BufReader::new(stream.try_clone().unwrap()), stream, key: key.as_str().to_owned() }
+        Self {
+            answers: BufReader::new(stream.try_clone().unwrap()),
+            stream,
+            key: key.as_str().to_owned(),
+        }
     }
 
     fn create_inbox(&mut self) -> String {
@@ -180,8 +225,9 @@ impl Http {
 
     fn write(&mut self, method: &str, path: &str) {
         let key = &self.key;
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: bench\r\nX-Api-Key: {key}\r\nContent-Length: 0\r\n\r\n");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: bench\r\nX-Api-Key: {key}\r\nContent-Length: 0\r\n\r\n"
+        );
         self.stream.write_all(request.as_bytes()).unwrap();
     }
 

@@ -34,7 +34,12 @@ struct Open {
 
 impl Admission {
     pub(crate) fn new(most: usize, max_of_one_client: usize, proxies: Vec<IpNet>) -> Arc<Self> {
-        Arc::new(Self { most, max_of_one_client, proxies, open: Mutex::default() })
+        Arc::new(Self {
+            most,
+            max_of_one_client,
+            proxies,
+            open: Mutex::default(),
+        })
     }
 
     /// Counts one more connection.
@@ -43,7 +48,10 @@ impl Admission {
     /// [`Full`] if it is over a limit.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Admitted, Full> {
         let client = client_of(address);
-        let is_proxy = self.proxies.iter().any(|network| network.contains(&address.to_canonical()));
+        let is_proxy = self
+            .proxies
+            .iter()
+            .any(|network| network.contains(&address.to_canonical()));
         let mut open = self.open();
         let of_this_client = open.by_client.get(&client).copied().unwrap_or(0);
         if of_this_client >= self.max_of_one_client && !is_proxy {
@@ -54,7 +62,10 @@ impl Admission {
         }
         open.all += 1;
         open.by_client.insert(client, of_this_client + 1);
-        Ok(Admitted { admission: Arc::clone(self), client })
+        Ok(Admitted {
+            admission: Arc::clone(self),
+            client,
+        })
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {

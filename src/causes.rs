@@ -3,8 +3,14 @@
 /// The error and its causes, each once.
 pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
-    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
-        // Some errors already contain their cause.
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
+    causes
+        .map(ToString::to_string)
+        .fold(error.to_string(), |text, cause| {
+            // Some errors already contain their cause.
+            if text.contains(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }

@@ -1,5 +1,5 @@
-//! The two clocks of the service: wall-clock time for what is stored or displayed, and a monotonic clock for durations
-//! and timeouts. A change of the wall clock does not change any timeout.
+//! The two clocks of the service: wall-clock time for what is stored or displayed, and a monotonic
+//! clock for durations and timeouts. A change of the wall clock does not change any timeout.
 //!
 //! Tests use a manual clock, which moves only when the test advances it.
 
@@ -14,8 +14,8 @@ use crate::model::Timestamp;
 /// The origin of the system's monotonic clock.
 static START: LazyLock<time::Instant> = LazyLock::new(time::Instant::now);
 
-/// How far the system's clock may be from the one that is followed. Nodes with a clock that is further away do nothing
-/// that depends on the time of others.
+/// How far the system's clock may be from the one that is followed. Nodes with a clock that is
+/// further away do nothing that depends on the time of others.
 pub const MAX_DEVIATION: Duration = Duration::from_secs(2);
 
 /// A wall clock that is no further away agrees with the one that is followed.
@@ -27,7 +27,8 @@ const STEADY: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Clock(TimeSource);
 
-/// An instant of the monotonic clock. Unlike std's, a test can set it, and its arithmetic saturates.
+/// An instant of the monotonic clock. Unlike std's, a test can set it, and its arithmetic
+/// saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);
 
@@ -37,10 +38,12 @@ enum TimeSource {
     Manual(Arc<Manual>),
 }
 
-/// The clock that the system's clocks follow. The time in between is monotonic, so a wrong wall clock has no effect.
+/// The clock that the system's clocks follow. The time in between is monotonic, so a wrong wall
+/// clock has no effect.
 #[derive(Debug, Default)]
 struct Following {
-    /// The followed time at the origin of the monotonic clock, in milliseconds; 0 if none is followed.
+    /// The followed time at the origin of the monotonic clock, in milliseconds; 0 if none is
+    /// followed.
     origin: AtomicI64,
     /// By how much the wall clock is wrong, in milliseconds; only in tests.
     error: AtomicI64,
@@ -83,14 +86,23 @@ impl Clock {
 
     fn wrong_by(error: i64) -> Self {
         let error = AtomicI64::new(error);
-        Self(TimeSource::System(Arc::new(Following { error, ..Following::default() })))
+        Self(TimeSource::System(Arc::new(Following {
+            error,
+            ..Following::default()
+        })))
     }
 
     /// A clock that stays at `start` until [`Clock::advance`].
     #[must_use]
     pub fn manual(start: Timestamp) -> Self {
-        let time = watch::Sender::new(ManualTime { wall: start, monotonic: Instant::default() });
-        Self(TimeSource::Manual(Arc::new(Manual { time, sleepers: watch::Sender::default() })))
+        let time = watch::Sender::new(ManualTime {
+            wall: start,
+            monotonic: Instant::default(),
+        });
+        Self(TimeSource::Manual(Arc::new(Manual {
+            time,
+            sleepers: watch::Sender::default(),
+        })))
     }
 
     /// The wall-clock time, for what is stored or shown.
@@ -102,11 +114,15 @@ impl Clock {
         }
     }
 
-    /// Follows another clock, which showed `time` at `instant`, or at most `uncertain` before or after it: nodes that
-    /// share a database have the same time. If the wall clock agrees, its time is kept. A manual clock is not changed.
+    /// Follows another clock, which showed `time` at `instant`, or at most `uncertain` before or
+    /// after it: nodes that share a database have the same time. If the wall clock agrees, its time
+    /// is kept. A manual clock is not changed.
     pub fn follow(&self, time: Timestamp, instant: Instant, uncertain: Duration) {
         if let TimeSource::System(following) = &self.0 {
-            following.follow(time.as_millis() - millis(instant.0), millis(AGREEING + uncertain));
+            following.follow(
+                time.as_millis() - millis(instant.0),
+                millis(AGREEING + uncertain),
+            );
         }
     }
 
@@ -114,9 +130,9 @@ impl Clock {
     #[must_use]
     pub fn deviation(&self) -> Duration {
         match &self.0 {
-            TimeSource::System(following) => {
-                Duration::from_millis((following.wall() - following.now().as_millis()).unsigned_abs())
-            }
+            TimeSource::System(following) => Duration::from_millis(
+                (following.wall() - following.now().as_millis()).unsigned_abs(),
+            ),
             TimeSource::Manual(_) => Duration::ZERO,
         }
     }
@@ -136,13 +152,15 @@ impl Clock {
         }
     }
 
-    /// The monotonic instant at which the wall clock will show `time`, if the wall clock is not changed before.
+    /// The monotonic instant at which the wall clock will show `time`, if the wall clock is not
+    /// changed before.
     #[must_use]
     pub fn instant_of(&self, time: Timestamp) -> Instant {
         self.instant().after(time.since(self.now()))
     }
 
-    /// Moves both times of a manual clock forward and wakes its sleepers. Has no effect on the system's clock.
+    /// Moves both times of a manual clock forward and wakes its sleepers. Has no effect on the
+    /// system's clock.
     pub fn advance(&self, duration: Duration) {
         if let TimeSource::Manual(manual) = &self.0 {
             manual.time.send_modify(|time| {
@@ -152,7 +170,8 @@ impl Clock {
         }
     }
 
-    /// Sets the wall-clock time of a manual clock, as an administrator may do. Has no effect on the system's clock.
+    /// Sets the wall-clock time of a manual clock, as an administrator may do. Has no effect on the
+    /// system's clock.
     pub fn set_wall(&self, wall: Timestamp) {
         if let TimeSource::Manual(manual) = &self.0 {
             manual.time.send_modify(|time| time.wall = wall);
@@ -166,17 +185,26 @@ impl Clock {
             TimeSource::Manual(manual) => {
                 let _sleeper = Sleeper::start(manual, instant);
                 // The sender lives as long as this clock, so waiting cannot fail.
-                let _ = manual.time.subscribe().wait_for(|time| time.monotonic >= instant).await;
+                let _ = manual
+                    .time
+                    .subscribe()
+                    .wait_for(|time| time.monotonic >= instant)
+                    .await;
             }
         }
     }
 
-    /// Returns when a task sleeps by this manual clock until `instant`. A test can then advance the clock, because what
-    /// the task does before it sleeps has happened. Returns at once on the system's clock.
+    /// Returns when a task sleeps by this manual clock until `instant`. A test can then advance the
+    /// clock, because what the task does before it sleeps has happened. Returns at once on the
+    /// system's clock.
     pub async fn until_sleeping(&self, instant: Instant) {
         if let TimeSource::Manual(manual) = &self.0 {
             // The sender lives as long as this clock, so waiting cannot fail.
-            let _ = manual.sleepers.subscribe().wait_for(|sleepers| sleepers.contains(&instant)).await;
+            let _ = manual
+                .sleepers
+                .subscribe()
+                .wait_for(|sleepers| sleepers.contains(&instant))
+                .await;
         }
     }
 
@@ -190,7 +218,11 @@ impl Following {
     /// Follows a clock that showed `origin` at the origin of the monotonic clock.
     fn follow(&self, origin: i64, most: i64) {
         let own = self.wall() - millis(START.elapsed());
-        let target = if (own - origin).abs() <= most { own } else { origin };
+        let target = if (own - origin).abs() <= most {
+            own
+        } else {
+            origin
+        };
         let present = self.origin.load(Ordering::Relaxed);
         if present == 0 || (target - present).abs() > millis(STEADY) {
             self.origin.store(target, Ordering::Relaxed);
@@ -205,7 +237,9 @@ impl Following {
     }
 
     fn wall(&self) -> i64 {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         millis(since_epoch).saturating_add(self.error.load(Ordering::Relaxed))
     }
 }
@@ -272,7 +306,10 @@ mod tests {
     #[tokio::test]
     async fn a_test_can_wait_for_a_sleeper() {
         let clock = Clock::manual(Timestamp::from_millis(0));
-        let (first, second) = (clock.instant().after(Duration::from_secs(1)), clock.instant().after(DAY));
+        let (first, second) = (
+            clock.instant().after(Duration::from_secs(1)),
+            clock.instant().after(DAY),
+        );
         let sleeper = tokio::spawn({
             let clock = clock.clone();
             async move {
@@ -283,7 +320,10 @@ mod tests {
         clock.until_sleeping(first).await;
         clock.advance(DAY);
         sleeper.await.unwrap();
-        assert!(clock.until_sleeping(first).now_or_never().is_none(), "it has woken up");
+        assert!(
+            clock.until_sleeping(first).now_or_never().is_none(),
+            "it has woken up"
+        );
     }
 
     #[tokio::test]

@@ -1,4 +1,5 @@
-//! The settings of `restante serve`. Each is defined once, with its flag, variable, default, check and description.
+//! The settings of `restante serve`. Each is defined once, with its flag, variable, default, check
+//! and description.
 
 mod byte_size;
 mod data;
@@ -37,16 +38,18 @@ pub struct Settings {
     /// The addresses on which the service listens, and what it offers there.
     #[command(flatten)]
     pub listeners: Listeners,
-    /// The domain of generated addresses; mail for other domains is rejected unless `--accept-domains` has them
+    /// The domain of generated addresses; mail for other domains is rejected unless
+    /// `--accept-domains` has them
     #[arg(
         long, env = "RESTANTE_MAIL_DOMAIN", value_name = "DOMAIN", default_value = DEFAULT_MAIL_DOMAIN,
         value_parser = values::domain
     )]
     pub mail_domain: Domain,
-    /// Further domains for which mail is accepted: `example.com`, `*.shop.test` (every subdomain), `*` (every domain).
+    /// Further domains for which mail is accepted: `example.com`, `*.shop.test` (every subdomain),
+    /// `*` (every domain).
     ///
-    /// Commas separate them. Nothing is ever sent out to an accepted domain, so `*` turns sending to other domains off.
-    /// [default: none]
+    /// Commas separate them. Nothing is ever sent out to an accepted domain, so `*` turns sending
+    /// to other domains off. [default: none]
     #[arg(
         long = "accept-domains",
         env = "RESTANTE_ACCEPT_DOMAINS",
@@ -56,14 +59,14 @@ pub struct Settings {
     )]
     pub accepted: AcceptedDomains,
     // Without a slash at its end.
-    /// The URL at which clients reach the service [default: `http://` and the HTTP address; to a client that asked
-    /// `localhost` or another IP address or port, that one]
+    /// The URL at which clients reach the service [default: `http://` and the HTTP address; to a
+    /// client that asked `localhost` or another IP address or port, that one]
     #[arg(long, env = "RESTANTE_BASE_URL", value_name = "URL", value_parser = http_url)]
     pub base_url: Option<String>,
     /// A proxy, or a network of proxies, whose `X-Forwarded-For` or `Forwarded` header is trusted.
     ///
-    /// The header gives the address of the client. Repeatable; commas separate the values of the variable. [default:
-    /// none]
+    /// The header gives the address of the client. Repeatable; commas separate the values of the
+    /// variable. [default: none]
     #[arg(
         long = "trusted-proxy", env = "RESTANTE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',',
         value_parser = values::network
@@ -77,7 +80,8 @@ pub struct Settings {
         long, env = "RESTANTE_API_KEY", value_name = "KEY", hide_env_values = true, value_parser = secret(api_key)
     )]
     pub api_key: Option<ApiKey>,
-    /// The administrator's token, 20 characters or more [default: generated and printed at the first start]
+    /// The administrator's token, 20 characters or more [default: generated and printed at the
+    /// first start]
     #[arg(
         long, env = "RESTANTE_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true,
         value_parser = secret(values::admin_token)
@@ -129,8 +133,16 @@ pub struct SettingsError {
 }
 
 impl SettingsError {
-    pub(crate) fn new(setting: &'static str, problem: impl Into<String>, remedy: &'static str) -> Self {
-        Self { setting, problem: problem.into(), remedy }
+    pub(crate) fn new(
+        setting: &'static str,
+        problem: impl Into<String>,
+        remedy: &'static str,
+    ) -> Self {
+        Self {
+            setting,
+            problem: problem.into(),
+            remedy,
+        }
     }
 }
 
@@ -144,13 +156,19 @@ fn both_or_neither<A, B>(
         (None, Some(_)) => (other, one),
         _ => return Ok(()),
     };
-    Err(SettingsError::new(given, format!("it requires {missing}"), "Set both or neither"))
+    Err(SettingsError::new(
+        given,
+        format!("it requires {missing}"),
+        "Set both or neither",
+    ))
 }
 
 /// The defaults of these flags; the environment has no influence.
 fn defaults<T: Args>() -> T {
-    let command = T::augment_args(Command::new("defaults")).mut_args(|flag| flag.env(Resettable::Reset));
-    T::from_arg_matches(&command.get_matches_from(["defaults"])).unwrap_or_else(|error| error.exit())
+    let command =
+        T::augment_args(Command::new("defaults")).mut_args(|flag| flag.env(Resettable::Reset));
+    T::from_arg_matches(&command.get_matches_from(["defaults"]))
+        .unwrap_or_else(|error| error.exit())
 }
 
 #[cfg(test)]

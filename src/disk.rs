@@ -1,5 +1,5 @@
-//! Checks whether the disk has space for another message. A measurement is valid for one second, and runs on a blocking
-//! thread.
+//! Checks whether the disk has space for another message. A measurement is valid for one second,
+//! and runs on a blocking thread.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,12 @@ struct Measured {
 impl Disk {
     /// Measures the disk with `path`, which counts as full if fewer than `min_free` bytes are free.
     pub(crate) fn new(path: PathBuf, min_free: u64, clock: Clock) -> Self {
-        Self { path, min_free, clock, measured: Mutex::new(None) }
+        Self {
+            path,
+            min_free,
+            clock,
+            measured: Mutex::new(None),
+        }
     }
 
     /// Whether the disk is full. Simultaneous callers share one measurement.
@@ -94,6 +99,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_disk_that_cannot_be_measured_is_not_full() {
-        assert!(!disk(Path::new("/no/such/directory"), u64::MAX).is_full().await);
+        assert!(
+            !disk(Path::new("/no/such/directory"), u64::MAX)
+                .is_full()
+                .await
+        );
     }
 }

@@ -8,16 +8,22 @@ use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts,
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 
-/// A resolver with a cache of its own, which asks `server`, or the servers of the system. `time` is how long one query
-/// may take, if not as long as usual.
+/// A resolver with a cache of its own, which asks `server`, or the servers of the system. `time` is
+/// how long one query may take, if not as long as usual.
 ///
 /// # Errors
 /// If the configuration of the system cannot be read.
-pub(crate) fn resolver(server: Option<SocketAddr>, time: Option<Duration>) -> Result<TokioResolver, NetError> {
+pub(crate) fn resolver(
+    server: Option<SocketAddr>,
+    time: Option<Duration>,
+) -> Result<TokioResolver, NetError> {
     let mut builder = match server {
         Some(server) => {
             let provider = TokioRuntimeProvider::default();
-            TokioResolver::builder_with_config(ResolverConfig::from_name_servers(vec![at(server)]), provider)
+            TokioResolver::builder_with_config(
+                ResolverConfig::from_name_servers(vec![at(server)]),
+                provider,
+            )
         }
         None => TokioResolver::builder_tokio()?,
     };

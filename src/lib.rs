@@ -1,8 +1,9 @@
 //! Restante: temporary inboxes for automated end-to-end tests.
 //!
-//! A test creates an inbox over HTTP, the application under test sends mail to its address over SMTP, and the test
-//! waits in one open request for the parsed message. `ARCHITECTURE.md` gives an overview. The modules below are listed
-//! from the top layer to the bottom, and each imports only modules below it.
+//! A test creates an inbox over HTTP, the application under test sends mail to its address over
+//! SMTP, and the test waits in one open request for the parsed message. `ARCHITECTURE.md` gives an
+//! overview. The modules below are listed from the top layer to the bottom, and each imports only
+//! modules below it.
 
 pub mod cli;
 pub mod http;

@@ -1,10 +1,11 @@
-//! The memory budget of HTTP requests and their responses: request bodies, messages read from the database, and
-//! responses that are not sent yet. SMTP has a separate budget.
+//! The memory budget of HTTP requests and their responses: request bodies, messages read from the
+//! database, and responses that are not sent yet. SMTP has a separate budget.
 //!
-//! A request reserves once, for all that it will hold, before it reads. Only [`Budget::reserve`] waits, and nothing
-//! below the service has a budget, so no request waits for memory that it holds itself. Each holder (an API key, the
-//! credential of a dashboard session, or the network of a client that sends without a key) has its own share and its
-//! own queue, so holders do not wait for each other's queues.
+//! A request reserves once, for all that it will hold, before it reads. Only [`Budget::reserve`]
+//! waits, and nothing below the service has a budget, so no request waits for memory that it holds
+//! itself. Each holder (an API key, the credential of a dashboard session, or the network of a
+//! client that sends without a key) has its own share and its own queue, so holders do not wait for
+//! each other's queues.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -16,7 +17,8 @@ use tokio::sync::{Mutex as Queue, Notify};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 
-/// Up to this many bytes are not counted. The limit on connections limits the number of such requests.
+/// Up to this many bytes are not counted. The limit on connections limits the number of such
+/// requests.
 pub const UNCOUNTED: usize = 64 * 1024;
 /// How long a request waits for memory.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,7 +67,8 @@ struct Held {
     queue: Arc<Queue<()>>,
 }
 
-/// A reservation in the budget, or nothing for what is not counted. The memory is freed when its last clone is dropped.
+/// A reservation in the budget, or nothing for what is not counted. The memory is freed when its
+/// last clone is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Room(Option<Arc<Reserved>>);
 
@@ -76,7 +79,8 @@ struct Reserved {
     bytes: usize,
 }
 
-/// A request in the queue of its holder. Dropping it, for example after the timeout, leaves the queue.
+/// A request in the queue of its holder. Dropping it, for example after the timeout, leaves the
+/// queue.
 struct Waiting<'a> {
     budget: &'a Budget,
     holder: Holder,
@@ -94,23 +98,33 @@ impl Budget {
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Self(Arc::new(Inner { bytes, state: Mutex::default(), freed: Notify::new() }))
+        Self(Arc::new(Inner {
+            bytes,
+            state: Mutex::default(),
+            freed: Notify::new(),
+        }))
     }
 
-    /// Reserves this many bytes, and waits for them after the earlier requests of the same holder. Up to [`UNCOUNTED`]
-    /// bytes need no reservation.
+    /// Reserves this many bytes, and waits for them after the earlier requests of the same holder.
+    /// Up to [`UNCOUNTED`] bytes need no reservation.
     ///
     /// # Errors
-    /// [`NoMemory::Ever`] immediately for more than the share of one holder, [`NoMemory::InTime`] after ten seconds.
+    /// [`NoMemory::Ever`] immediately for more than the share of one holder, [`NoMemory::InTime`]
+    /// after ten seconds.
     pub async fn reserve(&self, holder: Holder, bytes: usize) -> Result<Room, NoMemory> {
         if bytes <= UNCOUNTED {
             return Ok(Room::default());
         }
         if bytes > self.share() {
             const MIB: usize = 1024 * 1024;
-            return Err(NoMemory::Ever { needed: bytes.div_ceil(MIB), share: self.share() / MIB });
+            return Err(NoMemory::Ever {
+                needed: bytes.div_ceil(MIB),
+                share: self.share() / MIB,
+            });
         }
-        timeout(MEMORY_TIMEOUT, self.take(holder, bytes)).await.map_err(|_| NoMemory::InTime)
+        timeout(MEMORY_TIMEOUT, self.take(holder, bytes))
+            .await
+            .map_err(|_| NoMemory::InTime)
     }
 
     async fn take(&self, holder: Holder, bytes: usize) -> Room {
@@ -129,10 +143,17 @@ impl Budget {
 
     fn try_take(&self, holder: Holder, bytes: usize) -> Option<Room> {
         let is_free = self.take_now(&holder, bytes);
-        is_free.then(|| Room(Some(Arc::new(Reserved { budget: self.clone(), holder, bytes }))))
+        is_free.then(|| {
+            Room(Some(Arc::new(Reserved {
+                budget: self.clone(),
+                holder,
+                bytes,
+            })))
+        })
     }
 
-    /// Counts these bytes as reserved, if they are free. The holder is in the queue or has a reservation.
+    /// Counts these bytes as reserved, if they are free. The holder is in the queue or has a
+    /// reservation.
     fn take_now(&self, holder: &Holder, bytes: usize) -> bool {
         let mut state = self.state();
         let State { used, holders } = &mut *state;
@@ -145,8 +166,9 @@ impl Budget {
         is_free
     }
 
-    /// Whether a holder with `held` bytes may reserve `more`. The last eighth of the budget is only for holders with
-    /// little, so that two holders with large requests leave memory for the others.
+    /// Whether a holder with `held` bytes may reserve `more`. The last eighth of the budget is only
+    /// for holders with little, so that two holders with large requests leave memory for the
+    /// others.
     fn fits(&self, used: usize, held: usize, more: usize) -> bool {
         let (all, holds) = (self.0.bytes, held + more);
         let available = if holds <= all / 64 { all } else { all / 8 * 7 };
@@ -194,25 +216,32 @@ impl State {
 impl<'a> Waiting<'a> {
     fn new(budget: &'a Budget, holder: Holder) -> Self {
         let queue = Arc::clone(&budget.state().holders.entry(holder).or_default().queue);
-        Self { budget, holder, queue }
+        Self {
+            budget,
+            holder,
+            queue,
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut state = self.budget.state();
-        // Under the lock, so that of two requests that stop waiting at the same time the last one is alone.
+        // Under the lock, so that of two requests that stop waiting at the same time the last one
+        // is alone.
         self.queue = Arc::default();
         state.forget_idle(&self.holder);
     }
 }
 
 impl Room {
-    /// Reserves more for the same holder, if that is free now. It never waits, because what it has would be missing to
-    /// those that it waits for. A reservation that was cloned does not grow.
+    /// Reserves more for the same holder, if that is free now. It never waits, because what it has
+    /// would be missing to those that it waits for. A reservation that was cloned does not grow.
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let Some(reserved) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
+        let Some(reserved) = self.0.as_mut().and_then(Arc::get_mut) else {
+            return false;
+        };
         let is_free = reserved.budget.take_now(&reserved.holder, bytes);
         reserved.bytes += if is_free { bytes } else { 0 };
         is_free
@@ -220,7 +249,9 @@ impl Room {
 
     /// Reduces the reservation to this many bytes. A reservation that was cloned is not changed.
     pub fn shrink(&mut self, bytes: usize) {
-        let Some(reserved) = self.0.as_mut().and_then(Arc::get_mut) else { return };
+        let Some(reserved) = self.0.as_mut().and_then(Arc::get_mut) else {
+            return;
+        };
         let rest = reserved.bytes.saturating_sub(bytes);
         reserved.bytes -= rest;
         reserved.budget.give_back(&reserved.holder, rest);
@@ -232,7 +263,8 @@ impl Room {
         self.0.is_some()
     }
 
-    /// Runs `work` on a blocking thread. The thread keeps the reservation, even if the caller is dropped.
+    /// Runs `work` on a blocking thread. The thread keeps the reservation, even if the caller is
+    /// dropped.
     ///
     /// # Errors
     /// If `work` panics or the runtime stops.
@@ -243,7 +275,8 @@ impl Room {
         spawn_blocking(move || (work(), self)).await
     }
 
-    /// Returns `bytes` together with the reservation, which lasts until the last piece of them is dropped.
+    /// Returns `bytes` together with the reservation, which lasts until the last piece of them is
+    /// dropped.
     #[must_use]
     pub fn hold(self, bytes: Vec<u8>) -> Bytes {
         match self.0 {
@@ -301,9 +334,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_holder_without_memory_is_forgotten_when_its_last_request_stops_waiting() {
         let budget = budget();
-        let rooms = [budget.reserve(A, 32 * MIB).await.unwrap(), budget.reserve(B, 24 * MIB).await.unwrap()];
-        let both = futures_util::future::join(budget.reserve(C, 2 * MIB), budget.reserve(C, 2 * MIB)).await;
-        assert_eq!((both.0.unwrap_err(), both.1.unwrap_err()), (NoMemory::InTime, NoMemory::InTime));
+        let rooms = [
+            budget.reserve(A, 32 * MIB).await.unwrap(),
+            budget.reserve(B, 24 * MIB).await.unwrap(),
+        ];
+        let both =
+            futures_util::future::join(budget.reserve(C, 2 * MIB), budget.reserve(C, 2 * MIB))
+                .await;
+        assert_eq!(
+            (both.0.unwrap_err(), both.1.unwrap_err()),
+            (NoMemory::InTime, NoMemory::InTime)
+        );
         assert!(!budget.state().holders.contains_key(&C));
         // One that stops waiting after its holder has given everything back.
         let [room, _other] = rooms;
@@ -332,8 +373,18 @@ mod tests {
 
     #[tokio::test]
     async fn what_can_never_fit_is_refused_immediately() {
-        let refused = budget().reserve(A, 32 * MIB + 1).now_or_never().unwrap().unwrap_err();
-        assert_eq!(refused, NoMemory::Ever { needed: 33, share: 32 });
+        let refused = budget()
+            .reserve(A, 32 * MIB + 1)
+            .now_or_never()
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(
+            refused,
+            NoMemory::Ever {
+                needed: 33,
+                share: 32
+            }
+        );
     }
 
     #[tokio::test]
@@ -364,7 +415,11 @@ mod tests {
     #[tokio::test]
     async fn room_is_held_as_long_as_the_last_piece_of_an_answer() {
         let budget = budget();
-        let mut answer = budget.reserve(A, MIB).await.unwrap().hold(b"0123456789".to_vec());
+        let mut answer = budget
+            .reserve(A, MIB)
+            .await
+            .unwrap()
+            .hold(b"0123456789".to_vec());
         let piece = answer.split_off(5);
         drop(answer);
         assert_eq!(budget.free(), 63 * MIB);

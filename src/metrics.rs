@@ -1,7 +1,8 @@
 //! All metrics of the service, for Prometheus.
 //!
-//! Counting costs almost nothing until [`install`] is called, which `restante serve` does if metrics are enabled. No
-//! label contains an inbox, a project or an address, because their number is unlimited.
+//! Counting costs almost nothing until [`install`] is called, which `restante serve` does if
+//! metrics are enabled. No label contains an inbox, a project or an address, because their number
+//! is unlimited.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -83,8 +84,11 @@ metrics! {
         "When the process started, in seconds since 1970; Linux only";
 }
 
-/// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a client's long wait.
-const SECONDS: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
+/// The upper bounds of the histograms, in seconds: from a flush on a fast disk to a client's long
+/// wait.
+const SECONDS: &[f64] = &[
+    0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0,
+];
 const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
 /// Renders the metrics.
@@ -113,7 +117,8 @@ pub fn install(disk: Disk) -> Result<Metrics, InstallError> {
     let mut builder = PrometheusBuilder::new();
     for metric in METRICS {
         if let Histogram(bounds) = metric.kind {
-            builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), bounds)?;
+            builder =
+                builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), bounds)?;
         }
     }
     let handle = builder.install_recorder()?;
@@ -125,8 +130,8 @@ pub fn install(disk: Disk) -> Result<Metrics, InstallError> {
 }
 
 impl Metrics {
-    /// All metrics in Prometheus's text format; `queued` is the current number of queued outgoing items. Measures the
-    /// disk and the process, so it blocks.
+    /// All metrics in Prometheus's text format; `queued` is the current number of queued outgoing
+    /// items. Measures the disk and the process, so it blocks.
     #[must_use]
     pub fn render(&self, queued: u32) -> String {
         gauge!(OUTGOING_QUEUED).set(queued);
@@ -146,13 +151,18 @@ impl Disk {
         let mut measured = vec![(DISK_RESERVED, as_f64(self.reserved))];
         match os::free_bytes(&self.directory) {
             Ok(free) => measured.push((DISK_FREE, as_f64(free))),
-            Err(error) => tracing::warn!(%error, path = %self.directory.display(), "cannot measure the disk"),
+            Err(error) => {
+                tracing::warn!(%error, path = %self.directory.display(), "cannot measure the disk")
+            }
         }
         if let Some(database) = &self.database {
             let mut log = database.clone().into_os_string();
             log.push("-wal");
             let size = |path: PathBuf| path.metadata().map_or(0, |file| file.len());
-            measured.push((DATABASE_BYTES, as_f64(size(database.clone()) + size(log.into()))));
+            measured.push((
+                DATABASE_BYTES,
+                as_f64(size(database.clone()) + size(log.into())),
+            ));
         }
         measured
     }
@@ -177,9 +187,18 @@ fn process() -> Vec<(&'static str, f64)> {
 
 /// Appends a metric that is measured when it is read. The recorder's counters are whole numbers.
 fn write_measured(text: &mut String, name: &str, value: f64) {
-    for Metric { kind, name, description } in METRICS.iter().filter(|metric| metric.name == name) {
+    for Metric {
+        kind,
+        name,
+        description,
+    } in METRICS.iter().filter(|metric| metric.name == name)
+    {
         // Writing into memory cannot fail.
-        let _ = writeln!(text, "# HELP {name} {description}\n# TYPE {name} {}\n{name} {value}\n", kind.word());
+        let _ = writeln!(
+            text,
+            "# HELP {name} {description}\n# TYPE {name} {}\n{name} {value}\n",
+            kind.word()
+        );
     }
 }
 
@@ -195,7 +214,12 @@ impl Kind {
 }
 
 fn describe() {
-    for Metric { kind, name, description } in METRICS {
+    for Metric {
+        kind,
+        name,
+        description,
+    } in METRICS
+    {
         match kind {
             Counter => describe_counter!(*name, *description),
             Gauge => describe_gauge!(*name, *description),
@@ -208,7 +232,12 @@ fn describe() {
 #[cfg(test)]
 pub(crate) fn table() -> String {
     let mut table = "| metric | type | meaning |\n|---|---|---|\n".to_owned();
-    for Metric { kind, name, description } in METRICS {
+    for Metric {
+        kind,
+        name,
+        description,
+    } in METRICS
+    {
         table.push_str(&format!("| `{name}` | {} | {description} |\n", kind.word()));
     }
     table
@@ -218,7 +247,11 @@ pub(crate) fn table() -> String {
 #[cfg(test)]
 pub(crate) fn names() -> Vec<String> {
     let series = METRICS.iter().flat_map(|Metric { kind, name, .. }| {
-        let endings: &[&str] = if matches!(kind, Histogram(_)) { &["_bucket", "_sum", "_count"] } else { &[""] };
+        let endings: &[&str] = if matches!(kind, Histogram(_)) {
+            &["_bucket", "_sum", "_count"]
+        } else {
+            &[""]
+        };
         endings.iter().map(move |ending| format!("{name}{ending}"))
     });
     series.collect()
@@ -278,7 +311,8 @@ pub fn committed(deliveries: u32, elapsed: Duration) {
     histogram!(COMMIT_DELIVERIES).record(deliveries);
 }
 
-/// A wait, counted when it is dropped. If it is dropped without an outcome, the client disconnected.
+/// A wait, counted when it is dropped. If it is dropped without an outcome, the client
+/// disconnected.
 #[derive(Debug)]
 pub struct WaitCount(Option<&'static str>);
 
@@ -364,17 +398,29 @@ mod tests {
     #[test]
     fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
         let metric = Regex::new(r"\b(restante|process)_[a-z_]+\b").unwrap();
-        for file in ["grafana/restante.json", "prometheus/rules.yaml", "prometheus/rules.test.yaml"] {
-            let text = fs::read_to_string(format!("{}/deploy/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-            let named: Vec<&str> = metric.find_iter(&text).map(|found| found.as_str()).collect();
+        for file in [
+            "grafana/restante.json",
+            "prometheus/rules.yaml",
+            "prometheus/rules.test.yaml",
+        ] {
+            let text = fs::read_to_string(format!("{}/deploy/{file}", env!("CARGO_MANIFEST_DIR")))
+                .unwrap();
+            let named: Vec<&str> = metric
+                .find_iter(&text)
+                .map(|found| found.as_str())
+                .collect();
             assert!(named.len() > 10, "{file}");
             let names = names();
             // A text names a histogram without the ending of a series.
             let is_known = |name: &str| {
-                names.iter().any(|known| known == name) || METRICS.iter().any(|metric| metric.name == name)
+                names.iter().any(|known| known == name)
+                    || METRICS.iter().any(|metric| metric.name == name)
             };
             let unknown: Vec<_> = named.into_iter().filter(|name| !is_known(name)).collect();
-            assert!(unknown.is_empty(), "{file} names metrics that do not exist: {unknown:?}");
+            assert!(
+                unknown.is_empty(),
+                "{file} names metrics that do not exist: {unknown:?}"
+            );
         }
     }
 
@@ -382,7 +428,10 @@ mod tests {
     fn the_dashboard_shows_every_metric() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/grafana/restante.json");
         let dashboard = fs::read_to_string(path).unwrap();
-        let hidden = METRICS.iter().filter(|metric| !dashboard.contains(metric.name)).map(|metric| metric.name);
+        let hidden = METRICS
+            .iter()
+            .filter(|metric| !dashboard.contains(metric.name))
+            .map(|metric| metric.name);
         let hidden: Vec<_> = hidden.collect();
         let internal = [
             "restante_commit_deliveries",
@@ -390,6 +439,9 @@ mod tests {
             "restante_log_lines_dropped_total",
             "process_start_time_seconds",
         ];
-        assert_eq!(hidden, internal, "add a panel to deploy/grafana/restante.json");
+        assert_eq!(
+            hidden, internal,
+            "add a panel to deploy/grafana/restante.json"
+        );
     }
 }

@@ -7,9 +7,9 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::os;
 
-/// Maximum number of connections that wait to be accepted. A test suite opens more than the usual 128 at once. The
-/// system drops those that do not fit, and the client retries a second later. The system may allow fewer
-/// (`net.core.somaxconn`).
+/// Maximum number of connections that wait to be accepted. A test suite opens more than the usual
+/// 128 at once. The system drops those that do not fit, and the client retries a second later. The
+/// system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
 /// Listens on `address`; port 0 selects a free port.
@@ -17,15 +17,19 @@ const BACKLOG: u32 = 4_096;
 /// # Errors
 /// If the address cannot be used.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     // Allows the address to be used while connections of an earlier process are still being closed.
     socket.set_reuseaddr(os::REUSES_ADDRESSES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// The address by which a client is counted. An IPv6 client usually has a whole /64 and could use another address for
-/// each connection, so its network is counted.
+/// The address by which a client is counted. An IPv6 client usually has a whole /64 and could use
+/// another address for each connection, so its network is counted.
 #[must_use]
 pub fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -34,7 +38,8 @@ pub fn client_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The address of a listener for clients on this machine: loopback instead of an unspecified address.
+/// The address of a listener for clients on this machine: loopback instead of an unspecified
+/// address.
 #[must_use]
 pub fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
@@ -64,9 +69,11 @@ mod tests {
 
     #[test]
     fn an_unspecified_address_is_reached_at_the_loopback() {
-        for (bound, reached) in
-            [("0.0.0.0:8025", "127.0.0.1:8025"), ("[::]:8025", "[::1]:8025"), ("192.0.2.1:80", "192.0.2.1:80")]
-        {
+        for (bound, reached) in [
+            ("0.0.0.0:8025", "127.0.0.1:8025"),
+            ("[::]:8025", "[::1]:8025"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+        ] {
             assert_eq!(reachable(bound.parse().unwrap()).to_string(), reached);
         }
     }

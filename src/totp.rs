@@ -1,4 +1,5 @@
-//! Time-based codes of a second factor (RFC 6238): the secret as applications show it, and the code of an instant.
+//! Time-based codes of a second factor (RFC 6238): the secret as applications show it, and the code
+//! of an instant.
 
 use std::time::Duration;
 
@@ -46,28 +47,53 @@ impl Totp {
     /// [`InvalidSecret`].
     pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
         let text = text.trim();
-        let is_uri = text.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("otpauth:"));
+        let is_uri = text
+            .get(..8)
+            .is_some_and(|start| start.eq_ignore_ascii_case("otpauth:"));
         if !is_uri {
             return Self::new(text, hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, 6, 30);
         }
         let uri = Url::parse(text).map_err(|_| InvalidSecret::Uri)?;
-        if uri.host_str().is_none_or(|kind| !kind.eq_ignore_ascii_case("totp")) {
+        if uri
+            .host_str()
+            .is_none_or(|kind| !kind.eq_ignore_ascii_case("totp"))
+        {
             return Err(InvalidSecret::Uri);
         }
-        let given =
-            |name: &str| uri.query_pairs().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
-        let algorithm = match given("algorithm").map(|name| name.to_ascii_uppercase().replace('-', "")).as_deref() {
+        let given = |name: &str| {
+            uri.query_pairs()
+                .find(|(key, _)| key.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value)
+        };
+        let algorithm = match given("algorithm")
+            .map(|name| name.to_ascii_uppercase().replace('-', ""))
+            .as_deref()
+        {
             None | Some("SHA1") => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
             Some("SHA256") => hmac::HMAC_SHA256,
             Some("SHA512") => hmac::HMAC_SHA512,
             Some(_) => return Err(InvalidSecret::Algorithm),
         };
-        let digits = given("digits").map_or(Ok(6), |text| text.parse()).map_err(|_| InvalidSecret::Digits)?;
-        let period = given("period").map_or(Ok(30), |text| text.parse()).map_err(|_| InvalidSecret::Period)?;
-        Self::new(&given("secret").ok_or(InvalidSecret::Uri)?, algorithm, digits, period)
+        let digits = given("digits")
+            .map_or(Ok(6), |text| text.parse())
+            .map_err(|_| InvalidSecret::Digits)?;
+        let period = given("period")
+            .map_or(Ok(30), |text| text.parse())
+            .map_err(|_| InvalidSecret::Period)?;
+        Self::new(
+            &given("secret").ok_or(InvalidSecret::Uri)?,
+            algorithm,
+            digits,
+            period,
+        )
     }
 
-    fn new(secret: &str, algorithm: hmac::Algorithm, digits: u32, period: u64) -> Result<Self, InvalidSecret> {
+    fn new(
+        secret: &str,
+        algorithm: hmac::Algorithm,
+        digits: u32,
+        period: u64,
+    ) -> Result<Self, InvalidSecret> {
         let secret = base32(secret).ok_or(InvalidSecret::Base32)?;
         if !(6..=8).contains(&digits) {
             return Err(InvalidSecret::Digits);
@@ -76,7 +102,11 @@ impl Totp {
         if !(MIN_LEFT.as_secs() + 1..=MAX_PERIOD).contains(&period) {
             return Err(InvalidSecret::Period);
         }
-        Ok(Self { key: hmac::Key::new(algorithm, &secret), digits, period })
+        Ok(Self {
+            key: hmac::Key::new(algorithm, &secret),
+            digits,
+            period,
+        })
     }
 
     /// How long to wait until the code does not end too soon.
@@ -85,7 +115,11 @@ impl Totp {
         let period = Duration::from_secs(self.period).as_millis();
         let left = period - since_epoch.as_millis() % period;
         let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
-        if left < MIN_LEFT { left } else { Duration::ZERO }
+        if left < MIN_LEFT {
+            left
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// The code of an instant (RFC 4226, section 5.3).
@@ -97,7 +131,11 @@ impl Totp {
         let offset = usize::from(bytes[bytes.len() - 1] & 15);
         let chosen = [0, 1, 2, 3].map(|index| bytes[offset + index]);
         let number = u32::from_be_bytes(chosen) & 0x7fff_ffff;
-        format!("{:0width$}", number % 10_u32.pow(self.digits), width = self.digits as usize)
+        format!(
+            "{:0width$}",
+            number % 10_u32.pow(self.digits),
+            width = self.digits as usize
+        )
     }
 }
 
@@ -107,10 +145,14 @@ impl std::fmt::Debug for Totp {
     }
 }
 
-/// Decodes base32 (RFC 4648) in any case, with spaces and hyphens between groups, with or without padding.
+/// Decodes base32 (RFC 4648) in any case, with spaces and hyphens between groups, with or without
+/// padding.
 fn base32(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
-    for letter in text.bytes().filter(|byte| !matches!(byte, b' ' | b'-' | b'=' | b'\t')) {
+    for letter in text
+        .bytes()
+        .filter(|byte| !matches!(byte, b' ' | b'-' | b'=' | b'\t'))
+    {
         let value = match letter.to_ascii_uppercase() {
             letter @ b'A'..=b'Z' => letter - b'A',
             digit @ b'2'..=b'7' => digit - b'2' + 26,
@@ -148,10 +190,17 @@ mod tests {
             (2_000_000_000, "69279037", "90698825", "38618901"),
             (20_000_000_000, "65353130", "77737706", "47863826"),
         ] {
-            for (algorithm, secret, code) in [("SHA1", SHA1, one), ("SHA256", SHA256, two), ("SHA512", SHA512, three)] {
-                let uri = format!("otpauth://totp/a?secret={secret}&algorithm={algorithm}&digits=8");
+            for (algorithm, secret, code) in [
+                ("SHA1", SHA1, one),
+                ("SHA256", SHA256, two),
+                ("SHA512", SHA512, three),
+            ] {
+                let uri =
+                    format!("otpauth://totp/a?secret={secret}&algorithm={algorithm}&digits=8");
                 assert_eq!(
-                    Totp::parse(&uri).unwrap().code(Duration::from_secs(seconds)),
+                    Totp::parse(&uri)
+                        .unwrap()
+                        .code(Duration::from_secs(seconds)),
                     code,
                     "{algorithm} {seconds}"
                 );
@@ -162,19 +211,35 @@ mod tests {
     #[test]
     fn a_secret_is_read_as_applications_show_it() {
         let at = Duration::from_secs(59);
-        for text in [SHA1.to_lowercase(), "gezd gnbv gy3t qojq gezd gnbv gy3t qojq".to_owned(), format!("{SHA1}====")] {
+        for text in [
+            SHA1.to_lowercase(),
+            "gezd gnbv gy3t qojq gezd gnbv gy3t qojq".to_owned(),
+            format!("{SHA1}===="),
+        ] {
             assert_eq!(Totp::parse(&text).unwrap().code(at), "287082", "{text}");
         }
         let uri = format!("OTPAUTH://TOTP/Shop:ada?issuer=Shop&secret={SHA1}&period=60&digits=7");
-        assert_eq!(Totp::parse(&uri).unwrap().code(Duration::from_secs(119)), "4287082");
+        assert_eq!(
+            Totp::parse(&uri).unwrap().code(Duration::from_secs(119)),
+            "4287082"
+        );
         for (text, error) in [
             ("", InvalidSecret::Base32),
             ("ABC1", InvalidSecret::Base32),
             ("otpauth://hotp/a?secret=GEZDGNBV", InvalidSecret::Uri),
             ("otpauth://totp/a", InvalidSecret::Uri),
-            ("otpauth://totp/a?secret=GEZDGNBV&algorithm=MD5", InvalidSecret::Algorithm),
-            ("otpauth://totp/a?secret=GEZDGNBV&digits=5", InvalidSecret::Digits),
-            ("otpauth://totp/a?secret=GEZDGNBV&period=3", InvalidSecret::Period),
+            (
+                "otpauth://totp/a?secret=GEZDGNBV&algorithm=MD5",
+                InvalidSecret::Algorithm,
+            ),
+            (
+                "otpauth://totp/a?secret=GEZDGNBV&digits=5",
+                InvalidSecret::Digits,
+            ),
+            (
+                "otpauth://totp/a?secret=GEZDGNBV&period=3",
+                InvalidSecret::Period,
+            ),
         ] {
             assert_eq!(Totp::parse(text).unwrap_err(), error, "{text}");
         }
@@ -183,8 +248,18 @@ mod tests {
     #[test]
     fn a_code_that_ends_within_three_seconds_is_not_used() {
         let totp = Totp::parse(SHA1).unwrap();
-        for (milliseconds, pause) in [(0, 0), (27_000, 0), (27_001, 2_999), (29_999, 1), (57_500, 2_500)] {
-            assert_eq!(totp.pause(Duration::from_millis(milliseconds)), Duration::from_millis(pause), "{milliseconds}");
+        for (milliseconds, pause) in [
+            (0, 0),
+            (27_000, 0),
+            (27_001, 2_999),
+            (29_999, 1),
+            (57_500, 2_500),
+        ] {
+            assert_eq!(
+                totp.pause(Duration::from_millis(milliseconds)),
+                Duration::from_millis(pause),
+                "{milliseconds}"
+            );
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Domain types as the types of the API, for everything that shows them outside: HTTP and the tools for coding agents.
+//! Domain types as the types of the API, for everything that shows them outside: HTTP and the tools
+//! for coding agents.
 
 use restante_api::{
-    Arrived, ArrivedMessages, CheckName, EndReason, Ended, HtmlFeature, HtmlSupport, MessageChecks, MissedBy, Problem,
-    Refused, SendApisUse, Severity, Similar, SmtpUse, SourcePart,
+    Arrived, ArrivedMessages, CheckName, EndReason, Ended, HtmlFeature, HtmlSupport, MessageChecks,
+    MissedBy, Problem, Refused, SendApisUse, Severity, Similar, SmtpUse, SourcePart,
 };
 use restante_mail::checks;
 
 use crate::model::{
-    Attempt, Domain, Evidence, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail,
+    Attempt, Domain, Evidence, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus,
+    RefusedMail,
 };
 use crate::service::{Checked, Explanation};
 
@@ -36,19 +38,29 @@ pub(crate) fn outgoing(item: Outgoing, attempts: Vec<Attempt>) -> restante_api::
         subject: item.subject,
         status: item.status,
         attempts: attempts.into_iter().map(attempt).collect(),
-        next_attempt_at: item.due_at.filter(|_| item.status == OutgoingStatus::Queued).map(|at| at.to_string()),
+        next_attempt_at: item
+            .due_at
+            .filter(|_| item.status == OutgoingStatus::Queued)
+            .map(|at| at.to_string()),
         created_at: item.created_at.to_string(),
     }
 }
 
 /// The faults of an inbox.
 pub(crate) fn faults(faults: &[FaultState]) -> restante_api::FaultList {
-    restante_api::FaultList { faults: faults.iter().map(fault).collect() }
+    restante_api::FaultList {
+        faults: faults.iter().map(fault).collect(),
+    }
 }
 
 fn fault(state: &FaultState) -> restante_api::FaultState {
     let fault = &state.fault;
-    let restante_api::Fault { reply, seconds, store, .. } = fault.request();
+    let restante_api::Fault {
+        reply,
+        seconds,
+        store,
+        ..
+    } = fault.request();
     restante_api::FaultState {
         at: fault.at,
         action: fault.action.word(),
@@ -63,7 +75,12 @@ fn fault(state: &FaultState) -> restante_api::FaultState {
 }
 
 /// The problems of a message.
-pub(crate) fn checked(Checked { checks, authentication }: Checked) -> MessageChecks {
+pub(crate) fn checked(
+    Checked {
+        checks,
+        authentication,
+    }: Checked,
+) -> MessageChecks {
     MessageChecks {
         authentication,
         problems: checks.problems.into_iter().filter_map(problem).collect(),
@@ -80,7 +97,9 @@ fn problem(problem: checks::Problem) -> Option<Problem> {
         check: CheckName::of_word(problem.check.as_str())?,
         severity: Severity::of_word(problem.severity.as_str())?,
         detail: problem.detail,
-        part: problem.part.and_then(|part| SourcePart::of_word(part.as_str())),
+        part: problem
+            .part
+            .and_then(|part| SourcePart::of_word(part.as_str())),
         line: problem.line,
         source: problem.source,
     })
@@ -98,17 +117,33 @@ fn feature(used: checks::html_support::Used) -> HtmlFeature {
 }
 
 /// The explanation of a missing message.
-pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> restante_api::Explanation {
-    let Evidence { messages, latest, refused: rejected, similar, smtp, send_apis: used } = explanation.evidence;
+pub(crate) fn explanation(
+    explanation: Explanation,
+    mail_domain: &Domain,
+) -> restante_api::Explanation {
+    let Evidence {
+        messages,
+        latest,
+        refused: rejected,
+        similar,
+        smtp,
+        send_apis: used,
+    } = explanation.evidence;
     let similar = similar.iter().map(|similar| Similar {
         address: similar.address(mail_domain),
         messages: similar.messages,
         last_received_at: similar.last_received_at.to_string(),
     });
     restante_api::Explanation {
-        inbox: explanation.ended.is_none().then(|| inbox(&explanation.inbox, mail_domain)),
+        inbox: explanation
+            .ended
+            .is_none()
+            .then(|| inbox(&explanation.inbox, mail_domain)),
         ended: explanation.ended.map(ended),
-        messages: ArrivedMessages { count: messages, latest: latest.into_iter().map(arrived).collect() },
+        messages: ArrivedMessages {
+            count: messages,
+            latest: latest.into_iter().map(arrived).collect(),
+        },
         refused: rejected.into_iter().map(refused).collect(),
         similar: similar.collect(),
         smtp: SmtpUse {
@@ -124,7 +159,13 @@ pub(crate) fn explanation(explanation: Explanation, mail_domain: &Domain) -> res
 
 fn send_apis(used: crate::model::SendApisUse) -> SendApisUse {
     let [ses, resend, sendgrid, postmark, mailgun] = used.0.map(|at| at.map(|at| at.to_string()));
-    SendApisUse { ses, resend, sendgrid, postmark, mailgun }
+    SendApisUse {
+        ses,
+        resend,
+        sendgrid,
+        postmark,
+        mailgun,
+    }
 }
 
 fn ended(end: InboxEnd) -> Ended {
@@ -132,7 +173,10 @@ fn ended(end: InboxEnd) -> Ended {
         InboxEnd::Expired(at) => (EndReason::Expired, at),
         InboxEnd::Deleted(at) => (EndReason::Deleted, at),
     };
-    Ended { reason, at: at.to_string() }
+    Ended {
+        reason,
+        at: at.to_string(),
+    }
 }
 
 fn arrived(message: Latest) -> Arrived {
@@ -141,7 +185,11 @@ fn arrived(message: Latest) -> Arrived {
         from: message.from,
         subject: message.subject,
         received_at: message.received_at.to_string(),
-        missed_by: message.missed_by.into_iter().filter_map(MissedBy::of_word).collect(),
+        missed_by: message
+            .missed_by
+            .into_iter()
+            .filter_map(MissedBy::of_word)
+            .collect(),
     }
 }
 

@@ -10,7 +10,10 @@ pub fn checked(raw: &[u8]) -> ParsedMessage {
     assert!(message.otp.bytes().all(|byte| byte.is_ascii_digit()));
     for link in &message.links {
         let forbidden = [' ', '"', '<', '>', '\\', '^', '`', '{', '|', '}'];
-        assert!(link.is_ascii() && link.contains("://") && !link.contains(forbidden), "{link}");
+        assert!(
+            link.is_ascii() && link.contains("://") && !link.contains(forbidden),
+            "{link}"
+        );
     }
     for text in [&message.subject, &message.text, &message.html] {
         assert!(!text.contains('\0') && !text.contains('\r'));

@@ -6,11 +6,17 @@ use libfuzzer_sys::fuzz_target;
 use restante_smtp::Refusal;
 use restante_smtp::body::{BodyLimits, BodyReader};
 
-const LIMITS: BodyLimits = BodyLimits { message: 200, line: 40 };
+const LIMITS: BodyLimits = BodyLimits {
+    message: 200,
+    line: 40,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let data = [b"\r\n", bytes].concat();
-    let end = data.windows(5).position(|window| window == b"\r\n.\r\n").map(|place| place + 3);
+    let end = data
+        .windows(5)
+        .position(|window| window == b"\r\n.\r\n")
+        .map(|place| place + 3);
     let whole = read(bytes, bytes.len().max(1));
     assert_eq!(whole.0, end.unwrap_or(bytes.len()));
     assert_eq!(whole.1.is_some(), end.is_some());
@@ -22,8 +28,16 @@ fuzz_target!(|bytes: &[u8]| {
         let stuffed = [&b"\r\n"[..], &message].concat();
         assert!(stuffed.ends_with(b"\r\n"));
         let lines = message.split(|&byte| byte == b'\n');
-        assert!(lines.clone().all(|line| line.is_empty() || line.ends_with(b"\r")));
-        assert!(lines.clone().all(|line| line.iter().filter(|&&byte| byte == b'\r').count() <= 1));
+        assert!(
+            lines
+                .clone()
+                .all(|line| line.is_empty() || line.ends_with(b"\r"))
+        );
+        assert!(
+            lines
+                .clone()
+                .all(|line| line.iter().filter(|&&byte| byte == b'\r').count() <= 1)
+        );
     }
 });
 

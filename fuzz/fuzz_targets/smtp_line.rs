@@ -1,4 +1,5 @@
-//! Command lines: how the network divides them makes no difference, and none is longer than its limit.
+//! Command lines: how the network divides them makes no difference, and none is longer than its
+//! limit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

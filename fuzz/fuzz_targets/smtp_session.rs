@@ -1,5 +1,5 @@
-//! Whole sessions: how the network divides the bytes makes no difference, and every delivered message has an envelope
-//! on the mail domain.
+//! Whole sessions: how the network divides the bytes makes no difference, and every delivered
+//! message has an envelope on the mail domain.
 #![no_main]
 
 use std::sync::Arc;
@@ -46,7 +46,13 @@ fn session() -> Session {
         plaintext_auth: false,
         login_required: false,
     };
-    Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
+    Session::new(
+        Arc::new(config),
+        Transport {
+            encrypted: false,
+            loopback: true,
+        },
+    )
 }
 
 /// Runs the session until it needs input. Returns whether it is still open.

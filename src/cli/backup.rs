@@ -18,7 +18,8 @@ use crate::os;
 pub(super) struct BackupCommand {
     /// The file to write, which must not exist
     ///
-    /// To look into it, start a server on a copy with `--database sqlite:FILE`: a server deletes expired messages.
+    /// To look into it, start a server on a copy with `--database sqlite:FILE`: a server deletes
+    /// expired messages.
     #[arg(value_name = "FILE")]
     target: PathBuf,
     #[command(flatten)]
@@ -68,7 +69,11 @@ pub(super) fn run(command: &BackupCommand) -> Result<(), CliError> {
     if let Err(source) = copied {
         // An incomplete copy is useless.
         let _ = fs::remove_file(target);
-        return Err(BackupCommandError::Copy { path: target.clone(), source }.into());
+        return Err(BackupCommandError::Copy {
+            path: target.clone(),
+            source,
+        }
+        .into());
     }
     output::note(&format!("Copied {url} to {}.", target.display()));
     Ok(())
@@ -79,6 +84,9 @@ fn create(path: &Path) -> Result<(), BackupCommandError> {
     let created = os::private_file(File::options().write(true).create_new(true)).open(path);
     created.map(drop).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => BackupCommandError::Exists(path.to_owned()),
-        _ => BackupCommandError::Create { path: path.to_owned(), source },
+        _ => BackupCommandError::Create {
+            path: path.to_owned(),
+            source,
+        },
     })
 }

@@ -64,7 +64,9 @@ pub(super) fn run(flags: &CheckFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let id = message::find(&client, &flags.name, &flags.filter)?;
     let mut checks = client.checks(&id, flags.dns)?;
-    checks.problems.retain(|problem| !flags.ignore.contains(&problem.check));
+    checks
+        .problems
+        .retain(|problem| !flags.ignore.contains(&problem.check));
     if flags.json {
         output::json(&checks)?;
     } else {
@@ -88,7 +90,8 @@ fn check_name(text: &str) -> Result<CheckName, String> {
     })
 }
 
-/// The problems, one a line, with the line of the source below it; then the results of SPF, DKIM and DMARC.
+/// The problems, one a line, with the line of the source below it; then the results of SPF, DKIM
+/// and DMARC.
 struct Readable<'a>(&'a MessageChecks);
 
 impl fmt::Display for Readable<'_> {
@@ -97,14 +100,30 @@ impl fmt::Display for Readable<'_> {
             formatter.write_str("no problems")?;
         }
         for (index, problem) in self.0.problems.iter().enumerate() {
-            let Problem { check, severity, detail, part, line, source } = problem;
+            let Problem {
+                check,
+                severity,
+                detail,
+                part,
+                line,
+                source,
+            } = problem;
             let start = if index == 0 { "" } else { "\n" };
-            write!(formatter, "{start}{severity}  {check}  {}", printable_line(detail))?;
+            write!(
+                formatter,
+                "{start}{severity}  {check}  {}",
+                printable_line(detail)
+            )?;
             if let (Some(part), Some(line), Some(source)) = (part, line, source) {
                 write!(formatter, "\n  {part}:{line}  {}", printable_line(source))?;
             }
         }
-        for (name, result, detail) in self.0.authentication.iter().flat_map(Authentication::results) {
+        for (name, result, detail) in self
+            .0
+            .authentication
+            .iter()
+            .flat_map(Authentication::results)
+        {
             write!(formatter, "\n{name}  {result}  {}", printable_line(detail))?;
         }
         Ok(())

@@ -37,11 +37,16 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     database::with(from.clone(), DatabaseContents::migrate, async |source| {
         let target = database::open(to.clone(), DatabaseContents::migrate).await?;
         let updated = Arc::clone(&shown);
-        let copied = source.copy_to(&target, move |progress| locked(&updated).update(progress)).await;
+        let copied = source
+            .copy_to(&target, move |progress| locked(&updated).update(progress))
+            .await;
         Ok(copied.map_err(DatabaseCommandError::Copy)?)
     })?;
     locked(&shown).line.clear();
-    output::note(&format!("Copied {from} to {to}: {}.", locked(&shown).summary()));
+    output::note(&format!(
+        "Copied {from} to {to}: {}.",
+        locked(&shown).summary()
+    ));
     Ok(())
 }
 
@@ -58,22 +63,41 @@ struct Shown {
 
 impl Shown {
     fn new() -> Self {
-        Self { tables: Vec::new(), line: ProgressLine::new() }
+        Self {
+            tables: Vec::new(),
+            line: ProgressLine::new(),
+        }
     }
 
     fn update(&mut self, progress: Progress) {
-        match self.tables.last_mut().filter(|last| last.table == progress.table) {
+        match self
+            .tables
+            .last_mut()
+            .filter(|last| last.table == progress.table)
+        {
             Some(last) => *last = progress,
             None => self.tables.push(progress),
         }
-        let Progress { table, copied, rows } = progress;
-        self.line.show(&format!("{table}: {copied} of {rows}"), copied == rows);
+        let Progress {
+            table,
+            copied,
+            rows,
+        } = progress;
+        self.line
+            .show(&format!("{table}: {copied} of {rows}"), copied == rows);
     }
 
     fn summary(&self) -> String {
-        let counted = self.tables.iter().map(|progress| format!("{} {}", progress.copied, progress.table));
+        let counted = self
+            .tables
+            .iter()
+            .map(|progress| format!("{} {}", progress.copied, progress.table));
         let counted: Vec<String> = counted.map(|text| text.replace('_', " ")).collect();
-        if counted.is_empty() { "it was empty".to_owned() } else { counted.join(", ") }
+        if counted.is_empty() {
+            "it was empty".to_owned()
+        } else {
+            counted.join(", ")
+        }
     }
 }
 
@@ -86,7 +110,11 @@ mod tests {
         let mut shown = Shown::new();
         assert_eq!(shown.summary(), "it was empty");
         for (table, copied) in [("projects", 1), ("api_keys", 500), ("api_keys", 750)] {
-            shown.update(Progress { table, copied, rows: 750 });
+            shown.update(Progress {
+                table,
+                copied,
+                rows: 750,
+            });
         }
         assert_eq!(shown.summary(), "1 projects, 750 api keys");
     }

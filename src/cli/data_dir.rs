@@ -1,4 +1,5 @@
-//! The data directory and the database file: accessible only to their owner, and locked by the server that uses them.
+//! The data directory and the database file: accessible only to their owner, and locked by the
+//! server that uses them.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -34,7 +35,10 @@ pub(super) struct DataDirLock(#[expect(dead_code, reason = "held, not read")] Fi
 /// [`DataDirError::Unwritable`].
 pub(super) fn create(path: &Path) -> Result<(), DataDirError> {
     let created = os::private_directory(DirBuilder::new().recursive(true)).create(path);
-    created.map_err(|source| DataDirError::Unwritable { path: path.to_owned(), source })
+    created.map_err(|source| DataDirError::Unwritable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Creates the directory and takes its lock.
@@ -43,14 +47,17 @@ pub(super) fn create(path: &Path) -> Result<(), DataDirError> {
 /// [`DataDirError`] if it cannot be written to, or if another process has the lock.
 pub(super) fn lock(path: &Path) -> Result<DataDirLock, DataDirError> {
     create(path)?;
-    let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
+    let unwritable = |source| DataDirError::Unwritable {
+        path: path.to_owned(),
+        source,
+    };
     let file = open(&path.join("lock")).map_err(unwritable)?;
     take_lock(&file, path, unwritable)?;
     Ok(DataDirLock(file))
 }
 
-/// Creates the database file if it is missing, because SQLite would create it with the mode of the umask. SQLite gives
-/// its log the same mode as the file.
+/// Creates the database file if it is missing, because SQLite would create it with the mode of the
+/// umask. SQLite gives its log the same mode as the file.
 ///
 /// # Errors
 /// [`DataDirError`] if the file cannot be written to.
@@ -61,14 +68,20 @@ pub(super) fn create_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
     }
 }
 
-/// Locks a database file until the process ends, and creates it if it is missing. The lock also covers other paths to
-/// the same file. A PostgreSQL database is not locked, because nodes share it.
+/// Locks a database file until the process ends, and creates it if it is missing. The lock also
+/// covers other paths to the same file. A PostgreSQL database is not locked, because nodes share
+/// it.
 ///
 /// # Errors
 /// See [`lock`].
 pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
-    let DatabaseUrl::Sqlite(path) = url else { return Ok(()) };
-    let unwritable = |source| DataDirError::UnwritableDatabase { path: path.clone(), source };
+    let DatabaseUrl::Sqlite(path) = url else {
+        return Ok(());
+    };
+    let unwritable = |source| DataDirError::UnwritableDatabase {
+        path: path.clone(),
+        source,
+    };
     let mut file = open_database(path)?;
     if !os::FILE_LOCKS_ARE_SEPARATE {
         let mut beside = fs::canonicalize(path).map_err(unwritable)?.into_os_string();
@@ -76,14 +89,18 @@ pub(super) fn lock_database(url: &DatabaseUrl) -> Result<(), DataDirError> {
         file = open(Path::new(&beside)).map_err(unwritable)?;
     }
     take_lock(&file, path, unwritable)?;
-    // Never closed, because closing any descriptor of the file would release SQLite's locks in this process.
+    // Never closed, because closing any descriptor of the file would release SQLite's locks in this
+    // process.
     std::mem::forget(file);
     Ok(())
 }
 
 fn open_database(path: &Path) -> Result<File, DataDirError> {
     create(directory_of(path))?;
-    open(path).map_err(|source| DataDirError::UnwritableDatabase { path: path.to_owned(), source })
+    open(path).map_err(|source| DataDirError::UnwritableDatabase {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -92,10 +109,16 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
-fn take_lock(file: &File, path: &Path, unwritable: impl FnOnce(io::Error) -> DataDirError) -> Result<(), DataDirError> {
+fn take_lock(
+    file: &File,
+    path: &Path,
+    unwritable: impl FnOnce(io::Error) -> DataDirError,
+) -> Result<(), DataDirError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.to_owned())),
@@ -119,7 +142,10 @@ mod tests {
     fn only_one_process_can_hold_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let first = lock(directory.path()).unwrap();
-        assert!(matches!(lock(directory.path()), Err(DataDirError::InUse(_))));
+        assert!(matches!(
+            lock(directory.path()),
+            Err(DataDirError::InUse(_))
+        ));
         drop(first);
         assert!(lock(directory.path()).is_ok());
     }
@@ -136,12 +162,16 @@ mod tests {
         std::os::unix::fs::symlink("one.db", path("soft.db")).unwrap();
         let names: &[&str] = match std::env::consts::OS {
             "linux" => &["one.db", "soft.db", "hard.db"],
-            // The lock is on a file beside it, whose name is that of the file without symbolic links.
+            // The lock is on a file beside it, whose name is that of the file without symbolic
+            // links.
             "macos" => &["one.db", "soft.db"],
             _ => &["one.db"],
         };
         for name in names {
-            assert!(matches!(locked(name), Err(DataDirError::InUse(path)) if path.ends_with(name)), "{name}");
+            assert!(
+                matches!(locked(name), Err(DataDirError::InUse(path)) if path.ends_with(name)),
+                "{name}"
+            );
         }
         locked("other.db").unwrap();
     }
@@ -149,12 +179,18 @@ mod tests {
     #[test]
     fn a_bare_file_name_is_in_the_current_directory() {
         assert_eq!(directory_of(Path::new("restante.db")), Path::new("."));
-        assert_eq!(directory_of(Path::new("/srv/restante.db")), Path::new("/srv"));
+        assert_eq!(
+            directory_of(Path::new("/srv/restante.db")),
+            Path::new("/srv")
+        );
     }
 
     #[test]
     fn a_file_is_no_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(matches!(lock(file.path()), Err(DataDirError::Unwritable { .. })));
+        assert!(matches!(
+            lock(file.path()),
+            Err(DataDirError::Unwritable { .. })
+        ));
     }
 }

@@ -17,9 +17,15 @@ pub(super) enum DatabaseCommandError {
     )]
     Absent(PathBuf),
     #[error("cannot open the database {url}")]
-    Open { url: DatabaseUrl, source: DatabaseError },
+    Open {
+        url: DatabaseUrl,
+        source: DatabaseError,
+    },
     #[error("cannot prepare the database {url}")]
-    Prepare { url: DatabaseUrl, source: StoreError },
+    Prepare {
+        url: DatabaseUrl,
+        source: StoreError,
+    },
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     #[error("nothing was copied")]
@@ -34,13 +40,16 @@ impl From<DatabaseCommandError> for CliError {
     }
 }
 
-/// Returns an error if the database does not exist, because opening would create it even if the path is mistyped.
+/// Returns an error if the database does not exist, because opening would create it even if the
+/// path is mistyped.
 ///
 /// # Errors
 /// [`DatabaseCommandError::Absent`].
 pub(super) fn refuse_absent(url: &DatabaseUrl) -> Result<(), DatabaseCommandError> {
     match url {
-        DatabaseUrl::Sqlite(path) if !path.exists() => Err(DatabaseCommandError::Absent(path.clone())),
+        DatabaseUrl::Sqlite(path) if !path.exists() => {
+            Err(DatabaseCommandError::Absent(path.clone()))
+        }
         _ => Ok(()),
     }
 }
@@ -54,11 +63,15 @@ pub(super) fn with<T>(
     prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,
     work: impl AsyncFnOnce(T) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(DatabaseCommandError::Runtime)?.block_on(async {
-        let prepared = open(url, prepare).await?;
-        work(prepared).await
-    })
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    runtime
+        .map_err(DatabaseCommandError::Runtime)?
+        .block_on(async {
+            let prepared = open(url, prepare).await?;
+            work(prepared).await
+        })
 }
 
 /// Opens the database and prepares what the caller needs.

@@ -1,4 +1,5 @@
-//! The limit on file descriptors. Every connection needs one, and a shell often allows only a thousand.
+//! The limit on file descriptors. Every connection needs one, and a shell often allows only a
+//! thousand.
 
 use crate::config::Limits;
 use crate::os;
@@ -13,16 +14,23 @@ pub(super) fn raise_limit() -> u64 {
     os::raise_open_files(WANTED)
 }
 
-/// Lowers the connection limits so that `allowed` descriptors are enough, and HTTP and SMTP cannot use each other's
-/// share. SMTP has precedence, but a quarter is kept for HTTP.
+/// Lowers the connection limits so that `allowed` descriptors are enough, and HTTP and SMTP cannot
+/// use each other's share. SMTP has precedence, but a quarter is kept for HTTP.
 pub(super) fn divide(limits: &mut Limits, allowed: u64) {
-    let shared = usize::try_from(allowed.saturating_sub(RESERVED.min(allowed / 4))).unwrap_or(usize::MAX);
-    let left = shared.saturating_sub(limits.smtp_connections).max(shared / 4).max(1);
+    let shared =
+        usize::try_from(allowed.saturating_sub(RESERVED.min(allowed / 4))).unwrap_or(usize::MAX);
+    let left = shared
+        .saturating_sub(limits.smtp_connections)
+        .max(shared / 4)
+        .max(1);
     let http = limits.http_connections.min(left);
-    let smtp = limits.smtp_connections.min(shared.saturating_sub(http).max(1));
-    for (name, limit, now) in
-        [("HTTP", &mut limits.http_connections, http), ("SMTP", &mut limits.smtp_connections, smtp)]
-    {
+    let smtp = limits
+        .smtp_connections
+        .min(shared.saturating_sub(http).max(1));
+    for (name, limit, now) in [
+        ("HTTP", &mut limits.http_connections, http),
+        ("SMTP", &mut limits.smtp_connections, smtp),
+    ] {
         if now < *limit {
             tracing::warn!(
                 descriptors = allowed,
@@ -38,7 +46,11 @@ mod tests {
     use super::*;
 
     fn divided(http: usize, smtp: usize, allowed: u64) -> (usize, usize) {
-        let mut limits = Limits { http_connections: http, smtp_connections: smtp, ..Limits::default() };
+        let mut limits = Limits {
+            http_connections: http,
+            smtp_connections: smtp,
+            ..Limits::default()
+        };
         divide(&mut limits, allowed);
         (limits.http_connections, limits.smtp_connections)
     }

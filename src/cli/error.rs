@@ -30,8 +30,8 @@ impl CliError {
         Self::Refused(error.into())
     }
 
-    /// 1 if a wait ended without a match or the service failed; 2 if the request was invalid or failed; for sendmail,
-    /// its own codes.
+    /// 1 if a wait ended without a match or the service failed; 2 if the request was invalid or
+    /// failed; for sendmail, its own codes.
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) | Self::Output(_) => 1,
@@ -58,7 +58,9 @@ impl Error for CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => error.fmt(formatter),
+            Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => {
+                error.fmt(formatter)
+            }
             Self::Output(_) => formatter.write_str("cannot write to standard output"),
         }
     }

@@ -31,8 +31,14 @@ pub(super) struct ExplainFlags {
 pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let explanation = client.explain(&flags.inbox, &flags.filter)?;
-    let readable = Readable { explanation: &explanation };
-    Ok(if flags.json { output::json(&explanation) } else { output::line(&readable.to_string()) }?)
+    let readable = Readable {
+        explanation: &explanation,
+    };
+    Ok(if flags.json {
+        output::json(&explanation)
+    } else {
+        output::line(&readable.to_string())
+    }?)
 }
 
 /// An explanation as text.
@@ -47,15 +53,37 @@ impl fmt::Display for Readable<'_> {
         if !explanation.messages.latest.is_empty() {
             formatter.write_str("\nReceived, newest first:")?;
         }
-        for Arrived { from, subject, received_at, .. } in &explanation.messages.latest {
-            write!(formatter, "\n  {received_at}  {}  {}", printable_line(from), printable_line(subject))?;
+        for Arrived {
+            from,
+            subject,
+            received_at,
+            ..
+        } in &explanation.messages.latest
+        {
+            write!(
+                formatter,
+                "\n  {received_at}  {}  {}",
+                printable_line(from),
+                printable_line(subject)
+            )?;
         }
         if !explanation.refused.is_empty() {
             formatter.write_str("\nRejected, newest first:")?;
         }
-        for Refused { at, client, sender, recipient, reply } in &explanation.refused {
+        for Refused {
+            at,
+            client,
+            sender,
+            recipient,
+            reply,
+        } in &explanation.refused
+        {
             let (sender, recipient) = (printable_line(sender), printable_line(recipient));
-            write!(formatter, "\n  {at}  {client}  from <{sender}> to <{recipient}>: {}", printable_line(reply))?;
+            write!(
+                formatter,
+                "\n  {at}  {client}  from <{sender}> to <{recipient}>: {}",
+                printable_line(reply)
+            )?;
         }
         Ok(())
     }

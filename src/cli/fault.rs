@@ -1,7 +1,9 @@
 //! `restante fault`: injects SMTP faults for an inbox, and lists them with their uses.
 
 use clap::{Args, ValueEnum, value_parser};
-use restante_api::{Fault, FaultList, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, SetFaultsBody};
+use restante_api::{
+    Fault, FaultList, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, SetFaultsBody,
+};
 
 use super::client::{ApiClient, ClientFlags};
 use super::error::CliError;
@@ -31,7 +33,8 @@ pub(super) struct FaultFlags {
     /// The fault to set; replaces all faults of the inbox. If omitted, the faults are listed
     #[arg(value_name = "FAULT")]
     action: Option<Action>,
-    /// SMTP stage: rcpt (RCPT TO) or data (end of DATA) [default: rcpt; data for bounce, drop, duplicate and --store]
+    /// SMTP stage: rcpt (RCPT TO) or data (end of DATA) [default: rcpt; data for bounce, drop,
+    /// duplicate and --store]
     #[arg(long, value_name = "WHEN", requires = "action")]
     at: Option<Point>,
     /// How often it applies
@@ -106,7 +109,10 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
     if flags.json {
         return Ok(output::json(&faults)?);
     }
-    Ok(faults.faults.iter().try_for_each(|fault| output::line(&describe(fault)))?)
+    Ok(faults
+        .faults
+        .iter()
+        .try_for_each(|fault| output::line(&describe(fault)))?)
 }
 
 /// A flag does not fit the fault.
@@ -114,7 +120,9 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
 enum FaultError {
     #[error("--at: bounce, drop, duplicate and --store need --at data")]
     At,
-    #[error("--reply: write one line such as `451 4.7.1 Come back later`; 4xx with defer, 5xx with reject")]
+    #[error(
+        "--reply: write one line such as `451 4.7.1 Come back later`; 4xx with defer, 5xx with reject"
+    )]
     Reply,
     #[error("--{0} does not fit this fault: see `restante fault --help`")]
     Other(&'static str),
@@ -126,17 +134,24 @@ impl FaultFlags {
         let fault = self.fault(action);
         match model::Fault::requested(&fault) {
             Ok(_) => Ok(fault),
-            Err(FieldError::Missing(name) | FieldError::Invalid(name)) => Err(CliError::refused(match name {
-                "at" => FaultError::At,
-                "reply" => FaultError::Reply,
-                name => FaultError::Other(name),
-            })),
+            Err(FieldError::Missing(name) | FieldError::Invalid(name)) => {
+                Err(CliError::refused(match name {
+                    "at" => FaultError::At,
+                    "reply" => FaultError::Reply,
+                    name => FaultError::Other(name),
+                }))
+            }
         }
     }
 
     fn fault(&self, action: Action) -> Fault {
-        let concerns_message = self.store || matches!(action, Action::Bounce | Action::Drop | Action::Duplicate);
-        let at = self.at.unwrap_or(if concerns_message { Point::Data } else { Point::Rcpt });
+        let concerns_message =
+            self.store || matches!(action, Action::Bounce | Action::Drop | Action::Duplicate);
+        let at = self.at.unwrap_or(if concerns_message {
+            Point::Data
+        } else {
+            Point::Rcpt
+        });
         Fault {
             at: word(&at),
             action: word(&action),
@@ -150,14 +165,35 @@ impl FaultFlags {
 
 /// The word on the command line, which is also that of the API.
 fn word(value: &impl ValueEnum) -> Option<String> {
-    value.to_possible_value().map(|word| word.get_name().to_owned())
+    value
+        .to_possible_value()
+        .map(|word| word.get_name().to_owned())
 }
 
 fn describe(fault: &FaultState) -> String {
-    let FaultState { at, action, times, left, used, uses, reply, seconds, store } = fault;
+    let FaultState {
+        at,
+        action,
+        times,
+        left,
+        used,
+        uses,
+        reply,
+        seconds,
+        store,
+    } = fault;
     let seconds = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
-    let reply = reply.as_deref().map_or_else(String::new, |reply| format!(" with {}", output::printable_line(reply)));
-    let stored = if *store == Some(true) { " after storing" } else { "" };
-    let uses: String = uses.iter().map(|used_at| format!("\n  {used_at}")).collect();
+    let reply = reply.as_deref().map_or_else(String::new, |reply| {
+        format!(" with {}", output::printable_line(reply))
+    });
+    let stored = if *store == Some(true) {
+        " after storing"
+    } else {
+        ""
+    };
+    let uses: String = uses
+        .iter()
+        .map(|used_at| format!("\n  {used_at}"))
+        .collect();
     format!("{action} at {at}{seconds}{reply}{stored}: used {used} of {times}, {left} left{uses}")
 }

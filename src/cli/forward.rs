@@ -11,7 +11,8 @@ use crate::config::boolean;
 /// Which message, and to whom.
 #[derive(Args, Debug)]
 pub(super) struct ForwardFlags {
-    /// The id or the address of the inbox, whose newest message is forwarded; or the id of a message
+    /// The id or the address of the inbox, whose newest message is forwarded; or the id of a
+    /// message
     #[arg(value_name = "INBOX|MESSAGE")]
     name: String,
     /// The recipient, one bare address
@@ -34,5 +35,9 @@ pub(super) fn run(flags: &ForwardFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let id = message::find(&client, &flags.name, &flags.filter)?;
     let accepted = client.forward(&id, &flags.recipient)?;
-    Ok(if flags.json { output::json(&accepted) } else { output::line(&accepted.id) }?)
+    Ok(if flags.json {
+        output::json(&accepted)
+    } else {
+        output::line(&accepted.id)
+    }?)
 }

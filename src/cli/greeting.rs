@@ -1,4 +1,5 @@
-//! The output of `restante serve` when it is ready: addresses, key and a first request to copy, or one line of JSON.
+//! The output of `restante serve` when it is ready: addresses, key and a first request to copy, or
+//! one line of JSON.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -29,13 +30,28 @@ pub(super) struct Greeting<'a> {
 impl fmt::Display for Greeting<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "Restante is ready.")?;
-        writeln!(formatter, "  HTTP       {} (base URL {})", self.http, self.base_url)?;
-        writeln!(formatter, "  SMTP       {} (accepts mail for any address @{})", self.smtp, self.mail_domain)?;
+        writeln!(
+            formatter,
+            "  HTTP       {} (base URL {})",
+            self.http, self.base_url
+        )?;
+        writeln!(
+            formatter,
+            "  SMTP       {} (accepts mail for any address @{})",
+            self.smtp, self.mail_domain
+        )?;
         if !self.accepted.is_empty() {
-            writeln!(formatter, "             Also accepts mail for {} (--accept-domains)", domains(self.accepted))?;
+            writeln!(
+                formatter,
+                "             Also accepts mail for {} (--accept-domains)",
+                domains(self.accepted)
+            )?;
         }
         if self.plaintext_auth {
-            writeln!(formatter, "             Warning: AUTH without TLS is enabled; passwords are sent in clear text")?;
+            writeln!(
+                formatter,
+                "             Warning: AUTH without TLS is enabled; passwords are sent in clear text"
+            )?;
         }
         if let Some(smtps) = self.smtps {
             writeln!(formatter, "  SMTPS      {smtps} (implicit TLS)")?;
@@ -47,27 +63,47 @@ impl fmt::Display for Greeting<'_> {
         writeln!(formatter, "  Guide      {}/llm", self.base_url)?;
         writeln!(formatter, "  Dashboard  {}/", self.base_url)?;
         if let Some(token) = self.made_admin_token {
-            writeln!(formatter, "\nThe administrator's token for the dashboard, shown only once:")?;
+            writeln!(
+                formatter,
+                "\nThe administrator's token for the dashboard, shown only once:"
+            )?;
             writeln!(formatter, "  {token}")?;
         }
         match self.made_key {
             Some(key) => {
-                writeln!(formatter, "\nThe API key of the default project, shown only once:")?;
+                writeln!(
+                    formatter,
+                    "\nThe API key of the default project, shown only once:"
+                )?;
                 writeln!(formatter, "  {}", key.as_str())?;
                 writeln!(formatter, "\nCreate the first inbox:")?;
                 write!(formatter, "  {}", create_inbox(self.base_url, key.as_str()))
             }
             None => {
-                writeln!(formatter, "\nSet RESTANTE_API_KEY to the key that the first start printed")?;
-                writeln!(formatter, "(`restante project rotate-key default` makes a new one), then create an inbox:")?;
-                write!(formatter, "  {}", create_inbox(self.base_url, "$RESTANTE_API_KEY"))
+                writeln!(
+                    formatter,
+                    "\nSet RESTANTE_API_KEY to the key that the first start printed"
+                )?;
+                writeln!(
+                    formatter,
+                    "(`restante project rotate-key default` makes a new one), then create an inbox:"
+                )?;
+                write!(
+                    formatter,
+                    "  {}",
+                    create_inbox(self.base_url, "$RESTANTE_API_KEY")
+                )
             }
         }
     }
 }
 
 fn domains(accepted: &AcceptedDomains) -> String {
-    if accepted.are_all() { "every domain".to_owned() } else { accepted.to_string() }
+    if accepted.are_all() {
+        "every domain".to_owned()
+    } else {
+        accepted.to_string()
+    }
 }
 
 fn create_inbox(base_url: &str, key: &str) -> String {
@@ -85,7 +121,8 @@ pub(super) struct JsonGreeting<'a> {
     pub(super) smtps: Option<JsonListener>,
     pub(super) mail_domain: &'a str,
     pub(super) data_dir: &'a Path,
-    /// The key of the default project; null if an earlier start generated it, because only its hash is stored.
+    /// The key of the default project; null if an earlier start generated it, because only its hash
+    /// is stored.
     pub(super) api_key: Option<&'a str>,
     /// The administrator's token; null in the same case.
     pub(super) admin_token: Option<&'a str>,
@@ -100,7 +137,10 @@ pub(super) struct JsonListener {
 
 impl From<SocketAddr> for JsonListener {
     fn from(address: SocketAddr) -> Self {
-        Self { host: address.ip().to_string(), port: address.port() }
+        Self {
+            host: address.ip().to_string(),
+            port: address.port(),
+        }
     }
 }
 
@@ -111,7 +151,10 @@ mod tests {
     #[test]
     fn a_key_is_shown_only_by_the_start_that_made_it() {
         let accepted: AcceptedDomains = "*.shop.test".parse().unwrap();
-        let (key, mail_domain) = (ApiKey::generate(), Domain::parse("restante.example.com").unwrap());
+        let (key, mail_domain) = (
+            ApiKey::generate(),
+            Domain::parse("restante.example.com").unwrap(),
+        );
         let greeting = |made_key| Greeting {
             metrics: None,
             base_url: "http://127.0.0.1:8025",
@@ -125,8 +168,24 @@ mod tests {
             made_key,
             made_admin_token: made_key.map(|_| "rst_admin_secret"),
         };
-        assert_eq!(greeting(Some(&key)).to_string().matches(key.as_str()).count(), 2);
-        assert_eq!(greeting(Some(&key)).to_string().matches("rst_admin_secret").count(), 1);
-        assert!(greeting(None).to_string().ends_with("Bearer $RESTANTE_API_KEY\" 'http://127.0.0.1:8025/v1/inboxes'"));
+        assert_eq!(
+            greeting(Some(&key))
+                .to_string()
+                .matches(key.as_str())
+                .count(),
+            2
+        );
+        assert_eq!(
+            greeting(Some(&key))
+                .to_string()
+                .matches("rst_admin_secret")
+                .count(),
+            1
+        );
+        assert!(
+            greeting(None)
+                .to_string()
+                .ends_with("Bearer $RESTANTE_API_KEY\" 'http://127.0.0.1:8025/v1/inboxes'")
+        );
     }
 }

@@ -19,7 +19,12 @@ pub(super) struct HealthFlags {
     #[arg(long, env = "RESTANTE_URL", value_name = "URL", value_parser = http_url)]
     url: Option<String>,
     /// The listening address of the server on this machine, which has the same flag
-    #[arg(long, env = "RESTANTE_HTTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8025")]
+    #[arg(
+        long,
+        env = "RESTANTE_HTTP_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:8025"
+    )]
     http_listen: SocketAddr,
 }
 
@@ -38,14 +43,24 @@ struct Unhealthy {
 pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
     let local = || format!("http://{}", reachable(flags.http_listen));
     let url = flags.url.clone().unwrap_or_else(local);
-    let agent = ureq::Agent::config_builder().timeout_global(Some(WITHIN)).max_redirects(0).build().new_agent();
+    let agent = ureq::Agent::config_builder()
+        .timeout_global(Some(WITHIN))
+        .max_redirects(0)
+        .build()
+        .new_agent();
     match agent.get(format!("{url}/v1/health")).call() {
         Ok(answer) if answer.status() == 200 => Ok(()),
-        Ok(answer) => Err(unhealthy(url, ureq::Error::StatusCode(answer.status().as_u16()))),
+        Ok(answer) => Err(unhealthy(
+            url,
+            ureq::Error::StatusCode(answer.status().as_u16()),
+        )),
         Err(source) => Err(unhealthy(url, source)),
     }
 }
 
 fn unhealthy(url: String, source: ureq::Error) -> CliError {
-    CliError::failed(Unhealthy { url, source: Box::new(source) })
+    CliError::failed(Unhealthy {
+        url,
+        source: Box::new(source),
+    })
 }

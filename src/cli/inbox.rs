@@ -1,4 +1,5 @@
-//! `restante inbox`: creates, shows, lists and deletes inboxes over HTTP; lists those of a local database too.
+//! `restante inbox`: creates, shows, lists and deletes inboxes over HTTP; lists those of a local
+//! database too.
 
 use std::path::PathBuf;
 
@@ -77,7 +78,9 @@ struct ListFlags {
 
 /// A project is named, but no database.
 #[derive(Debug, thiserror::Error)]
-#[error("--project: over HTTP the API key decides the project; add --data-dir or --database to read a database")]
+#[error(
+    "--project: over HTTP the API key decides the project; add --data-dir or --database to read a database"
+)]
 struct ProjectOverHttp;
 
 /// Runs the command.
@@ -86,7 +89,11 @@ struct ProjectOverHttp;
 /// [`CliError`] if a request or the database fails.
 pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
     match &command.action {
-        Action::Create { address, json, client } => {
+        Action::Create {
+            address,
+            json,
+            client,
+        } => {
             let client = ApiClient::new(client)?;
             let inbox = match address {
                 Some(address) => client.inbox_at(address)?,
@@ -94,7 +101,11 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
             };
             print(&inbox, *json, |inbox| inbox.address.clone())
         }
-        Action::Get { inbox, json, client } => {
+        Action::Get {
+            inbox,
+            json,
+            client,
+        } => {
             let inbox = ApiClient::new(client)?.inbox(inbox)?;
             print(&inbox, *json, describe)
         }
@@ -116,7 +127,10 @@ impl ListFlags {
     fn data(&self) -> Option<Data> {
         let is_local = self.data_dir.is_some() || self.database.is_some();
         let data_dir = self.data_dir.clone().unwrap_or_default();
-        is_local.then(|| Data { data_dir, database: self.database.clone() })
+        is_local.then(|| Data {
+            data_dir,
+            database: self.database.clone(),
+        })
     }
 }
 
@@ -126,19 +140,35 @@ fn list_locally(data: &Data, flags: &ListFlags) -> Result<(), CliError> {
     database::refuse_absent(&url)?;
     let open = |database| Projects::open(database, Clock::system());
     database::with(url, open, async |projects| {
-        let found = projects.inboxes(flags.project.as_deref()).await.map_err(CliError::failed)?;
+        let found = projects
+            .inboxes(flags.project.as_deref())
+            .await
+            .map_err(CliError::failed)?;
         let inboxes = found.into_iter().map(summary).collect();
-        print_list(&InboxList { inboxes, next: None }, flags.json)
+        print_list(
+            &InboxList {
+                inboxes,
+                next: None,
+            },
+            flags.json,
+        )
     })
 }
 
 /// The database does not have the mail domain, so an address on it is the local part alone.
 fn summary(local: LocalSummary) -> InboxSummary {
-    let LocalSummary { inbox, messages, last_received_at, .. } = local;
+    let LocalSummary {
+        inbox,
+        messages,
+        last_received_at,
+        ..
+    } = local;
     InboxSummary {
         inbox: Inbox {
             id: inbox.id.to_string(),
-            address: inbox.shared.map_or_else(|| inbox.id.to_string(), |shared| shared.to_string()),
+            address: inbox
+                .shared
+                .map_or_else(|| inbox.id.to_string(), |shared| shared.to_string()),
             kind: inbox.kind,
             created_at: inbox.created_at.to_string(),
             expires_at: inbox.expires_at.map(|at| at.to_string()),
@@ -152,20 +182,40 @@ fn print_list(list: &InboxList, json: bool) -> Result<(), CliError> {
     if json {
         return Ok(output::json(list)?);
     }
-    Ok(list.inboxes.iter().try_for_each(|inbox| output::line(&summary_line(inbox)))?)
+    Ok(list
+        .inboxes
+        .iter()
+        .try_for_each(|inbox| output::line(&summary_line(inbox)))?)
 }
 
-fn summary_line(InboxSummary { inbox, messages, .. }: &InboxSummary) -> String {
+fn summary_line(
+    InboxSummary {
+        inbox, messages, ..
+    }: &InboxSummary,
+) -> String {
     let expires_at = inbox.expires_at.as_deref().unwrap_or("never");
-    let Inbox { id, address, kind, created_at, .. } = inbox;
+    let Inbox {
+        id,
+        address,
+        kind,
+        created_at,
+        ..
+    } = inbox;
     format!("{id}\t{kind}\t{messages}\t{created_at}\t{expires_at}\t{address}")
 }
 
 fn print(inbox: &Inbox, json: bool, describe: impl Fn(&Inbox) -> String) -> Result<(), CliError> {
-    Ok(if json { output::json(inbox) } else { output::line(&describe(inbox)) }?)
+    Ok(if json {
+        output::json(inbox)
+    } else {
+        output::line(&describe(inbox))
+    }?)
 }
 
 fn describe(inbox: &Inbox) -> String {
     let expires_at = inbox.expires_at.as_deref().unwrap_or("never");
-    format!("Address: {}\nKind:    {}\nCreated: {}\nExpires: {expires_at}", inbox.address, inbox.kind, inbox.created_at)
+    format!(
+        "Address: {}\nKind:    {}\nCreated: {}\nExpires: {expires_at}",
+        inbox.address, inbox.kind, inbox.created_at
+    )
 }

@@ -1,7 +1,8 @@
-//! The log of a server, on standard error: readable lines or JSON, filtered by `RESTANTE_LOG` or `RUST_LOG`.
+//! The log of a server, on standard error: readable lines or JSON, filtered by `RESTANTE_LOG` or
+//! `RUST_LOG`.
 //!
-//! A separate thread writes the queued lines, so that a slow or stuck reader does not delay the server. Lines that do
-//! not fit into the queue, or cannot be written, are dropped and counted.
+//! A separate thread writes the queued lines, so that a slow or stuck reader does not delay the
+//! server. Lines that do not fit into the queue, or cannot be written, are dropped and counted.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -18,8 +19,8 @@ use crate::config::{LogFormat, SettingsError};
 use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
-/// This library logs several lines for each call, and reports each disconnected client as an error. Its lines are
-/// therefore written only if a filter contains its name.
+/// This library logs several lines for each call, and reports each disconnected client as an error.
+/// Its lines are therefore written only if a filter contains its name.
 const CHATTY: &str = "rmcp";
 /// Maximum number of lines in the queue.
 const QUEUED_LINES: usize = 4_096;
@@ -64,22 +65,49 @@ pub(super) fn start(format: LogFormat) -> Result<Log, SettingsError> {
 
 fn queue(output: impl Write + Send + 'static) -> (NonBlocking, Log) {
     let not_written = Arc::default();
-    let writer = LineWriter { output, lines: Vec::new(), not_written: Arc::clone(&not_written) };
-    let builder = NonBlockingBuilder::default().buffered_lines_limit(QUEUED_LINES).thread_name("log");
+    let writer = LineWriter {
+        output,
+        lines: Vec::new(),
+        not_written: Arc::clone(&not_written),
+    };
+    let builder = NonBlockingBuilder::default()
+        .buffered_lines_limit(QUEUED_LINES)
+        .thread_name("log");
     let (writer, worker) = builder.lossy(true).finish(writer);
-    let dropped = DroppedLines { not_queued: writer.error_counter(), not_written };
-    (writer, Log { _worker: worker, dropped })
+    let dropped = DroppedLines {
+        not_queued: writer.error_counter(),
+        not_written,
+    };
+    (
+        writer,
+        Log {
+            _worker: worker,
+            dropped,
+        },
+    )
 }
 
 fn filter() -> Result<Targets, SettingsError> {
     for variable in FILTER_VARIABLES {
-        let Some(text) = env::var(variable).ok().filter(|text| !text.is_empty()) else { continue };
+        let Some(text) = env::var(variable).ok().filter(|text| !text.is_empty()) else {
+            continue;
+        };
         let filter: Targets = text.parse().map_err(|error: ParseError| {
-            SettingsError::new(variable, error.to_string(), "Write a level like debug, or restante=debug,info")
+            SettingsError::new(
+                variable,
+                error.to_string(),
+                "Write a level like debug, or restante=debug,info",
+            )
         })?;
-        return Ok(if text.contains(CHATTY) { filter } else { filter.with_target(CHATTY, LevelFilter::OFF) });
+        return Ok(if text.contains(CHATTY) {
+            filter
+        } else {
+            filter.with_target(CHATTY, LevelFilter::OFF)
+        });
     }
-    Ok(Targets::new().with_default(LevelFilter::INFO).with_target(CHATTY, LevelFilter::OFF))
+    Ok(Targets::new()
+        .with_default(LevelFilter::INFO)
+        .with_target(CHATTY, LevelFilter::OFF))
 }
 
 impl Log {
@@ -90,11 +118,13 @@ impl Log {
 
 impl DroppedLines {
     fn count(&self) -> usize {
-        self.not_queued.dropped_lines().saturating_add(self.not_written.load(Ordering::Relaxed))
+        self.not_queued
+            .dropped_lines()
+            .saturating_add(self.not_written.load(Ordering::Relaxed))
     }
 
-    /// Counts dropped lines in the metrics and reports them in the log while it is polled. A report that is
-    /// itself dropped is repeated.
+    /// Counts dropped lines in the metrics and reports them in the log while it is polled. A report
+    /// that is itself dropped is repeated.
     pub(super) async fn report(self) {
         let mut reported = 0;
         loop {
@@ -102,14 +132,18 @@ impl DroppedLines {
             let dropped = self.count();
             metrics::log_lines_dropped(dropped);
             if dropped > reported {
-                tracing::warn!(dropped, "log lines dropped since the start; standard error is too slow");
+                tracing::warn!(
+                    dropped,
+                    "log lines dropped since the start; standard error is too slow"
+                );
                 reported = dropped;
             }
         }
     }
 }
 
-/// Writes several lines at once and never fails: lines that cannot be written are counted and dropped.
+/// Writes several lines at once and never fails: lines that cannot be written are counted and
+/// dropped.
 struct LineWriter<W> {
     output: W,
     lines: Vec<u8>,
@@ -166,13 +200,21 @@ mod tests {
         }
         // The queue is full, and one batch of lines is being written.
         let kept = written - log.dropped.count();
-        assert!((QUEUED_LINES..=QUEUED_LINES + WRITTEN_AT_ONCE / 5 + 1).contains(&kept), "{kept}");
+        assert!(
+            (QUEUED_LINES..=QUEUED_LINES + WRITTEN_AT_ONCE / 5 + 1).contains(&kept),
+            "{kept}"
+        );
         drop(unblock);
     }
 
     #[test]
     fn a_line_that_cannot_be_written_is_counted() {
-        let (mut writer, log) = queue(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let (mut writer, log) = queue(
+            std::fs::File::options()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+        );
         let dropped = log.dropped_lines();
         for _ in 0..10 {
             writer.write_all(b"line\n").unwrap();

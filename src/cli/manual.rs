@@ -36,7 +36,10 @@ struct PagesError {
 ///
 /// # Errors
 /// If standard output cannot be written to.
-pub(super) fn completions(flags: &CompletionsFlags, mut command: clap::Command) -> Result<(), CliError> {
+pub(super) fn completions(
+    flags: &CompletionsFlags,
+    mut command: clap::Command,
+) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut command, "restante", &mut script);
     Ok(output::line(String::from_utf8_lossy(&script).trim_end())?)
@@ -48,6 +51,12 @@ pub(super) fn completions(flags: &CompletionsFlags, mut command: clap::Command) 
 /// If the directory cannot be written to.
 pub(super) fn man(flags: &ManFlags, command: clap::Command) -> Result<(), CliError> {
     let directory = &flags.directory;
-    let written = fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
-    written.map_err(|source| CliError::failed(PagesError { directory: directory.clone(), source }))
+    let written =
+        fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
+    written.map_err(|source| {
+        CliError::failed(PagesError {
+            directory: directory.clone(),
+            source,
+        })
+    })
 }

@@ -1,5 +1,5 @@
-//! `restante mcp`: an MCP server over standard input and output, for a coding agent. It is a client of a Restante
-//! server. `--serve` starts that server, which ends with this command.
+//! `restante mcp`: an MCP server over standard input and output, for a coding agent. It is a client
+//! of a Restante server. `--serve` starts that server, which ends with this command.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
@@ -75,7 +75,11 @@ impl From<McpError> for CliError {
 /// # Errors
 /// [`McpError`], or that of the flags.
 pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
-    let own = if flags.serve { Some(OwnServer::start(flags)?) } else { None };
+    let own = if flags.serve {
+        Some(OwnServer::start(flags)?)
+    } else {
+        None
+    };
     let (url, key) = match &own {
         Some(own) => (own.url.clone(), own.key.clone()),
         None => flags.client.access()?,
@@ -108,8 +112,8 @@ async fn speak(relay: ServerRelay) -> Result<(), McpError> {
     }
 }
 
-/// A server that this command has started. It stops when its standard input is closed, even because this
-/// process was killed.
+/// A server that this command has started. It stops when its standard input is closed, even because
+/// this process was killed.
 struct OwnServer {
     child: Child,
     /// The first line of its output. The sender is dropped when the server has ended.
@@ -129,30 +133,63 @@ struct GreetingLine {
 impl OwnServer {
     fn start(flags: &McpFlags) -> Result<Self, CliError> {
         let key = flags.client.key().cloned().unwrap_or_else(ApiKey::generate);
-        let directory = tempfile::Builder::new().prefix("restante-mcp-").tempdir().map_err(McpError::Start)?;
+        let directory = tempfile::Builder::new()
+            .prefix("restante-mcp-")
+            .tempdir()
+            .map_err(McpError::Start)?;
         let mut serve = Command::new(std::env::current_exe().map_err(McpError::Start)?);
         serve.args(["serve", "--print-json", "--exit-with-stdin"]);
         // A setting of the user, as a flag or a variable, takes precedence.
         for (flag, variable, value) in [
-            ("--http-listen", "RESTANTE_HTTP_LISTEN", "127.0.0.1:0".as_ref()),
-            ("--smtp-listen", "RESTANTE_SMTP_LISTEN", "127.0.0.1:0".as_ref()),
-            ("--data-dir", "RESTANTE_DATA_DIR", directory.path().as_os_str()),
+            (
+                "--http-listen",
+                "RESTANTE_HTTP_LISTEN",
+                "127.0.0.1:0".as_ref(),
+            ),
+            (
+                "--smtp-listen",
+                "RESTANTE_SMTP_LISTEN",
+                "127.0.0.1:0".as_ref(),
+            ),
+            (
+                "--data-dir",
+                "RESTANTE_DATA_DIR",
+                directory.path().as_os_str(),
+            ),
         ] {
-            let is_given = |given: &OsString| given.to_string_lossy().split('=').next() == Some(flag);
+            let is_given =
+                |given: &OsString| given.to_string_lossy().split('=').next() == Some(flag);
             if !flags.serve_flags.iter().any(is_given) && std::env::var_os(variable).is_none() {
                 serve.arg(flag).arg(value);
             }
         }
-        serve.args(&flags.serve_flags).env("RESTANTE_API_KEY", key.as_str());
+        serve
+            .args(&flags.serve_flags)
+            .env("RESTANTE_API_KEY", key.as_str());
         Ok(Self::launch(serve, key, directory, START_WITHIN)?)
     }
 
     /// Waits until the server listens.
-    fn launch(mut serve: Command, key: ApiKey, directory: TempDir, limit: Duration) -> Result<Self, McpError> {
-        let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(McpError::Start)?;
+    fn launch(
+        mut serve: Command,
+        key: ApiKey,
+        directory: TempDir,
+        limit: Duration,
+    ) -> Result<Self, McpError> {
+        let mut child = serve
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(McpError::Start)?;
         let first_line = first_line(&mut child);
         // From here on it is stopped if anything fails.
-        let mut own = Self { child, first_line, url: String::new(), key, _directory: directory };
+        let mut own = Self {
+            child,
+            first_line,
+            url: String::new(),
+            key,
+            _directory: directory,
+        };
         let line = match own.first_line.recv_timeout(limit) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Err(McpError::NotStarted),
@@ -162,11 +199,14 @@ impl OwnServer {
                 return Err(McpError::Hangs);
             }
         };
-        own.url = serde_json::from_str(&line).map(|GreetingLine { url }| url).map_err(|_| McpError::NotStarted)?;
+        own.url = serde_json::from_str(&line)
+            .map(|GreetingLine { url }| url)
+            .map_err(|_| McpError::NotStarted)?;
         Ok(own)
     }
 
-    /// Waits until it has ended, and kills it if that takes longer than `limit`. An error means that it has ended.
+    /// Waits until it has ended, and kills it if that takes longer than `limit`. An error means
+    /// that it has ended.
     fn stop(&mut self, limit: Duration) {
         drop(self.child.stdin.take());
         if self.first_line.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
@@ -206,7 +246,12 @@ mod tests {
     fn launched(script: &str, limit: Duration) -> Result<OwnServer, McpError> {
         let mut shell = Command::new("sh");
         shell.args(["-c", script]);
-        OwnServer::launch(shell, ApiKey::generate(), tempfile::tempdir().unwrap(), limit)
+        OwnServer::launch(
+            shell,
+            ApiKey::generate(),
+            tempfile::tempdir().unwrap(),
+            limit,
+        )
     }
 
     #[test]
@@ -217,12 +262,19 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_at_its_start_is_no_server_that_hangs() {
-        assert!(matches!(launched("exit 1", START_WITHIN), Err(McpError::NotStarted)));
+        assert!(matches!(
+            launched("exit 1", START_WITHIN),
+            Err(McpError::NotStarted)
+        ));
     }
 
     #[test]
     fn a_server_that_does_not_stop_is_killed() {
-        let mut own = launched(r#"echo '{"url": "http://localhost"}'; exec sleep 600"#, START_WITHIN).unwrap();
+        let mut own = launched(
+            r#"echo '{"url": "http://localhost"}'; exec sleep 600"#,
+            START_WITHIN,
+        )
+        .unwrap();
         own.stop(Duration::ZERO);
         assert_eq!(own.url, "http://localhost");
         assert!(!own.child.wait().unwrap().success());

@@ -1,4 +1,5 @@
-//! `restante message`: prints one message over HTTP: readable, as JSON, its source, its HTML, or an attachment.
+//! `restante message`: prints one message over HTTP: readable, as JSON, its source, its HTML, or an
+//! attachment.
 
 use std::io::{self, Read};
 
@@ -61,7 +62,11 @@ pub(super) fn run(flags: &MessageFlags) -> Result<(), CliError> {
 }
 
 /// The id of the message: the given one, or that of the newest in the inbox that matches.
-pub(super) fn find(client: &ApiClient, name: &str, filter: &FilterFlags) -> Result<String, CliError> {
+pub(super) fn find(
+    client: &ApiClient,
+    name: &str,
+    filter: &FilterFlags,
+) -> Result<String, CliError> {
     if let Ok(id) = MessageId::parse(name) {
         return Ok(id.to_string());
     }
@@ -75,15 +80,26 @@ pub(super) fn find(client: &ApiClient, name: &str, filter: &FilterFlags) -> Resu
 
 fn readable(message: &Message, attachments: &[AttachmentInfo]) -> String {
     let mut text = describe(message);
-    for AttachmentInfo { index, filename, content_type, size, .. } in attachments {
+    for AttachmentInfo {
+        index,
+        filename,
+        content_type,
+        size,
+        ..
+    } in attachments
+    {
         let name = printable_line(filename.as_deref().unwrap_or("without a name"));
         let content_type = printable_line(content_type);
-        text.push_str(&format!("\nAttachment {index}: {name} ({content_type}, {size} bytes)"));
+        text.push_str(&format!(
+            "\nAttachment {index}: {name} ({content_type}, {size} bytes)"
+        ));
     }
     text
 }
 
 /// Copies an answer to standard output.
 fn copy(client: &ApiClient, answer: impl Read) -> Result<(), CliError> {
-    output::copy(io::BufReader::new(answer), |error| client.unreachable(error.into()).into())
+    output::copy(io::BufReader::new(answer), |error| {
+        client.unreachable(error.into()).into()
+    })
 }

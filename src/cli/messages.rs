@@ -43,6 +43,13 @@ pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
 
 /// The first field is the id, which `--after` accepts. Fields are separated by tabs, for `cut`.
 fn describe(message: &Summary) -> String {
-    let columns = [&message.id, &message.received_at, &message.from, &message.subject];
-    columns.map(|column| output::printable_line(column)).join("\t")
+    let columns = [
+        &message.id,
+        &message.received_at,
+        &message.from,
+        &message.subject,
+    ];
+    columns
+        .map(|column| output::printable_line(column))
+        .join("\t")
 }

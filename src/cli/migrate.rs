@@ -23,7 +23,10 @@ pub(super) fn run(command: &MigrateCommand) -> Result<(), CliError> {
     database::refuse_absent(&url)?;
     let shown = url.to_string();
     database::with(url, DatabaseContents::migrate, async |_| {
-        output::note(&format!("The database {shown} has schema version {}.", DatabaseContents::SCHEMA_VERSION));
+        output::note(&format!(
+            "The database {shown} has schema version {}.",
+            DatabaseContents::SCHEMA_VERSION
+        ));
         Ok(())
     })
 }

@@ -1,6 +1,7 @@
-//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy` and `backup` work on
-//! its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`, `send`, `forward`, `explain`, `fault`,
-//! `open`, `health` and `sendmail` are clients for shell scripts and people, and `mcp` for coding agents.
+//! The command line: `restante serve` runs the service; `project`, `outgoing`, `migrate`, `copy`
+//! and `backup` work on its database; `inbox`, `messages`, `message`, `watch`, `wait`, `check`,
+//! `send`, `forward`, `explain`, `fault`, `open`, `health` and `sendmail` are clients for shell
+//! scripts and people, and `mcp` for coding agents.
 
 mod backup;
 mod check;
@@ -113,8 +114,8 @@ enum Command {
 
 /// Runs the program with the arguments and the environment of the process.
 ///
-/// The exit code is 0 for success; 1 if a wait found no message or the service failed; 2 for wrong usage and failed
-/// requests; for `sendmail` those of sysexits.h.
+/// The exit code is 0 for success; 1 if a wait found no message or the service failed; 2 for wrong
+/// usage and failed requests; for `sendmail` those of sysexits.h.
 #[must_use]
 pub fn run() -> ExitCode {
     let matches = without_empty_variables(Cli::command()).try_get_matches();
@@ -150,10 +151,21 @@ pub fn run() -> ExitCode {
     result.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
 }
 
-/// An empty variable counts as an absent one, because compose files and workflows pass an absent variable like that.
+/// An empty variable counts as an absent one, because compose files and workflows pass an absent
+/// variable like that.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
-    let is_empty = |flag: &Arg| flag.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
-    let command = command.mut_args(|flag| if is_empty(&flag) { flag.env(Resettable::Reset) } else { flag });
+    let is_empty = |flag: &Arg| {
+        flag.get_env()
+            .and_then(std::env::var_os)
+            .is_some_and(|value| value.is_empty())
+    };
+    let command = command.mut_args(|flag| {
+        if is_empty(&flag) {
+            flag.env(Resettable::Reset)
+        } else {
+            flag
+        }
+    });
     command.mut_subcommands(without_empty_variables)
 }
 
@@ -161,7 +173,9 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 fn show_usage(error: &clap::Error) -> ExitCode {
     // An error means that the output is closed, so it has no reader.
     let _ = error.print();
-    let is_sendmail = std::env::args_os().nth(1).is_some_and(|command| command == "sendmail");
+    let is_sendmail = std::env::args_os()
+        .nth(1)
+        .is_some_and(|command| command == "sendmail");
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
         _ if is_sendmail => ExitCode::from(sendmail::USAGE),
@@ -186,16 +200,28 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Flags of other commands that are settings: where the server is, the key, the data, how long to wait.
-    const SETTINGS: [&str; 9] =
-        ["api-key", "data-dir", "database", "http-listen", "project", "serve", "smtp", "timeout", "url"];
+    /// Flags of other commands that are settings: where the server is, the key, the data, how long
+    /// to wait.
+    const SETTINGS: [&str; 9] = [
+        "api-key",
+        "data-dir",
+        "database",
+        "http-listen",
+        "project",
+        "serve",
+        "smtp",
+        "timeout",
+        "url",
+    ];
 
     #[test]
     fn every_setting_has_its_variable_and_nothing_else_has_one() {
         let command = Cli::command();
         for subcommand in command.get_subcommands() {
             for flag in all_flags(subcommand) {
-                let Some(long) = flag.get_long() else { continue };
+                let Some(long) = flag.get_long() else {
+                    continue;
+                };
                 let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
                 let is_setting = subcommand.get_name() == "serve" || SETTINGS.contains(&long);
                 let expected = is_setting.then_some(variable.as_str());
@@ -208,7 +234,10 @@ mod tests {
     #[test]
     fn secrets_are_not_shown_in_the_help() {
         for flag in Cli::command().get_subcommands().flat_map(all_flags) {
-            if matches!(flag.get_long(), Some("api-key" | "admin-token" | "database" | "relay")) {
+            if matches!(
+                flag.get_long(),
+                Some("api-key" | "admin-token" | "database" | "relay")
+            ) {
                 assert!(flag.is_hide_env_values_set(), "{flag}");
             }
         }

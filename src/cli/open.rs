@@ -1,4 +1,5 @@
-//! `restante open`: opens the dashboard in the browser, or prints its address if there is no browser.
+//! `restante open`: opens the dashboard in the browser, or prints its address if there is no
+//! browser.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -10,7 +11,8 @@ use super::client::ServerFlag;
 use super::error::CliError;
 use super::output;
 
-/// Some openers return only when the browser ends. One that still runs after this time has found a browser.
+/// Some openers return only when the browser ends. One that still runs after this time has found a
+/// browser.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -35,9 +37,17 @@ pub(super) fn run(flags: &OpenFlags) -> Result<(), CliError> {
 
 /// Whether a browser takes the address, which begins with http:// or https://.
 fn opens(url: &str) -> bool {
-    let Some(mut opener) = opener() else { return false };
-    let quiet = opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let Ok(mut child) = quiet.spawn() else { return false };
+    let Some(mut opener) = opener() else {
+        return false;
+    };
+    let quiet = opener
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let Ok(mut child) = quiet.spawn() else {
+        return false;
+    };
     let started = Instant::now();
     while started.elapsed() < START_TIMEOUT {
         match child.try_wait() {
@@ -66,6 +76,8 @@ fn opener() -> Option<Command> {
 #[cfg(not(any(target_os = "macos", windows)))]
 fn opener() -> Option<Command> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set);
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
+        .into_iter()
+        .any(is_set);
     has_display.then(|| Command::new("xdg-open"))
 }

@@ -1,4 +1,5 @@
-//! `restante outgoing`: manages the queue of mail to other domains in the database, whether or not a server is running.
+//! `restante outgoing`: manages the queue of mail to other domains in the database, whether or not
+//! a server is running.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -82,16 +83,29 @@ pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
     let url = command.data.url();
     database::refuse_absent(&url)?;
     let open = |database| Outbox::open(database, Clock::system());
-    database::with(url, open, async |outbox| carry_out(&outbox, &command.action).await)
+    database::with(url, open, async |outbox| {
+        carry_out(&outbox, &command.action).await
+    })
 }
 
 async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
     let refused = OutgoingCommandError::Refused;
     match action {
-        Action::List { status, limit, json } => {
-            let filter = OutgoingFilter { status: *status, ..OutgoingFilter::default() };
+        Action::List {
+            status,
+            limit,
+            json,
+        } => {
+            let filter = OutgoingFilter {
+                status: *status,
+                ..OutgoingFilter::default()
+            };
             let items = outbox.list(&filter, *limit).await.map_err(refused)?;
-            if *json { output::json(&ListJson::new(&items)) } else { output::line(&table(&items)) }?;
+            if *json {
+                output::json(&ListJson::new(&items))
+            } else {
+                output::line(&table(&items))
+            }?;
         }
         Action::Show { id } => output::line(&describe(&outbox.find(*id).await.map_err(refused)?))?,
         Action::Retry { id } => {
@@ -138,24 +152,47 @@ impl<'a> ListJson<'a> {
             next_attempt_at: item.due_at,
             created_at: item.created_at,
         };
-        Self { outgoing: items.iter().map(item).collect() }
+        Self {
+            outgoing: items.iter().map(item).collect(),
+        }
     }
 }
 
 fn table(items: &[Outgoing]) -> String {
-    let mut lines = vec![format!("{:36}  {:9}  ATTEMPTS  {:24}  RECIPIENT", "ID", "STATUS", "NEXT ATTEMPT")];
+    let mut lines = vec![format!(
+        "{:36}  {:9}  ATTEMPTS  {:24}  RECIPIENT",
+        "ID", "STATUS", "NEXT ATTEMPT"
+    )];
     lines.extend(items.iter().map(|item| {
         let recipient = printable_line(&item.recipient);
-        format!("{}  {:9}  {:8}  {:24}  {recipient}", item.id, item.status, item.attempts, instant(item.due_at))
+        format!(
+            "{}  {:9}  {:8}  {:24}  {recipient}",
+            item.id,
+            item.status,
+            item.attempts,
+            instant(item.due_at)
+        )
     }));
     lines.join("\n")
 }
 
 fn describe(item: &Outgoing) -> String {
-    let reply = if item.last_reply.is_empty() { "-".into() } else { printable_line(&item.last_reply) };
+    let reply = if item.last_reply.is_empty() {
+        "-".into()
+    } else {
+        printable_line(&item.last_reply)
+    };
     [
         format!("Id:           {}", item.id),
-        format!("Status:       {}{}", item.status, if item.leased_until.is_some() { ", being sent" } else { "" }),
+        format!(
+            "Status:       {}{}",
+            item.status,
+            if item.leased_until.is_some() {
+                ", being sent"
+            } else {
+                ""
+            }
+        ),
         format!("Inbox:        {}", printable_line(item.inbox.as_str())),
         format!("To:           {}", printable_line(&item.recipient)),
         format!("Subject:      {}", printable_line(&item.subject)),
@@ -212,6 +249,9 @@ mod tests {
     fn foreign_text_does_not_control_the_terminal() {
         let shown = describe(&item());
         assert!(shown.contains("Subject:      Hello\u{fffd}[2J"), "{shown}");
-        assert!(shown.contains("Last reply:   mx answered RCPT with 450 later"), "{shown}");
+        assert!(
+            shown.contains("Last reply:   mx answered RCPT with 450 later"),
+            "{shown}"
+        );
     }
 }

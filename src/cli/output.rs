@@ -1,4 +1,5 @@
-//! The output of commands. Text from messages is printed without characters that would control the terminal.
+//! The output of commands. Text from messages is printed without characters that would control the
+//! terminal.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -24,7 +25,10 @@ pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
 }
 
 /// Copies `input` to standard output. `lost` is the error if the input fails, not the output.
-pub(super) fn copy(mut input: impl BufRead, lost: impl FnOnce(io::Error) -> CliError) -> Result<(), CliError> {
+pub(super) fn copy(
+    mut input: impl BufRead,
+    lost: impl FnOnce(io::Error) -> CliError,
+) -> Result<(), CliError> {
     let mut output = io::stdout().lock();
     loop {
         let piece = match input.fill_buf() {
@@ -52,12 +56,18 @@ pub(super) struct ProgressLine {
 
 impl ProgressLine {
     pub(super) fn new() -> Self {
-        Self { on_terminal: io::stderr().is_terminal(), drawn: None }
+        Self {
+            on_terminal: io::stderr().is_terminal(),
+            drawn: None,
+        }
     }
 
     /// Draws `text` if the last one is old enough, or if this one is `important`.
     pub(super) fn show(&mut self, text: &str, important: bool) {
-        let due = important || self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAWN_EVERY);
+        let due = important
+            || self
+                .drawn
+                .is_none_or(|drawn| drawn.elapsed() >= REDRAWN_EVERY);
         if self.on_terminal && due {
             self.drawn = Some(Instant::now());
             // A closed terminal needs no progress line.
@@ -85,7 +95,11 @@ pub(super) fn printable_line(text: &str) -> Cow<'_, str> {
 
 fn replace_controls(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let hostile = |character: char| character.is_control() && !keep(character);
-    if text.contains(hostile) { Cow::Owned(text.replace(hostile, "\u{fffd}")) } else { Cow::Borrowed(text) }
+    if text.contains(hostile) {
+        Cow::Owned(text.replace(hostile, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +108,10 @@ mod tests {
 
     #[test]
     fn escape_sequences_do_not_reach_a_terminal() {
-        assert_eq!(printable("a\x1b[2Jb\n\tc\u{9b}d"), "a\u{fffd}[2Jb\n\tc\u{fffd}d");
+        assert_eq!(
+            printable("a\x1b[2Jb\n\tc\u{9b}d"),
+            "a\u{fffd}[2Jb\n\tc\u{fffd}d"
+        );
         assert_eq!(printable_line("a\nb\rc"), "a\u{fffd}b\u{fffd}c");
         assert_eq!(printable_line("grüße"), "grüße");
     }

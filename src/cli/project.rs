@@ -1,4 +1,5 @@
-//! `restante project`: manages projects and their keys in the database, whether or not a server is running.
+//! `restante project`: manages projects and their keys in the database, whether or not a server is
+//! running.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -79,29 +80,55 @@ pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
         database::refuse_absent(&url).map_err(ProjectCommandError::Database)?;
     }
     let open = |database| Projects::open(database, Clock::system());
-    database::with(url, open, async |projects| carry_out(&projects, &command.action).await)
+    database::with(url, open, async |projects| {
+        carry_out(&projects, &command.action).await
+    })
 }
 
 async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError> {
     match action {
         Action::Create { name } => {
-            let key = projects.create(name).await.map_err(ProjectCommandError::Refused)?;
+            let key = projects
+                .create(name)
+                .await
+                .map_err(ProjectCommandError::Refused)?;
             output::line(key.as_str())?;
-            output::note(&format!("Created the project {name}. Store its API key; it is not shown again."));
+            output::note(&format!(
+                "Created the project {name}. Store its API key; it is not shown again."
+            ));
         }
         Action::List { json } => {
-            let projects = projects.list().await.map_err(ProjectCommandError::Refused)?;
-            if *json { output::json(&ListJson::new(&projects)) } else { output::line(&table(&projects)) }?;
+            let projects = projects
+                .list()
+                .await
+                .map_err(ProjectCommandError::Refused)?;
+            if *json {
+                output::json(&ListJson::new(&projects))
+            } else {
+                output::line(&table(&projects))
+            }?;
         }
         Action::RotateKey { name, overlap } => {
             let overlap = overlap.unwrap_or_default();
-            let key = projects.rotate_key(name, *overlap).await.map_err(ProjectCommandError::Refused)?;
+            let key = projects
+                .rotate_key(name, *overlap)
+                .await
+                .map_err(ProjectCommandError::Refused)?;
             output::line(key.as_str())?;
-            let old = if overlap.is_zero() { "stops within 2 s".to_owned() } else { format!("stops in {overlap}") };
-            output::note(&format!("Store the new API key of {name}; it is not shown again. The old key {old}."));
+            let old = if overlap.is_zero() {
+                "stops within 2 s".to_owned()
+            } else {
+                format!("stops in {overlap}")
+            };
+            output::note(&format!(
+                "Store the new API key of {name}; it is not shown again. The old key {old}."
+            ));
         }
         Action::Delete { name } => {
-            projects.delete(name).await.map_err(ProjectCommandError::Refused)?;
+            projects
+                .delete(name)
+                .await
+                .map_err(ProjectCommandError::Refused)?;
             output::note(&format!("Deleted the project {name}."));
         }
     }
@@ -132,15 +159,26 @@ impl<'a> ListJson<'a> {
             inboxes: project.inboxes,
             created_at: project.created_at,
         };
-        Self { projects: projects.iter().map(project).collect() }
+        Self {
+            projects: projects.iter().map(project).collect(),
+        }
     }
 }
 
 fn table(projects: &[Project]) -> String {
-    let width = projects.iter().map(|project| project.name.chars().count()).max().unwrap_or(0).max("NAME".len());
+    let width = projects
+        .iter()
+        .map(|project| project.name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max("NAME".len());
     let mut lines = vec![format!("{:width$}  KEY      INBOXES  CREATED", "NAME")];
     lines.extend(projects.iter().map(|project| {
-        let default = if project.is_default { "  (default)" } else { "" };
+        let default = if project.is_default {
+            "  (default)"
+        } else {
+            ""
+        };
         format!(
             "{:width$}  …{:6}  {:7}  {}{default}",
             project.name, project.key_last_four, project.inboxes, project.created_at
@@ -167,6 +205,9 @@ mod tests {
         let expected = "NAME         KEY      INBOXES  CREATED\n\
                         default      …wXyZ         12  1970-01-01T00:00:00.000Z  (default)\n\
                         größer shop  …wXyZ         12  1970-01-01T00:00:00.000Z";
-        assert_eq!(table(&[project("default", true), project("größer shop", false)]), expected);
+        assert_eq!(
+            table(&[project("default", true), project("größer shop", false)]),
+            expected
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Writes the tables of settings and metrics in the documents from their definitions, and checks that they are current.
+//! Writes the tables of settings and metrics in the documents from their definitions, and checks
+//! that they are current.
 
 use std::fs;
 
@@ -11,9 +12,10 @@ const END: &str = "\n<!-- end of the generated table -->";
 
 #[test]
 fn the_documents_show_the_settings_and_metrics_as_they_are_defined() {
-    for (document, name, table) in
-        [("reference.md", "settings", settings()), ("monitoring.md", "metrics", metrics::table())]
-    {
+    for (document, name, table) in [
+        ("reference.md", "settings", settings()),
+        ("monitoring.md", "metrics", metrics::table()),
+    ] {
         let path = format!("{}/docs/{document}", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(&path).unwrap();
         let begin = format!("<!-- the table of {name} is generated: see CONTRIBUTING.md -->\n\n");
@@ -35,7 +37,10 @@ fn settings() -> String {
     let command = Cli::command();
     let serve = command.find_subcommand("serve").unwrap();
     let rows = serve.get_arguments().map(row);
-    format!("| flag | variable | default | meaning |\n|---|---|---|---|\n{}", rows.collect::<String>())
+    format!(
+        "| flag | variable | default | meaning |\n|---|---|---|---|\n{}",
+        rows.collect::<String>()
+    )
 }
 
 fn row(flag: &Arg) -> String {
@@ -46,9 +51,14 @@ fn row(flag: &Arg) -> String {
         _ => String::new(),
     };
     let variable = flag.get_env().unwrap().to_str().unwrap();
-    let help = flag.get_long_help().or(flag.get_help()).unwrap().to_string();
+    let help = flag
+        .get_long_help()
+        .or(flag.get_help())
+        .unwrap()
+        .to_string();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    // What has a default that is not a value states it at the end of its help, where clap shows the others.
+    // What has a default that is not a value states it at the end of its help, where clap shows the
+    // others.
     let (meaning, stated) = match help.split_once(" [default: ") {
         Some((meaning, default)) => (meaning, default.strip_suffix(']').unwrap().to_owned()),
         None => (help.as_str(), String::new()),
@@ -58,14 +68,23 @@ fn row(flag: &Arg) -> String {
         values if values.iter().all(|value| value.is_empty()) => stated,
         values => format!("`{}`", values[0].to_str().unwrap()),
     };
-    let choices = if has_value { choices(flag) } else { String::new() };
+    let choices = if has_value {
+        choices(flag)
+    } else {
+        String::new()
+    };
     format!("| `--{long}{value}` | `{variable}` | {default} | {meaning}{choices} |\n")
 }
 
 /// The values of a setting that has only a few, if they have descriptions.
 fn choices(flag: &Arg) -> String {
     let choices = flag.get_possible_values().into_iter();
-    let described = choices.filter_map(|choice| Some(format!("`{}`: {}", choice.get_name(), choice.get_help()?)));
+    let described = choices
+        .filter_map(|choice| Some(format!("`{}`: {}", choice.get_name(), choice.get_help()?)));
     let list = described.collect::<Vec<_>>().join("; ");
-    if list.is_empty() { list } else { format!(". {list}") }
+    if list.is_empty() {
+        list
+    } else {
+        format!(". {list}")
+    }
 }

@@ -57,7 +57,11 @@ pub(super) fn run(flags: &SendFlags) -> Result<(), CliError> {
         in_reply_to: flags.in_reply_to.clone(),
     };
     let accepted = client.send(&inbox.id, &message)?;
-    Ok(if flags.json { output::json(&accepted) } else { output::line(&accepted.id) }?)
+    Ok(if flags.json {
+        output::json(&accepted)
+    } else {
+        output::line(&accepted.id)
+    }?)
 }
 
 fn text(flags: &SendFlags) -> Result<Option<String>, CliError> {
@@ -65,6 +69,9 @@ fn text(flags: &SendFlags) -> Result<Option<String>, CliError> {
         return Ok(flags.text.clone());
     }
     let mut text = String::new();
-    io::stdin().lock().read_to_string(&mut text).map_err(|error| CliError::refused(InputError(error)))?;
+    io::stdin()
+        .lock()
+        .read_to_string(&mut text)
+        .map_err(|error| CliError::refused(InputError(error)))?;
     Ok(Some(text))
 }

@@ -1,5 +1,6 @@
-//! `restante sendmail`: sends a message from standard input to the SMTP server, for programs that call sendmail. With
-//! `-bs` it connects standard input and output to the server, so that the program speaks SMTP itself.
+//! `restante sendmail`: sends a message from standard input to the SMTP server, for programs that
+//! call sendmail. With `-bs` it connects standard input and output to the server, so that the
+//! program speaks SMTP itself.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -20,9 +21,11 @@ restante sendmail [OPTIONS] RECIPIENT...
        restante sendmail -t [OPTIONS] [RECIPIENT...]
        restante sendmail -bs [--smtp HOST:PORT]";
 
-const EXIT_CODES: &str = "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.";
+const EXIT_CODES: &str =
+    "Exit codes: 0 accepted; 64 wrong usage; 69 rejected; 75 temporary failure, try again later.";
 
-/// The recipients and the server. Options of sendmail that have no meaning here are accepted and ignored.
+/// The recipients and the server. Options of sendmail that have no meaning here are accepted and
+/// ignored.
 #[derive(Args, Debug)]
 #[command(override_usage = USAGE_LINES, after_help = EXIT_CODES)]
 pub(super) struct SendmailFlags {
@@ -34,14 +37,20 @@ pub(super) struct SendmailFlags {
     /// A line with a single dot does not end the message
     #[arg(short = 'i')]
     keep_dots: bool,
-    /// What to do: -bm sends the message (the default), -bs speaks SMTP on standard input and output
+    /// What to do: -bm sends the message (the default), -bs speaks SMTP on standard input and
+    /// output
     #[arg(short = 'b', value_name = "MODE", default_value = "m", value_parser = ["m", "s"])]
     mode: String,
     /// The envelope sender [default: the address in From]
     #[arg(short = 'f', short_alias = 'r', value_name = "FROM")]
     from: Option<String>,
     /// The SMTP server
-    #[arg(long, env = "RESTANTE_SMTP", value_name = "HOST:PORT", default_value = "127.0.0.1:1025")]
+    #[arg(
+        long,
+        env = "RESTANTE_SMTP",
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:1025"
+    )]
     smtp: String,
     /// -oi is -i; every other option is ignored
     #[arg(short = 'o', value_name = "OPTION")]
@@ -63,7 +72,9 @@ pub(super) enum SendmailError {
     InvalidAddress(String),
     #[error("cannot read the message from standard input")]
     Input(#[source] io::Error),
-    #[error("cannot connect to the SMTP server at {server}: start `restante serve`, or set RESTANTE_SMTP or --smtp")]
+    #[error(
+        "cannot connect to the SMTP server at {server}: start `restante serve`, or set RESTANTE_SMTP or --smtp"
+    )]
     Unreachable { server: String, source: io::Error },
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
@@ -90,12 +101,19 @@ impl From<SendmailError> for CliError {
 /// # Errors
 /// [`CliError`] with sendmail's exit codes.
 pub(super) fn run(flags: &SendmailFlags) -> Result<(), CliError> {
-    Ok(if flags.mode == "s" { relay(&flags.smtp) } else { submit(flags) }?)
+    Ok(if flags.mode == "s" {
+        relay(&flags.smtp)
+    } else {
+        submit(flags)
+    }?)
 }
 
 /// Passes SMTP on between the caller and the server, until the server closes the connection.
 fn relay(server: &str) -> Result<(), SendmailError> {
-    let unreachable = |source| SendmailError::Unreachable { server: server.to_owned(), source };
+    let unreachable = |source| SendmailError::Unreachable {
+        server: server.to_owned(),
+        source,
+    };
     let mut from_server = TcpStream::connect(server).map_err(unreachable)?;
     let mut to_server = from_server.try_clone().map_err(unreachable)?;
     // It ends with the process: a read of standard input cannot be cancelled.
@@ -140,13 +158,21 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
         return Err(SendmailError::NoRecipient);
     }
     // The address must not contain characters that end the command.
-    let invalid =
-        |address: &&String| address.contains(|character: char| character.is_control() || "<>".contains(character));
+    let invalid = |address: &&String| {
+        address.contains(|character: char| character.is_control() || "<>".contains(character))
+    };
     if let Some(address) = recipients.iter().chain([&from]).find(invalid) {
         return Err(SendmailError::InvalidAddress(address.clone()));
     }
-    let message = if flags.from_headers { restante_mail::without_bcc(&message) } else { message };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(SendmailError::Runtime)?;
+    let message = if flags.from_headers {
+        restante_mail::without_bcc(&message)
+    } else {
+        message
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(SendmailError::Runtime)?;
     Ok(runtime.block_on(sender::submit(&flags.smtp, from, recipients, message))?)
 }
 
@@ -175,7 +201,13 @@ mod tests {
     #[test]
     fn line_ends_become_cr_lf_and_a_dot_ends_the_message() {
         let input = b"Subject: a\n\nb\r\n..\n.\nc";
-        assert_eq!(read(&input[..], false).unwrap(), b"Subject: a\r\n\r\nb\r\n..\r\n");
-        assert_eq!(read(&input[..], true).unwrap(), b"Subject: a\r\n\r\nb\r\n..\r\n.\r\nc\r\n");
+        assert_eq!(
+            read(&input[..], false).unwrap(),
+            b"Subject: a\r\n\r\nb\r\n..\r\n"
+        );
+        assert_eq!(
+            read(&input[..], true).unwrap(),
+            b"Subject: a\r\n\r\nb\r\n..\r\n.\r\nc\r\n"
+        );
     }
 }

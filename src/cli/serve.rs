@@ -38,13 +38,25 @@ pub(super) enum ServeError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     #[error("cannot open the database {url}")]
-    Open { url: DatabaseUrl, source: DatabaseError },
+    Open {
+        url: DatabaseUrl,
+        source: DatabaseError,
+    },
     #[error("cannot start on the database {url}")]
-    Start { url: DatabaseUrl, source: StoreError },
+    Start {
+        url: DatabaseUrl,
+        source: StoreError,
+    },
     #[error("cannot prepare the default project")]
     Prepare(#[source] ProjectError),
-    #[error("cannot listen on {address}: choose another address with {flag} (port 0 selects a free port)")]
-    Listen { flag: &'static str, address: SocketAddr, source: io::Error },
+    #[error(
+        "cannot listen on {address}: choose another address with {flag} (port 0 selects a free port)"
+    )]
+    Listen {
+        flag: &'static str,
+        address: SocketAddr,
+        source: io::Error,
+    },
     #[error("cannot receive mail")]
     Receive(#[source] ReceiverError),
     #[error("cannot start the metrics")]
@@ -85,10 +97,15 @@ pub(super) fn run(settings: &Settings) -> Result<(), CliError> {
 async fn serve(settings: &Settings) -> Result<(), CliError> {
     let _data_dir = data_dir::lock(&settings.data.data_dir).map_err(ServeError::DataDir)?;
     data_dir::lock_database(&settings.data.url()).map_err(ServeError::DataDir)?;
-    let stop_requests = StopRequests::listen(settings.process.exit_with_stdin).map_err(ServeError::Runtime)?;
+    let stop_requests =
+        StopRequests::listen(settings.process.exit_with_stdin).map_err(ServeError::Runtime)?;
     let server = Server::start(settings).await?;
     warn_of_strangers(settings);
-    if settings.process.print_json { server.greet_in_json(settings) } else { server.greet(settings) }?;
+    if settings.process.print_json {
+        server.greet_in_json(settings)
+    } else {
+        server.greet(settings)
+    }?;
     server.run(stop_requests).await?;
     Ok(())
 }
@@ -96,7 +113,9 @@ async fn serve(settings: &Settings) -> Result<(), CliError> {
 /// Other hosts can fill the disk with mail for any address.
 fn warn_of_strangers(settings: &Settings) {
     let listeners = &settings.listeners;
-    let mut addresses = [Some(listeners.smtp_listen), listeners.smtps_listen].into_iter().flatten();
+    let mut addresses = [Some(listeners.smtp_listen), listeners.smtps_listen]
+        .into_iter()
+        .flatten();
     if settings.accepted.are_all() && addresses.any(|address| !address.ip().is_loopback()) {
         tracing::warn!(
             "--accept-domains * accepts mail for every domain from every host that can reach the SMTP listener: \
@@ -163,7 +182,18 @@ impl Server {
             per_address: settings.limits.http_connections_per_address,
             proxies: settings.trusted_proxies.clone(),
         };
-        Ok(Self { service, http, http_address, receiver, sender, base_url, router, http_connections, monitor, made })
+        Ok(Self {
+            service,
+            http,
+            http_address,
+            receiver,
+            sender,
+            base_url,
+            router,
+            http_connections,
+            monitor,
+            made,
+        })
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
@@ -185,13 +215,20 @@ impl Server {
 
     fn greet_in_json(&self, settings: &Settings) -> io::Result<()> {
         let key = self.made.key.as_ref().or(settings.api_key.as_ref());
-        let admin_token = self.made.admin_token.as_ref().or(settings.admin_token.as_ref());
+        let admin_token = self
+            .made
+            .admin_token
+            .as_ref()
+            .or(settings.admin_token.as_ref());
         output::json(&JsonGreeting {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
             url: self.base_url.as_str(),
             smtp: JsonListener::from(reachable(self.receiver.local_addr())),
-            smtps: self.receiver.tls_addr().map(|address| JsonListener::from(reachable(address))),
+            smtps: self
+                .receiver
+                .tls_addr()
+                .map(|address| JsonListener::from(reachable(address))),
             mail_domain: settings.mail_domain.as_str(),
             data_dir: &settings.data.data_dir,
             api_key: key.map(ApiKey::as_str),
@@ -199,17 +236,26 @@ impl Server {
         })
     }
 
-    /// Runs until the first stop signal, then shuts down gracefully; a second signal stops immediately.
+    /// Runs until the first stop signal, then shuts down gracefully; a second signal stops
+    /// immediately.
     async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
         let (service, limits) = (self.service.clone(), self.http_connections);
-        let http = http::server::serve(self.http, self.router, service, limits, stop.clone(), GRACE);
+        let http =
+            http::server::serve(self.http, self.router, service, limits, stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);
         let monitor = async {
-            if let Some(Monitor { listener, router, .. }) = self.monitor {
+            if let Some(Monitor {
+                listener, router, ..
+            }) = self.monitor
+            {
                 let service = self.service.clone();
                 let most = MAX_MONITOR_CONNECTIONS;
-                let limits = ConnectionLimits { all: most, per_address: most, proxies: Vec::new() };
+                let limits = ConnectionLimits {
+                    all: most,
+                    per_address: most,
+                    proxies: Vec::new(),
+                };
                 http::server::serve(listener, router, service, limits, stop.clone(), GRACE).await;
             }
         };
@@ -243,7 +289,11 @@ struct Monitor {
 }
 
 impl Monitor {
-    fn start(address: SocketAddr, settings: &Settings, service: &Service) -> Result<Self, ServeError> {
+    fn start(
+        address: SocketAddr,
+        settings: &Settings,
+        service: &Service,
+    ) -> Result<Self, ServeError> {
         let (listener, address) = bind("--metrics-listen", address)?;
         let disk = metrics::Disk {
             directory: settings.data.data_dir.clone(),
@@ -254,13 +304,22 @@ impl Monitor {
             },
         };
         let metrics = metrics::install(disk).map_err(ServeError::Metrics)?;
-        Ok(Self { listener, address, router: http::metrics::router(service.clone(), metrics) })
+        Ok(Self {
+            listener,
+            address,
+            router: http::metrics::router(service.clone(), metrics),
+        })
     }
 }
 
 async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
     let url = &settings.data.url();
-    let database = Database::open(url).await.map_err(|source| ServeError::Open { url: url.clone(), source })?;
+    let database = Database::open(url)
+        .await
+        .map_err(|source| ServeError::Open {
+            url: url.clone(),
+            source,
+        })?;
     let options = Options {
         mail_domain: settings.mail_domain.clone(),
         accepted: settings.accepted.clone(),
@@ -268,31 +327,57 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
         dns_server: settings.sending.dns_server,
     };
     let started = Service::start(database, Clock::system(), options).await;
-    started.map_err(|source| ServeError::Start { url: url.clone(), source })
+    started.map_err(|source| ServeError::Start {
+        url: url.clone(),
+        source,
+    })
 }
 
 fn bind(flag: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let failed = |source| ServeError::Listen { flag, address, source };
+    let failed = |source| ServeError::Listen {
+        flag,
+        address,
+        source,
+    };
     let listener = tcp::listen(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
 }
 
 async fn bind_smtp(settings: &Settings, service: &Service) -> Result<Receiver, ServeError> {
-    Receiver::bind(settings, service.clone()).await.map_err(|error| match error {
-        ReceiverError::Listen { address, implicit_tls, source } => {
-            let flag = if implicit_tls { "--smtps-listen" } else { "--smtp-listen" };
-            ServeError::Listen { flag, address, source }
-        }
-        other => ServeError::Receive(other),
-    })
+    Receiver::bind(settings, service.clone())
+        .await
+        .map_err(|error| match error {
+            ReceiverError::Listen {
+                address,
+                implicit_tls,
+                source,
+            } => {
+                let flag = if implicit_tls {
+                    "--smtps-listen"
+                } else {
+                    "--smtp-listen"
+                };
+                ServeError::Listen {
+                    flag,
+                    address,
+                    source,
+                }
+            }
+            other => ServeError::Receive(other),
+        })
 }
 
 /// The key of the default project and the administrator's token, if this start generated them.
 async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made, ServeError> {
     let projects = service.projects();
-    let admin_token = projects.prepare_admin(settings.admin_token.as_deref()).await;
+    let admin_token = projects
+        .prepare_admin(settings.admin_token.as_deref())
+        .await;
     let admin_token = admin_token.map_err(|error| ServeError::Prepare(error.into()))?;
-    let key = projects.prepare_default(settings.api_key.as_ref()).await.map_err(ServeError::Prepare)?;
+    let key = projects
+        .prepare_default(settings.api_key.as_ref())
+        .await
+        .map_err(ServeError::Prepare)?;
     Ok(Made { key, admin_token })
 }

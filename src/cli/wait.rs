@@ -1,6 +1,7 @@
 //! `restante wait`: waits over HTTP for a message, and prints it, its code, or one of its links.
 //!
-//! The address of an inbox that does not exist yet is created, so that the wait can start before the first mail.
+//! The address of an inbox that does not exist yet is created, so that the wait can start before
+//! the first mail.
 
 use std::fmt;
 use std::time::Instant;
@@ -29,8 +30,8 @@ pub(super) struct WaitFlags {
     /// Wait for a message with a labelled code, in any form, and print only the code
     #[arg(long, value_parser = boolean, conflicts_with_all = ["otp", "link", "json"])]
     code: bool,
-    /// Wait for a message with a one-time code of digits, and print only the code: one of 4 to 8 digits that is
-    /// labelled, or else the first number of 6 digits
+    /// Wait for a message with a one-time code of digits, and print only the code: one of 4 to 8
+    /// digits that is labelled, or else the first number of 6 digits
     #[arg(long, value_parser = boolean, conflicts_with_all = ["link", "json"])]
     otp: bool,
     /// Wait for a message with a matching link, and print only the first matching link
@@ -78,10 +79,20 @@ enum Answer {
 
 impl NoMatch {
     /// There is no such message in the inbox now.
-    pub(super) fn now(client: &ApiClient, inbox: &Inbox, filter: &FilterFlags) -> Result<Self, ClientError> {
+    pub(super) fn now(
+        client: &ApiClient,
+        inbox: &Inbox,
+        filter: &FilterFlags,
+    ) -> Result<Self, ClientError> {
         let explanation = client.explain(&inbox.id, filter)?;
         let (wanted, address) = (wanted(filter, None), inbox.address.clone());
-        Ok(Self { wanted, address, timeout: None, explanation, help: None })
+        Ok(Self {
+            wanted,
+            address,
+            timeout: None,
+            explanation,
+            help: None,
+        })
     }
 }
 
@@ -89,13 +100,26 @@ impl std::error::Error for NoMatch {}
 
 impl fmt::Display for NoMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wanted, address, timeout, explanation, help } = self;
+        let Self {
+            wanted,
+            address,
+            timeout,
+            explanation,
+            help,
+        } = self;
         let explanation = Readable { explanation };
         match timeout {
-            Some(timeout) => write!(formatter, "no {wanted} arrived at {address} within {timeout}. {explanation}"),
-            None => write!(formatter, "there is no {wanted} in {address}. {explanation}"),
+            Some(timeout) => write!(
+                formatter,
+                "no {wanted} arrived at {address} within {timeout}. {explanation}"
+            ),
+            None => write!(
+                formatter,
+                "there is no {wanted} in {address}. {explanation}"
+            ),
         }?;
-        help.iter().try_for_each(|url| write!(formatter, "\nDetails: {}", printable_line(url)))
+        help.iter()
+            .try_for_each(|url| write!(formatter, "\nDetails: {}", printable_line(url)))
     }
 }
 
@@ -120,13 +144,28 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         Answer::Timeout(help) => help,
     };
     let explanation = client.explain(&inbox.id, &filter(flags))?;
-    let (wanted, address, timeout) = (wanted(&flags.filter, Some(flags)), inbox.address, Some(flags.timeout));
-    Err(NoMatch { wanted, address, timeout, explanation, help }.into())
+    let (wanted, address, timeout) = (
+        wanted(&flags.filter, Some(flags)),
+        inbox.address,
+        Some(flags.timeout),
+    );
+    Err(NoMatch {
+        wanted,
+        address,
+        timeout,
+        explanation,
+        help,
+    }
+    .into())
 }
 
-/// Creates the inbox with an address that has not been used yet. One that has ended is an error: its mail is gone.
+/// Creates the inbox with an address that has not been used yet. One that has ended is an error:
+/// its mail is gone.
 fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> {
-    if client.explain(&address, &FilterFlags::default()).is_ok_and(|explanation| explanation.ended.is_some()) {
+    if client
+        .explain(&address, &FilterFlags::default())
+        .is_ok_and(|explanation| explanation.ended.is_some())
+    {
         return Err(ClientError::NoInbox { name: address });
     }
     match client.inbox_at(&address) {
@@ -135,7 +174,8 @@ fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> 
     }
 }
 
-/// Waits again after each message that matches the filter but does not have the code or link, until the time is up.
+/// Waits again after each message that matches the filter but does not have the code or link, until
+/// the time is up.
 fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, CliError> {
     let started = Instant::now();
     let mut filter = filter(flags);
@@ -162,18 +202,35 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, Cl
 fn filter(flags: &WaitFlags) -> FilterFlags {
     let needed = needed_feature(flags);
     let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
-    let has = [given, needed].into_iter().flatten().collect::<Vec<_>>().join(",");
-    FilterFlags { has: Some(has).filter(|has| !has.is_empty()), ..flags.filter.clone() }
+    let has = [given, needed]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(",");
+    FilterFlags {
+        has: Some(has).filter(|has| !has.is_empty()),
+        ..flags.filter.clone()
+    }
 }
 
 /// The feature of a message with the part that the user asked for.
 fn needed_feature(flags: &WaitFlags) -> Option<&'static str> {
-    let features = [(flags.code, "code"), (flags.otp, "otp"), (flags.link.is_some(), "link")];
-    features.into_iter().find_map(|(is_wanted, feature)| is_wanted.then_some(feature))
+    let features = [
+        (flags.code, "code"),
+        (flags.otp, "otp"),
+        (flags.link.is_some(), "link"),
+    ];
+    features
+        .into_iter()
+        .find_map(|(is_wanted, feature)| is_wanted.then_some(feature))
 }
 
 /// The output for the message, or `None` if it does not have the code or link.
-fn answer(message: &Message, codes: Vec<String>, flags: &WaitFlags) -> Result<Option<String>, SeveralCodes> {
+fn answer(
+    message: &Message,
+    codes: Vec<String>,
+    flags: &WaitFlags,
+) -> Result<Option<String>, SeveralCodes> {
     if flags.code {
         return code(&message.id, codes);
     }
@@ -181,7 +238,11 @@ fn answer(message: &Message, codes: Vec<String>, flags: &WaitFlags) -> Result<Op
         return Ok(Some(message.otp.clone()).filter(|otp| !otp.is_empty()));
     }
     if let Some(pattern) = &flags.link {
-        return Ok(message.links.iter().find(|link| pattern.is_match(link)).cloned());
+        return Ok(message
+            .links
+            .iter()
+            .find(|link| pattern.is_match(link))
+            .cloned());
     }
     if flags.json {
         return Ok(serde_json::to_string(message).ok());
@@ -190,7 +251,11 @@ fn answer(message: &Message, codes: Vec<String>, flags: &WaitFlags) -> Result<Op
 }
 
 /// A message with its labelled codes, if they are wanted.
-fn with_codes(client: &ApiClient, waited: Waited, flags: &WaitFlags) -> Result<(Waited, Vec<String>), ClientError> {
+fn with_codes(
+    client: &ApiClient,
+    waited: Waited,
+    flags: &WaitFlags,
+) -> Result<(Waited, Vec<String>), ClientError> {
     let codes = match &waited {
         Waited::Message(message) if flags.code => client.details(&message.id)?.codes,
         _ => Vec::new(),
@@ -201,7 +266,10 @@ fn with_codes(client: &ApiClient, waited: Waited, flags: &WaitFlags) -> Result<(
 /// The only labelled code of a message.
 fn code(id: &str, mut codes: Vec<String>) -> Result<Option<String>, SeveralCodes> {
     if codes.len() > 1 {
-        return Err(SeveralCodes { id: id.to_owned(), codes });
+        return Err(SeveralCodes {
+            id: id.to_owned(),
+            codes,
+        });
     }
     Ok(codes.pop())
 }
@@ -218,23 +286,57 @@ pub(super) fn describe(message: &Message) -> String {
     if !message.otp.is_empty() {
         lines.push(format!("Code:     {}", message.otp));
     }
-    lines.extend(message.links.iter().map(|link| format!("Link:     {}", printable_line(link))));
+    lines.extend(
+        message
+            .links
+            .iter()
+            .map(|link| format!("Link:     {}", printable_line(link))),
+    );
     lines.push(String::new());
     lines.push(printable(message.text.trim_end()).into_owned());
     lines.join("\n")
 }
 
 fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
-    let code = flags.filter(|flags| flags.code || flags.otp).map(|_| "a one-time code".to_owned());
-    let link = flags.and_then(|flags| flags.link.as_ref()).map(|pattern| format!("a link that matches {pattern}"));
-    let subject = filter.subject.as_ref().map(|subject| format!("{subject:?} in its subject"));
-    let from = filter.from.as_ref().map(|from| format!("{from:?} in its sender"));
-    let to = filter.to.as_ref().map(|to| format!("{to:?} in its recipients"));
-    let text = filter.text.as_ref().map(|text| format!("{text:?} in its text"));
-    let header = filter.header.as_ref().map(|header| format!("the header {header:?}"));
-    let features: Vec<_> = [code, link, subject, from, to, text, header].into_iter().flatten().collect();
-    let with = if features.is_empty() { String::new() } else { format!(" with {}", features.join(" and ")) };
-    let later = filter.after.as_ref().map_or_else(String::new, |after| format!(" later than {after}"));
+    let code = flags
+        .filter(|flags| flags.code || flags.otp)
+        .map(|_| "a one-time code".to_owned());
+    let link = flags
+        .and_then(|flags| flags.link.as_ref())
+        .map(|pattern| format!("a link that matches {pattern}"));
+    let subject = filter
+        .subject
+        .as_ref()
+        .map(|subject| format!("{subject:?} in its subject"));
+    let from = filter
+        .from
+        .as_ref()
+        .map(|from| format!("{from:?} in its sender"));
+    let to = filter
+        .to
+        .as_ref()
+        .map(|to| format!("{to:?} in its recipients"));
+    let text = filter
+        .text
+        .as_ref()
+        .map(|text| format!("{text:?} in its text"));
+    let header = filter
+        .header
+        .as_ref()
+        .map(|header| format!("the header {header:?}"));
+    let features: Vec<_> = [code, link, subject, from, to, text, header]
+        .into_iter()
+        .flatten()
+        .collect();
+    let with = if features.is_empty() {
+        String::new()
+    } else {
+        format!(" with {}", features.join(" and "))
+    };
+    let later = filter
+        .after
+        .as_ref()
+        .map_or_else(String::new, |after| format!(" later than {after}"));
     format!("message{with}{later}")
 }
 

@@ -1,5 +1,5 @@
-//! `restante watch`: prints the messages of a project as they arrive. The server's stream of changes says when to look,
-//! so nothing is polled, and no wait of the key is taken.
+//! `restante watch`: prints the messages of a project as they arrive. The server's stream of
+//! changes says when to look, so nothing is polled, and no wait of the key is taken.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::BufRead;
@@ -36,11 +36,18 @@ pub(super) struct WatchFlags {
 /// [`CliError`] if the first request fails, or a later one for a reason that is not temporary.
 pub(super) fn run(flags: &WatchFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
-    let inbox = flags.inbox.as_deref().map(|name| client.inbox(name)).transpose()?.map(|inbox| inbox.id);
+    let inbox = flags
+        .inbox
+        .as_deref()
+        .map(|name| client.inbox(name))
+        .transpose()?
+        .map(|inbox| inbox.id);
     let mut known: Option<Known> = None;
     loop {
         match follow(&client, inbox.as_deref(), flags.json, &mut known) {
-            Err(Interruption::Request(error)) if known.is_none() || !error.is_temporary() => return Err(error.into()),
+            Err(Interruption::Request(error)) if known.is_none() || !error.is_temporary() => {
+                return Err(error.into());
+            }
             Err(Interruption::Output(error)) => return Err(error.into()),
             _ => std::thread::sleep(PAUSE),
         }
@@ -53,8 +60,14 @@ enum Interruption {
     Output(std::io::Error),
 }
 
-/// Prints what arrives until the stream ends. Messages that arrive between two streams are printed by the next one.
-fn follow(client: &ApiClient, inbox: Option<&str>, json: bool, known: &mut Option<Known>) -> Result<(), Interruption> {
+/// Prints what arrives until the stream ends. Messages that arrive between two streams are printed
+/// by the next one.
+fn follow(
+    client: &ApiClient,
+    inbox: Option<&str>,
+    json: bool,
+    known: &mut Option<Known>,
+) -> Result<(), Interruption> {
     let lost = |error: std::io::Error| Interruption::Request(client.unreachable(error.into()));
     // The stream is opened before the list is read, so that no message is missed in between.
     for line in client.changes().map_err(Interruption::Request)?.lines() {
@@ -70,8 +83,15 @@ fn follow(client: &ApiClient, inbox: Option<&str>, json: bool, known: &mut Optio
                 Vec::new()
             }
         };
-        for message in new.iter().filter(|message| inbox.is_none_or(|inbox| inbox == message.inbox_id)) {
-            let printed = if json { output::json(message) } else { output::line(&describe(message)) };
+        for message in new
+            .iter()
+            .filter(|message| inbox.is_none_or(|inbox| inbox == message.inbox_id))
+        {
+            let printed = if json {
+                output::json(message)
+            } else {
+                output::line(&describe(message))
+            };
             printed.map_err(Interruption::Output)?;
         }
     }
@@ -89,10 +109,19 @@ struct Known {
 impl Known {
     /// All messages that are there now.
     fn now(client: &ApiClient) -> Result<Self, ClientError> {
-        let mut known = Self { ids: HashSet::new(), order: VecDeque::new(), since: String::new() };
+        let mut known = Self {
+            ids: HashSet::new(),
+            order: VecDeque::new(),
+            since: String::new(),
+        };
         let newest = client.project_messages("")?.messages;
-        known.since = newest.first().map(|message| message.received_at.clone()).unwrap_or_default();
-        newest.into_iter().for_each(|message| known.insert(message.id));
+        known.since = newest
+            .first()
+            .map(|message| message.received_at.clone())
+            .unwrap_or_default();
+        newest
+            .into_iter()
+            .for_each(|message| known.insert(message.id));
         Ok(known)
     }
 
@@ -103,14 +132,19 @@ impl Known {
             let page = client.project_messages(&before)?;
             // Times have the same format, so they compare as text.
             let reaches_known = page.messages.iter().any(|message| !self.is_new(message));
-            new.extend(page.messages.into_iter().filter(|message| self.is_new(message)));
+            new.extend(
+                page.messages
+                    .into_iter()
+                    .filter(|message| self.is_new(message)),
+            );
             match page.next.filter(|_| !reaches_known) {
                 Some(next) => before = next,
                 None => break,
             }
         }
         new.reverse();
-        new.iter().for_each(|message| self.insert(message.id.clone()));
+        new.iter()
+            .for_each(|message| self.insert(message.id.clone()));
         Ok(new)
     }
 
@@ -130,8 +164,19 @@ impl Known {
     }
 }
 
-/// The first field is the id, which `restante message` accepts. Fields are separated by tabs, for `cut`.
+/// The first field is the id, which `restante message` accepts. Fields are separated by tabs, for
+/// `cut`.
 fn describe(message: &MessageSummary) -> String {
-    let MessageSummary { id, received_at, to, from, subject, code, .. } = message;
-    [id, received_at, to, from, subject, code].map(|column| printable_line(column)).join("\t")
+    let MessageSummary {
+        id,
+        received_at,
+        to,
+        from,
+        subject,
+        code,
+        ..
+    } = message;
+    [id, received_at, to, from, subject, code]
+        .map(|column| printable_line(column))
+        .join("\t")
 }

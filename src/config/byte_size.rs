@@ -4,7 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The units in bytes, largest first.
-const UNITS: [(&str, u64); 3] = [("GiB", 1024 * 1024 * 1024), ("MiB", 1024 * 1024), ("KiB", 1024)];
+const UNITS: [(&str, u64); 3] = [
+    ("GiB", 1024 * 1024 * 1024),
+    ("MiB", 1024 * 1024),
+    ("KiB", 1024),
+];
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +29,9 @@ impl FromStr for ByteSize {
     type Err = InvalidByteSize;
 
     fn from_str(text: &str) -> Result<Self, InvalidByteSize> {
-        let with_unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
+        let with_unit = UNITS
+            .iter()
+            .find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
         let (number, unit) = with_unit.unwrap_or((text, 1));
         let number: u64 = number.trim_end().parse().map_err(|_| InvalidByteSize)?;
         number.checked_mul(unit).map(Self).ok_or(InvalidByteSize)
@@ -34,7 +40,10 @@ impl FromStr for ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match UNITS.iter().find(|(_, bytes)| self.0 != 0 && self.0.is_multiple_of(*bytes)) {
+        match UNITS
+            .iter()
+            .find(|(_, bytes)| self.0 != 0 && self.0.is_multiple_of(*bytes))
+        {
             Some((unit, bytes)) => write!(formatter, "{}{unit}", self.0 / bytes),
             None => write!(formatter, "{}", self.0),
         }
@@ -56,13 +65,26 @@ mod tests {
             ("3GiB", 3 << 30, "3GiB"),
         ] {
             let size: ByteSize = text.parse().unwrap();
-            assert_eq!((size.0, size.to_string().as_str()), (bytes, shown), "{text}");
+            assert_eq!(
+                (size.0, size.to_string().as_str()),
+                (bytes, shown),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn everything_else_is_refused() {
-        for text in ["", "MiB", "25MB", "25mib", "-1", "1.5MiB", "99999999999GiB", " 1"] {
+        for text in [
+            "",
+            "MiB",
+            "25MB",
+            "25mib",
+            "-1",
+            "1.5MiB",
+            "99999999999GiB",
+            " 1",
+        ] {
             assert_eq!(text.parse::<ByteSize>(), Err(InvalidByteSize), "{text:?}");
         }
     }

@@ -51,7 +51,11 @@ impl FromStr for DatabaseUrl {
 
     fn from_str(text: &str) -> Result<Self, InvalidDatabaseUrl> {
         if let Some(path) = text.strip_prefix("sqlite:") {
-            return if path.is_empty() { Err(InvalidDatabaseUrl) } else { Ok(Self::Sqlite(PathBuf::from(path))) };
+            return if path.is_empty() {
+                Err(InvalidDatabaseUrl)
+            } else {
+                Ok(Self::Sqlite(PathBuf::from(path)))
+            };
         }
         text.parse().map(|url| Self::Postgres(Box::new(url)))
     }
@@ -67,21 +71,34 @@ impl FromStr for PostgresUrl {
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut ssl_mode, mut ssl_root, mut others) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = form_urlencoded::parse(pair.as_bytes()).next().ok_or(InvalidDatabaseUrl)?;
+            let (name, value) = form_urlencoded::parse(pair.as_bytes())
+                .next()
+                .ok_or(InvalidDatabaseUrl)?;
             match name.as_ref() {
                 "sslmode" => ssl_mode = Some(value.parse()?),
                 "sslrootcert" => ssl_root = Some(PathBuf::from(value.as_ref())),
                 // The driver reads a list of hosts only before the path.
-                "host" => others.extend(value.split(',').map(|host| format!("host={}", encode(host)))),
+                "host" => others.extend(
+                    value
+                        .split(',')
+                        .map(|host| format!("host={}", encode(host))),
+                ),
                 _ => others.push(pair.to_owned()),
             }
         }
-        let options = format!("{place}?{}", others.join("&")).parse().map_err(|_| InvalidDatabaseUrl)?;
-        Ok(Self { options, ssl_mode, ssl_root })
+        let options = format!("{place}?{}", others.join("&"))
+            .parse()
+            .map_err(|_| InvalidDatabaseUrl)?;
+        Ok(Self {
+            options,
+            ssl_mode,
+            ssl_root,
+        })
     }
 }
 
-/// Percent-encodes every byte: `form_urlencoded` would write a space as a plus sign, which the driver keeps.
+/// Percent-encodes every byte: `form_urlencoded` would write a space as a plus sign, which the
+/// driver keeps.
 fn encode(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
@@ -126,7 +143,11 @@ impl fmt::Display for PostgresUrl {
                 write!(formatter, ":{port}")?;
             }
         }
-        write!(formatter, "/{}", self.options.get_dbname().unwrap_or_default())
+        write!(
+            formatter,
+            "/{}",
+            self.options.get_dbname().unwrap_or_default()
+        )
     }
 }
 
@@ -140,23 +161,40 @@ mod tests {
 
     #[test]
     fn a_url_of_postgres_is_read_as_psql_reads_it() {
-        let url = postgres("postgresql://user:p%40ss@db.example:5433/mail?sslmode=verify-full&connect_timeout=3");
+        let url = postgres(
+            "postgresql://user:p%40ss@db.example:5433/mail?sslmode=verify-full&connect_timeout=3",
+        );
         assert_eq!(url.options.get_user(), Some("user"));
         assert_eq!(url.options.get_password(), Some(&b"p@ss"[..]));
         assert_eq!(url.options.get_ports(), [5433]);
         assert_eq!(url.options.get_dbname(), Some("mail"));
-        assert_eq!((url.ssl_mode, url.ssl_root), (Some(SslMode::VerifyFull), None));
+        assert_eq!(
+            (url.ssl_mode, url.ssl_root),
+            (Some(SslMode::VerifyFull), None)
+        );
         let url = postgres("postgres:///?host=/run/postgresql&sslrootcert=/etc/ca%20s.pem");
-        assert_eq!((url.ssl_mode, url.ssl_root), (None, Some(PathBuf::from("/etc/ca s.pem"))));
+        assert_eq!(
+            (url.ssl_mode, url.ssl_root),
+            (None, Some(PathBuf::from("/etc/ca s.pem")))
+        );
         let url = postgres("postgres:///mail?host=/run/one%20%2b,two.example&port=5433,5434");
-        assert_eq!(url.to_string(), "postgres:///run/one +:5433,two.example:5434/mail");
+        assert_eq!(
+            url.to_string(),
+            "postgres:///run/one +:5433,two.example:5434/mail"
+        );
     }
 
     #[test]
     fn the_displayed_url_has_no_password() {
         for (text, shown) in [
-            ("postgres://user:secret@db.example:5433/mail?sslmode=require", "postgres://user@db.example:5433/mail"),
-            ("postgres://user@a,b/mail?password=secret", "postgres://user@a:5432,b:5432/mail"),
+            (
+                "postgres://user:secret@db.example:5433/mail?sslmode=require",
+                "postgres://user@db.example:5433/mail",
+            ),
+            (
+                "postgres://user@a,b/mail?password=secret",
+                "postgres://user@a:5432,b:5432/mail",
+            ),
             ("sqlite:/srv/restante.db", "sqlite:/srv/restante.db"),
         ] {
             let url: DatabaseUrl = text.parse().unwrap();
@@ -177,7 +215,11 @@ mod tests {
             "postgres://host/db?unknown=1",
             "postgres://host:port/db",
         ] {
-            assert_eq!(text.parse::<DatabaseUrl>(), Err(InvalidDatabaseUrl), "{text}");
+            assert_eq!(
+                text.parse::<DatabaseUrl>(),
+                Err(InvalidDatabaseUrl),
+                "{text}"
+            );
         }
     }
 }

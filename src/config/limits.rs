@@ -1,4 +1,5 @@
-//! The limits, which are flags of `restante serve`: each is defined here with its flag, default, check and description.
+//! The limits, which are flags of `restante serve`: each is defined here with its flag, default,
+//! check and description.
 
 use std::time::Duration;
 
@@ -46,13 +47,15 @@ pub struct Limits {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     pub smtp_connections: usize,
-    /// Maximum number of concurrent SMTP connections from one address; an IPv6 network of /64 counts as one
+    /// Maximum number of concurrent SMTP connections from one address; an IPv6 network of /64
+    /// counts as one
     #[arg(
         long = "max-smtp-connections-per-address", env = "RESTANTE_MAX_SMTP_CONNECTIONS_PER_ADDRESS",
         value_name = "N", default_value = "1000", value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     pub smtp_connections_per_address: usize,
-    /// Memory for the messages of all SMTP sessions, at least `--max-message-size`; if it is used up, sessions wait
+    /// Memory for the messages of all SMTP sessions, at least `--max-message-size`; if it is used
+    /// up, sessions wait
     #[arg(
         long = "max-message-memory", env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE",
         default_value = "256MiB", value_parser = size::<u64>(1)
@@ -60,8 +63,9 @@ pub struct Limits {
     pub message_memory: u64,
     /// Maximum number of HTTP connections.
     ///
-    /// At the limit, the connection that has been idle longest is closed; if none is idle, more clients have to wait.
-    /// The server lowers this if the open-file limit is too small for HTTP and SMTP.
+    /// At the limit, the connection that has been idle longest is closed; if none is idle, more
+    /// clients have to wait. The server lowers this if the open-file limit is too small for HTTP
+    /// and SMTP.
     #[arg(
         long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N", default_value = "10000",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)
@@ -69,8 +73,8 @@ pub struct Limits {
     pub http_connections: usize,
     /// Maximum number of HTTP connections from one address, except trusted proxies.
     ///
-    /// An IPv6 network of /64 counts as one address. At the limit, the client's connection that has been idle longest
-    /// is closed; if none is idle, a new one is closed.
+    /// An IPv6 network of /64 counts as one address. At the limit, the client's connection that has
+    /// been idle longest is closed; if none is idle, a new one is closed.
     #[arg(
         long, env = "RESTANTE_HTTP_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value = "5000",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)

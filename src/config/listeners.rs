@@ -1,4 +1,5 @@
-//! The listeners, which are flags of `restante serve`: each is defined here with its flag, default and description.
+//! The listeners, which are flags of `restante serve`: each is defined here with its flag, default
+//! and description.
 
 use std::net::SocketAddr;
 
@@ -11,37 +12,54 @@ use super::values::{HostAndPort, boolean, host_and_port, on_or_off};
 #[derive(Args, Clone, Debug)]
 pub struct Listeners {
     /// Address for HTTP; port 0 selects a free port
-    #[arg(long, env = "RESTANTE_HTTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8025")]
+    #[arg(
+        long,
+        env = "RESTANTE_HTTP_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:8025"
+    )]
     pub http_listen: SocketAddr,
     /// Address for SMTP; port 0 selects a free port
-    #[arg(long, env = "RESTANTE_SMTP_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
+    #[arg(
+        long,
+        env = "RESTANTE_SMTP_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:1025"
+    )]
     pub smtp_listen: SocketAddr,
     /// Address for SMTP with implicit TLS (usually port 465) [default: off]
     #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT")]
     pub smtps_listen: Option<SocketAddr>,
-    /// The SMTP server as applications reach it, shown by `explain`, the guide and MCP [default: the host of the
-    /// request, and the SMTP port]
+    /// The SMTP server as applications reach it, shown by `explain`, the guide and MCP [default:
+    /// the host of the request, and the SMTP port]
     #[arg(long, env = "RESTANTE_SMTP_PUBLIC_ADDRESS", value_name = "HOST:PORT", value_parser = host_and_port)]
     pub smtp_public_address: Option<HostAndPort>,
     /// Whether STARTTLS is offered: on or off.
     ///
-    /// Some mailers use STARTTLS whenever it is offered, and then reject the self-signed certificate; `off` is for
-    /// applications under test on this machine or in a private network.
+    /// Some mailers use STARTTLS whenever it is offered, and then reject the self-signed
+    /// certificate; `off` is for applications under test on this machine or in a private network.
     #[arg(
         long, env = "RESTANTE_SMTP_STARTTLS", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
         value_parser = on_or_off()
     )]
     pub smtp_starttls: bool,
     /// Accepted credentials over SMTP and over the APIs for sending
-    #[arg(long, env = "RESTANTE_SMTP_AUTH", value_name = "WHICH", default_value = "any")]
+    #[arg(
+        long,
+        env = "RESTANTE_SMTP_AUTH",
+        value_name = "WHICH",
+        default_value = "any"
+    )]
     pub smtp_auth: SmtpAuth,
-    /// Offer AUTH without TLS to clients on other hosts, for example containers; passwords are then sent in clear text
+    /// Offer AUTH without TLS to clients on other hosts, for example containers; passwords are then
+    /// sent in clear text
     #[arg(long, env = "RESTANTE_SMTP_PLAINTEXT_AUTH", value_parser = boolean)]
     pub smtp_plaintext_auth: bool,
     /// Address for `/metrics` (Prometheus) and `/health`, for monitoring [default: off]
     #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Whether coding agents can use `/mcp`, and `restante mcp` as a client of this server: on or off
+    /// Whether coding agents can use `/mcp`, and `restante mcp` as a client of this server: on or
+    /// off
     #[arg(
         long, env = "RESTANTE_MCP", value_name = "ON/OFF", default_value = "on", action = ArgAction::Set,
         value_parser = on_or_off()
@@ -54,7 +72,12 @@ pub struct Listeners {
     )]
     pub send_apis: bool,
     /// Who can use the API of Mailpit, under `/mailpit`
-    #[arg(long, env = "RESTANTE_MAILPIT_API", value_name = "WHO", default_value = "key")]
+    #[arg(
+        long,
+        env = "RESTANTE_MAILPIT_API",
+        value_name = "WHO",
+        default_value = "key"
+    )]
     pub mailpit_api: MailpitApi,
 }
 
@@ -65,8 +88,15 @@ impl Listeners {
     /// [`SettingsError`] if other hosts could read mail without a key.
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         if self.mailpit_api == MailpitApi::Open && !self.http_listen.ip().is_loopback() {
-            let problem = format!("`open` needs no key, and other hosts can reach {}", self.http_listen);
-            return Err(SettingsError::new("--mailpit-api", problem, "Use `key`, or let HTTP listen on 127.0.0.1"));
+            let problem = format!(
+                "`open` needs no key, and other hosts can reach {}",
+                self.http_listen
+            );
+            return Err(SettingsError::new(
+                "--mailpit-api",
+                problem,
+                "Use `key`, or let HTTP listen on 127.0.0.1",
+            ));
         }
         Ok(())
     }
@@ -93,7 +123,8 @@ pub enum MailpitApi {
 /// Which credentials SMTP accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SmtpAuth {
-    /// credentials are accepted and ignored, except that a password that begins with `rst_live_` must be a valid key
+    /// credentials are accepted and ignored, except that a password that begins with `rst_live_`
+    /// must be a valid key
     #[default]
     Any,
     /// credentials other than API keys are rejected; mail without a login is still accepted

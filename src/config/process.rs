@@ -7,8 +7,14 @@ use super::values::boolean;
 /// How the process of a server logs, prints and stops.
 #[derive(Args, Clone, Debug)]
 pub struct Process {
-    /// The format of the log on standard error; the variable `RESTANTE_LOG` filters it, for example `debug`
-    #[arg(long, env = "RESTANTE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    /// The format of the log on standard error; the variable `RESTANTE_LOG` filters it, for example
+    /// `debug`
+    #[arg(
+        long,
+        env = "RESTANTE_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
     pub log_format: LogFormat,
     /// Print one line of JSON instead of the greeting, for a program that starts the server
     #[arg(long, env = "RESTANTE_PRINT_JSON", value_parser = boolean)]

@@ -27,10 +27,12 @@ const DNS_PORT: u16 = 53;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sending to other domains")]
 pub struct Sending {
-    /// How mail is sent to other domains; `off` overrides `--relay` [default: direct, or off with `--accept-domains *`]
+    /// How mail is sent to other domains; `off` overrides `--relay` [default: direct, or off with
+    /// `--accept-domains *`]
     #[arg(long, env = "RESTANTE_OUTBOUND", value_name = "MODE")]
     pub outbound: Option<Outbound>,
-    /// Relay (smarthost) for all mail to other domains, `smtp://USER:PASSWORD@HOST:587` or `smtps://…`
+    /// Relay (smarthost) for all mail to other domains, `smtp://USER:PASSWORD@HOST:587` or
+    /// `smtps://…`
     #[arg(long, env = "RESTANTE_RELAY", value_name = "URL", hide_env_values = true, value_parser = secret(relay))]
     pub relay: Option<Relay>,
     /// The authorities that may sign the relay's certificate, PEM [default: the public ones]
@@ -70,17 +72,27 @@ impl Sending {
     /// The key that signs outgoing mail, if there is one.
     #[must_use]
     pub fn dkim(&self) -> Option<Dkim> {
-        Some(Dkim { key: self.dkim_key.clone()?, selector: self.dkim_selector.clone()? })
+        Some(Dkim {
+            key: self.dkim_key.clone()?,
+            selector: self.dkim_selector.clone()?,
+        })
     }
 
-    /// How mail is sent by a server that accepts these domains: if it accepts all, there is no other domain.
+    /// How mail is sent by a server that accepts these domains: if it accepts all, there is no
+    /// other domain.
     #[must_use]
     pub fn mode(&self, accepted: &AcceptedDomains) -> Outbound {
-        self.outbound.unwrap_or(if accepted.are_all() { Outbound::Off } else { Outbound::Direct })
+        self.outbound.unwrap_or(if accepted.are_all() {
+            Outbound::Off
+        } else {
+            Outbound::Direct
+        })
     }
 
     pub(super) fn check(&self, accepted: &AcceptedDomains) -> Result<(), SettingsError> {
-        let is_wanted = self.outbound.map_or(self.relay.is_some(), |outbound| outbound == Outbound::Direct);
+        let is_wanted = self.outbound.map_or(self.relay.is_some(), |outbound| {
+            outbound == Outbound::Direct
+        });
         if accepted.are_all() && is_wanted {
             return Err(SettingsError::new(
                 "--accept-domains",
@@ -88,7 +100,10 @@ impl Sending {
                 "Leave out --relay and --outbound, or list the accepted domains",
             ));
         }
-        both_or_neither(("--dkim-key", self.dkim_key.as_ref()), ("--dkim-selector", self.dkim_selector.as_ref()))
+        both_or_neither(
+            ("--dkim-key", self.dkim_key.as_ref()),
+            ("--dkim-selector", self.dkim_selector.as_ref()),
+        )
     }
 }
 
@@ -131,7 +146,9 @@ pub struct Dkim {
 
 /// The text is not the URL of a relay.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("write it like smtp://USER:PASSWORD@HOST:587 or smtps://HOST, with special characters as %XX")]
+#[error(
+    "write it like smtp://USER:PASSWORD@HOST:587 or smtps://HOST, with special characters as %XX"
+)]
 pub struct InvalidRelay;
 
 fn relay(text: &str) -> Result<Relay, InvalidRelay> {
@@ -139,8 +156,13 @@ fn relay(text: &str) -> Result<Relay, InvalidRelay> {
 }
 
 fn dns_server(text: &str) -> Result<SocketAddr, &'static str> {
-    let without_port = text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
-    let server = without_port.or_else(|_| text.parse()).ok().filter(|server: &SocketAddr| server.port() != 0);
+    let without_port = text
+        .parse()
+        .map(|address: IpAddr| SocketAddr::new(address, DNS_PORT));
+    let server = without_port
+        .or_else(|_| text.parse())
+        .ok()
+        .filter(|server: &SocketAddr| server.port() != 0);
     server.ok_or("write it like 192.0.2.53, [2001:db8::53]:53 or 127.0.0.1:5353")
 }
 
@@ -150,7 +172,10 @@ impl FromStr for Relay {
     fn from_str(text: &str) -> Result<Self, InvalidRelay> {
         // The URL library accepts a stray %.
         let escapes_are_whole = text.split('%').skip(1).all(starts_with_two_hex_digits);
-        let url = Url::parse(text).ok().filter(|_| escapes_are_whole).ok_or(InvalidRelay)?;
+        let url = Url::parse(text)
+            .ok()
+            .filter(|_| escapes_are_whole)
+            .ok_or(InvalidRelay)?;
         let implicit_tls = match url.scheme() {
             "smtp" => false,
             "smtps" => true,
@@ -160,20 +185,34 @@ impl FromStr for Relay {
             return Err(InvalidRelay);
         }
         let host = url.host_str().and_then(relay_host).ok_or(InvalidRelay)?;
-        let port = url.port().unwrap_or(if implicit_tls { SUBMISSIONS_PORT } else { SUBMISSION_PORT });
+        let port = url.port().unwrap_or(if implicit_tls {
+            SUBMISSIONS_PORT
+        } else {
+            SUBMISSION_PORT
+        });
         if port == 0 {
             return Err(InvalidRelay);
         }
-        Ok(Self { host, port, implicit_tls, credentials: credentials(&url)? })
+        Ok(Self {
+            host,
+            port,
+            implicit_tls,
+            credentials: credentials(&url)?,
+        })
     }
 }
 
 fn starts_with_two_hex_digits(text: &str) -> bool {
-    text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    text.as_bytes()
+        .get(..2)
+        .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn relay_host(text: &str) -> Option<RelayHost> {
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+        .unwrap_or(text);
     if let Ok(address) = bare.parse() {
         return Some(RelayHost::Address(address));
     }
@@ -183,8 +222,16 @@ fn relay_host(text: &str) -> Option<RelayHost> {
 
 /// A user without a password, or a password without a user, is an error.
 fn credentials(url: &Url) -> Result<Option<(String, String)>, InvalidRelay> {
-    let decode = |text| percent_decode_str(text).decode_utf8().map(String::from).map_err(|_| InvalidRelay);
-    let (user, password) = (decode(url.username())?, decode(url.password().unwrap_or_default())?);
+    let decode = |text| {
+        percent_decode_str(text)
+            .decode_utf8()
+            .map(String::from)
+            .map_err(|_| InvalidRelay)
+    };
+    let (user, password) = (
+        decode(url.username())?,
+        decode(url.password().unwrap_or_default())?,
+    );
     // NUL separates the parts of AUTH PLAIN (RFC 4616).
     if user.is_empty() != password.is_empty() || user.contains('\0') || password.contains('\0') {
         return Err(InvalidRelay);
@@ -216,13 +263,25 @@ mod tests {
     #[test]
     fn a_relay_is_a_url() {
         let relay: Relay = "smtp://user%40shop:p%3Ass%2F@mail.Example".parse().unwrap();
-        assert_eq!(relay.host, RelayHost::Name(Domain::parse("mail.example").unwrap()));
+        assert_eq!(
+            relay.host,
+            RelayHost::Name(Domain::parse("mail.example").unwrap())
+        );
         assert_eq!((relay.port, relay.implicit_tls), (587, false));
-        assert_eq!(relay.credentials, Some(("user@shop".to_owned(), "p:ss/".to_owned())));
+        assert_eq!(
+            relay.credentials,
+            Some(("user@shop".to_owned(), "p:ss/".to_owned()))
+        );
         let relay: Relay = "smtps://[::1]".parse().unwrap();
-        assert_eq!((relay.host, relay.port), (RelayHost::Address("::1".parse().unwrap()), 465));
+        assert_eq!(
+            (relay.host, relay.port),
+            (RelayHost::Address("::1".parse().unwrap()), 465)
+        );
         let relay: Relay = "smtp://192.0.2.1:1025/".parse().unwrap();
-        assert_eq!((relay.host, relay.port), (RelayHost::Address("192.0.2.1".parse().unwrap()), 1025));
+        assert_eq!(
+            (relay.host, relay.port),
+            (RelayHost::Address("192.0.2.1".parse().unwrap()), 1025)
+        );
     }
 
     #[test]

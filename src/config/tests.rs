@@ -32,8 +32,14 @@ fn without_a_flag_everything_has_its_default() {
     assert_eq!(settings.listeners.smtp_listen.to_string(), "127.0.0.1:1025");
     assert_eq!(settings.mail_domain.as_str(), "restante.example.com");
     assert_eq!(settings.data.data_dir, PathBuf::from("./restante-data"));
-    assert_eq!(settings.data.url(), DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db")));
-    assert_eq!((settings.base_url, settings.api_key, settings.tls.files()), (None, None, None));
+    assert_eq!(
+        settings.data.url(),
+        DatabaseUrl::Sqlite(PathBuf::from("./restante-data/restante.db"))
+    );
+    assert_eq!(
+        (settings.base_url, settings.api_key, settings.tls.files()),
+        (None, None, None)
+    );
     assert_eq!(settings.limits.inbox_lifetime, Duration::from_secs(3600));
     assert_eq!(settings.limits, Limits::default());
 }
@@ -46,9 +52,21 @@ fn flags_replace_the_defaults() {
     )
     .unwrap();
     assert_eq!(settings.mail_domain.as_str(), "xn--bcher-kva.example");
-    assert_eq!(settings.base_url.as_deref(), Some("https://mail.example/inboxes"));
-    assert_eq!(settings.data.url(), DatabaseUrl::Sqlite(PathBuf::from("/srv/restante/restante.db")));
-    assert_eq!(settings.tls.files(), Some(TlsFiles { certificate: "c.pem".into(), key: "k.pem".into() }));
+    assert_eq!(
+        settings.base_url.as_deref(),
+        Some("https://mail.example/inboxes")
+    );
+    assert_eq!(
+        settings.data.url(),
+        DatabaseUrl::Sqlite(PathBuf::from("/srv/restante/restante.db"))
+    );
+    assert_eq!(
+        settings.tls.files(),
+        Some(TlsFiles {
+            certificate: "c.pem".into(),
+            key: "k.pem".into()
+        })
+    );
     assert_eq!(settings.limits.inbox_lifetime, Duration::from_secs(90));
     assert_eq!(settings.limits.message_size, 1024 * 1024);
     assert_eq!(settings.limits.idle_timeout, Duration::from_secs(60));
@@ -62,21 +80,46 @@ fn mail_is_sent_directly_unless_there_is_a_relay_or_sending_is_off() {
     assert_eq!(direct.dns_server, Some("192.0.2.53:53".parse().unwrap()));
     assert!(direct.allow_private_targets && !sending("").allow_private_targets);
     let file = tempfile::NamedTempFile::new().unwrap();
-    let relayed = sending(&format!("--relay smtp://mail.example --relay-ca {}", file.path().display()));
-    assert_eq!((relayed.relay.unwrap().port, relayed.relay_ca.as_deref()), (587, Some(file.path())));
-    assert_eq!(sending("--relay smtp://mail.example --outbound off").outbound, Some(Outbound::Off));
+    let relayed = sending(&format!(
+        "--relay smtp://mail.example --relay-ca {}",
+        file.path().display()
+    ));
+    assert_eq!(
+        (relayed.relay.unwrap().port, relayed.relay_ca.as_deref()),
+        (587, Some(file.path()))
+    );
+    assert_eq!(
+        sending("--relay smtp://mail.example --outbound off").outbound,
+        Some(Outbound::Off)
+    );
 }
 
 #[test]
 fn a_server_that_accepts_every_domain_sends_nothing() {
-    let outbound = |line: &str| resolve_line(line).map(|settings| settings.sending.mode(&settings.accepted));
+    let outbound =
+        |line: &str| resolve_line(line).map(|settings| settings.sending.mode(&settings.accepted));
     assert_eq!(outbound("--accept-domains *"), Ok(Outbound::Off));
-    assert_eq!(outbound("--accept-domains a.test,* --outbound off --relay smtp://mail.example"), Ok(Outbound::Off));
-    assert_eq!(outbound("--accept-domains example.com,*.shop.test"), Ok(Outbound::Direct));
-    assert_eq!(outbound("--accept-domains= --outbound direct"), Ok(Outbound::Direct));
-    for line in ["--accept-domains * --outbound direct", "--accept-domains * --relay smtp://mail.example"] {
+    assert_eq!(
+        outbound("--accept-domains a.test,* --outbound off --relay smtp://mail.example"),
+        Ok(Outbound::Off)
+    );
+    assert_eq!(
+        outbound("--accept-domains example.com,*.shop.test"),
+        Ok(Outbound::Direct)
+    );
+    assert_eq!(
+        outbound("--accept-domains= --outbound direct"),
+        Ok(Outbound::Direct)
+    );
+    for line in [
+        "--accept-domains * --outbound direct",
+        "--accept-domains * --relay smtp://mail.example",
+    ] {
         let problem = outbound(line).unwrap_err();
-        assert!(problem.starts_with("--accept-domains: every domain is accepted"), "{problem}");
+        assert!(
+            problem.starts_with("--accept-domains: every domain is accepted"),
+            "{problem}"
+        );
     }
 }
 
@@ -84,16 +127,27 @@ fn a_server_that_accepts_every_domain_sends_nothing() {
 fn accepted_domains_are_a_list() {
     let accepted = |line: &str| resolve_line(line).unwrap().accepted.to_string();
     assert_eq!(accepted(""), "");
-    assert_eq!(accepted("--accept-domains Example.com,*.shop.test"), "example.com, *.shop.test");
+    assert_eq!(
+        accepted("--accept-domains Example.com,*.shop.test"),
+        "example.com, *.shop.test"
+    );
     assert_eq!(accepted("--accept-domains *"), "*");
     let problem = resolve_line("--accept-domains user@example.com").unwrap_err();
-    assert!(problem.contains("--accept-domains") && problem.contains("*.shop.test"), "{problem}");
+    assert!(
+        problem.contains("--accept-domains") && problem.contains("*.shop.test"),
+        "{problem}"
+    );
 }
 
 #[test]
 fn trusted_proxies_are_networks_or_addresses() {
-    let settings = resolve_line("--trusted-proxy 10.0.0.0/8,192.0.2.7 --trusted-proxy 2001:db8::/32").unwrap();
-    let networks: Vec<_> = settings.trusted_proxies.iter().map(ToString::to_string).collect();
+    let settings =
+        resolve_line("--trusted-proxy 10.0.0.0/8,192.0.2.7 --trusted-proxy 2001:db8::/32").unwrap();
+    let networks: Vec<_> = settings
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(networks, ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]);
 }
 
@@ -105,7 +159,10 @@ fn an_error_names_its_flag() {
         ("--base-url restante.example.com", "--base-url"),
         ("--base-url ftp://restante.example.com", "--base-url"),
         ("--base-url http://restante.example.com/?a=b", "--base-url"),
-        ("--base-url http://user:password@restante.example.com", "--base-url"),
+        (
+            "--base-url http://user:password@restante.example.com",
+            "--base-url",
+        ),
         ("--trusted-proxy 10.0.0.0/33", "--trusted-proxy"),
         ("--trusted-proxy proxy.example", "--trusted-proxy"),
         ("--database mysql://localhost/restante", "--database"),
@@ -124,7 +181,10 @@ fn an_error_names_its_flag() {
         ("--message-timeout 0s", "--message-timeout"),
         ("--relay mail.example", "--relay"),
         ("--relay smtp://user:%zz@mail.example", "--relay"),
-        ("--relay smtp://mail.example --relay-ca missing.pem", "--relay-ca"),
+        (
+            "--relay smtp://mail.example --relay-ca missing.pem",
+            "--relay-ca",
+        ),
         ("--relay-ca missing.pem", "--relay-ca"),
         ("--dns-server dns.example", "--dns-server"),
         ("--dns-server 127.0.0.1:0", "--dns-server"),
@@ -134,12 +194,22 @@ fn an_error_names_its_flag() {
         ("--tls-names restante,", "--tls-names"),
         ("--tls-names a/b", "--tls-names"),
         ("--smtp-starttls maybe", "--smtp-starttls"),
-        ("--smtp-public-address mail.example", "--smtp-public-address"),
-        ("--smtp-public-address mail.example:0", "--smtp-public-address"),
-        ("--smtp-public-address a@mail.example:25", "--smtp-public-address"),
+        (
+            "--smtp-public-address mail.example",
+            "--smtp-public-address",
+        ),
+        (
+            "--smtp-public-address mail.example:0",
+            "--smtp-public-address",
+        ),
+        (
+            "--smtp-public-address a@mail.example:25",
+            "--smtp-public-address",
+        ),
     ] {
         let error = resolve_line(line).unwrap_err();
-        let named = error.starts_with(&format!("{flag}:")) || error.contains(&format!("for '{flag} "));
+        let named =
+            error.starts_with(&format!("{flag}:")) || error.contains(&format!("for '{flag} "));
         assert!(named, "{line}: {error}");
     }
 }
@@ -148,23 +218,34 @@ fn an_error_names_its_flag() {
 fn an_error_shows_how_to_write_a_duration() {
     for line in ["--inbox-lifetime soon", "--inbox-lifetime 90"] {
         let error = resolve_line(line).unwrap_err();
-        assert!(error.contains("write a number with a unit, like 30s, 15m or 1h30m"), "{line}: {error}");
+        assert!(
+            error.contains("write a number with a unit, like 30s, 15m or 1h30m"),
+            "{line}: {error}"
+        );
     }
 }
 
 #[test]
 fn mailpits_api_is_open_only_on_loopback() {
     assert!(
-        resolve_line("--mailpit-api open").is_ok() && resolve_line("--mailpit-api open --http-listen [::1]:1").is_ok()
+        resolve_line("--mailpit-api open").is_ok()
+            && resolve_line("--mailpit-api open --http-listen [::1]:1").is_ok()
     );
     let refused = resolve_line("--mailpit-api open --http-listen 0.0.0.0:8025").unwrap_err();
-    assert!(refused.starts_with("--mailpit-api: `open` needs no key"), "{refused}");
+    assert!(
+        refused.starts_with("--mailpit-api: `open` needs no key"),
+        "{refused}"
+    );
     assert!(resolve_line("--mailpit-api key --http-listen 0.0.0.0:8025").is_ok());
 }
 
 #[test]
 fn a_refused_secret_is_not_repeated() {
-    for line in ["--api-key rst_live_tooshort", "--admin-token tooshort", "--relay smtp://user:tooshort@"] {
+    for line in [
+        "--api-key rst_live_tooshort",
+        "--admin-token tooshort",
+        "--relay smtp://user:tooshort@",
+    ] {
         let error = resolve_line(line).unwrap_err();
         assert!(!error.contains("tooshort"), "{error}");
     }

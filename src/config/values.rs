@@ -33,7 +33,9 @@ pub fn boolean(text: &str) -> Result<bool, &'static str> {
 /// A parser of sizes of at least `min` bytes.
 pub(super) fn size<N: TryFrom<u64>>(min: u64) -> impl Fn(&str) -> Result<N, String> + Clone {
     move |text| {
-        let ByteSize(bytes) = text.parse().map_err(|error: InvalidByteSize| error.to_string())?;
+        let ByteSize(bytes) = text
+            .parse()
+            .map_err(|error: InvalidByteSize| error.to_string())?;
         if bytes < min {
             return Err(format!("it must be {} or more", ByteSize(min)));
         }
@@ -54,8 +56,12 @@ pub(super) fn domain(text: &str) -> Result<Domain, &'static str> {
 }
 
 pub(super) fn network(text: &str) -> Result<IpNet, &'static str> {
-    let network = text.trim().parse().or_else(|_| text.trim().parse::<IpAddr>().map(IpNet::from));
-    network.map_err(|_| "write a network or an address, like 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32")
+    let network = text
+        .trim()
+        .parse()
+        .or_else(|_| text.trim().parse::<IpAddr>().map(IpNet::from));
+    network
+        .map_err(|_| "write a network or an address, like 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32")
 }
 
 /// The address of an HTTP service, without a slash at its end.
@@ -65,7 +71,9 @@ pub(super) fn network(text: &str) -> Result<IpNet, &'static str> {
 pub fn http_url(text: &str) -> Result<String, &'static str> {
     let uri = text.parse::<Uri>().ok().filter(|uri| {
         let known_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
-        known_scheme && uri.host().is_some_and(|host| !host.is_empty()) && !text.contains(['?', '#', '@'])
+        known_scheme
+            && uri.host().is_some_and(|host| !host.is_empty())
+            && !text.contains(['?', '#', '@'])
     });
     let trimmed = uri.map(|_| text.trim_end_matches('/').to_owned());
     trimmed.ok_or("write the address of an HTTP service like http://127.0.0.1:8025, without query or fragment")
@@ -84,7 +92,8 @@ pub(super) fn readable_file(text: &str) -> Result<PathBuf, String> {
 /// # Errors
 /// What a key looks like.
 pub fn api_key(text: &str) -> Result<ApiKey, &'static str> {
-    text.parse().map_err(|_| "a key is rst_live_ followed by 16 to 128 letters and digits")
+    text.parse()
+        .map_err(|_| "a key is rst_live_ followed by 16 to 128 letters and digits")
 }
 
 pub(super) fn admin_token(text: &str) -> Result<String, String> {
@@ -101,7 +110,8 @@ pub(super) fn admin_token(text: &str) -> Result<String, String> {
 /// # Errors
 /// What to write instead.
 pub fn database_url(text: &str) -> Result<DatabaseUrl, &'static str> {
-    text.parse().map_err(|_| "write sqlite:PATH or postgres://USER@HOST/DATABASE")
+    text.parse()
+        .map_err(|_| "write sqlite:PATH or postgres://USER@HOST/DATABASE")
 }
 
 /// A parser of a setting that is `on` or `off`.
@@ -126,9 +136,14 @@ impl Display for HostAndPort {
 
 pub(super) fn host_and_port(text: &str) -> Result<HostAndPort, &'static str> {
     let authority: Option<Authority> = text.parse().ok().filter(|_| !text.contains('@'));
-    let parts = authority.as_ref().and_then(|authority| Some((authority.host(), authority.port_u16()?)));
+    let parts = authority
+        .as_ref()
+        .and_then(|authority| Some((authority.host(), authority.port_u16()?)));
     match parts {
-        Some((host, port @ 1..)) if !host.is_empty() => Ok(HostAndPort { host: host.to_owned(), port }),
+        Some((host, port @ 1..)) if !host.is_empty() => Ok(HostAndPort {
+            host: host.to_owned(),
+            port,
+        }),
         _ => Err("write it like mail.example:1025 or 192.0.2.7:25"),
     }
 }
@@ -137,7 +152,10 @@ pub(super) fn host_and_port(text: &str) -> Result<HostAndPort, &'static str> {
 pub(super) fn certificate_name(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     let is_label = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte))
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte))
     };
     let is_name = text.len() <= 253 && text.split('.').all(is_label);
     if is_name || text.parse::<IpAddr>().is_ok() {
@@ -163,7 +181,12 @@ where
 {
     type Value = T;
 
-    fn parse_ref(&self, command: &Command, flag: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        flag: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
         let Self(parse) = self;
         let parsed = match value.to_str() {
             Some(text) => parse(text).map_err(|error| error.to_string()),

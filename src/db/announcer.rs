@@ -13,12 +13,19 @@ pub(super) struct Announcer(Arc<RwLock<Vec<ChangeListener>>>);
 
 impl Announcer {
     pub(super) fn add(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(listener));
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Box::new(listener));
     }
 
     pub(super) fn announce(&self, changes: &[Change]) {
         if !changes.is_empty() {
-            self.0.read().unwrap_or_else(PoisonError::into_inner).iter().for_each(|listener| listener(changes));
+            self.0
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .for_each(|listener| listener(changes));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Named locks. Only one holder among all nodes of an installation can have a lock, and it is freed when its holder or
-//! its node ends.
+//! Named locks. Only one holder among all nodes of an installation can have a lock, and it is freed
+//! when its holder or its node ends.
 //!
-//! Within this process, a set of names decides. If other nodes may share the database, the engine must grant the lock
-//! too.
+//! Within this process, a set of names decides. If other nodes may share the database, the engine
+//! must grant the lock too.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,24 +33,38 @@ impl Locks {
     /// Locks of this process only.
     #[must_use]
     pub fn within_process() -> Self {
-        Self { held: Arc::default(), session: None, most: usize::MAX }
+        Self {
+            held: Arc::default(),
+            session: None,
+            most: usize::MAX,
+        }
     }
 
     pub(super) fn among_nodes(session: NodeSession) -> Self {
-        Self { held: Arc::default(), most: session.max_locks(), session: Some(session) }
+        Self {
+            held: Arc::default(),
+            most: session.max_locks(),
+            session: Some(session),
+        }
     }
 
     /// Takes the lock; `None` if it is already taken.
     ///
     /// # Errors
-    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`] if the engine is
-    /// needed and does not answer.
+    /// [`DatabaseError::TooManyLocks`]; [`DatabaseError::Silent`] or [`DatabaseError::SessionLost`]
+    /// if the engine is needed and does not answer.
     pub async fn try_lock(&self, name: i64) -> Result<Option<Lock>, DatabaseError> {
         if !self.hold(name)? {
             return Ok(None);
         }
-        let mut lock = Lock { locks: self.clone(), name: Some(name), shared: false };
-        let Some(session) = &self.session else { return Ok(Some(lock)) };
+        let mut lock = Lock {
+            locks: self.clone(),
+            name: Some(name),
+            shared: false,
+        };
+        let Some(session) = &self.session else {
+            return Ok(Some(lock));
+        };
         // The server may grant it even if this call is dropped before the answer arrives.
         lock.shared = true;
         let answer = session.lock(name).await;
@@ -83,7 +97,12 @@ impl Lock {
     fn free(&mut self) -> Option<impl Future<Output = ()> + use<>> {
         let name = self.name.take()?;
         // Queue the unlock first, so that later requests are ordered after it.
-        let freed = self.locks.session.as_ref().filter(|_| self.shared).map(|session| session.unlock(name));
+        let freed = self
+            .locks
+            .session
+            .as_ref()
+            .filter(|_| self.shared)
+            .map(|session| session.unlock(name));
         self.locks.held().remove(&name);
         freed
     }
@@ -113,9 +132,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_holds_no_more_locks_than_it_may() {
-        let locks = Locks { most: 1, ..Locks::within_process() };
+        let locks = Locks {
+            most: 1,
+            ..Locks::within_process()
+        };
         let held = locks.try_lock(1).await.unwrap().unwrap();
-        assert!(matches!(locks.try_lock(2).await, Err(DatabaseError::TooManyLocks(1))));
+        assert!(matches!(
+            locks.try_lock(2).await,
+            Err(DatabaseError::TooManyLocks(1))
+        ));
         assert!(locks.try_lock(1).await.unwrap().is_none());
         drop(held);
         assert!(locks.try_lock(2).await.unwrap().is_some());

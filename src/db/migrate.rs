@@ -1,5 +1,5 @@
-//! Brings the schema up to date, one transaction per step. Returns an error for a schema that a newer program has
-//! changed.
+//! Brings the schema up to date, one transaction per step. Returns an error for a schema that a
+//! newer program has changed.
 
 use super::{Database, DatabaseError, Transaction, values};
 
@@ -16,18 +16,29 @@ struct Step {
     version: i64,
     /// The newest version that this program knows.
     known: i64,
-    /// Whether a step of this run has been applied already, so that the database was new or has been copied.
+    /// Whether a step of this run has been applied already, so that the database was new or has
+    /// been copied.
     is_under_way: bool,
 }
 
-/// Runs those of `migrations` that the database does not have yet. The first one creates version 1. A SQLite database
-/// that is not new is copied to a file beside it first.
-pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Result<(), DatabaseError> {
+/// Runs those of `migrations` that the database does not have yet. The first one creates version 1.
+/// A SQLite database that is not new is copied to a file beside it first.
+pub(super) async fn run(
+    database: &Database,
+    migrations: &[&'static str],
+) -> Result<(), DatabaseError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     let mut is_under_way = false;
     for (script, version) in migrations.iter().copied().zip(1..) {
-        let step = Step { script, version, known, is_under_way };
-        is_under_way |= database.transact(move |transaction| apply(transaction, step)).await?;
+        let step = Step {
+            script,
+            version,
+            known,
+            is_under_way,
+        };
+        is_under_way |= database
+            .transact(move |transaction| apply(transaction, step))
+            .await?;
     }
     Ok(())
 }
@@ -35,11 +46,15 @@ pub(super) async fn run(database: &Database, migrations: &[&'static str]) -> Res
 /// Applies one step if the database does not have it yet, and returns whether it was applied.
 async fn apply(mut transaction: Transaction, step: Step) -> Result<bool, DatabaseError> {
     transaction.wait_as_long_as_it_takes();
-    // The version is read while the lock is held, so that two programs that start at once migrate only once.
+    // The version is read while the lock is held, so that two programs that start at once migrate
+    // only once.
     transaction.lock(MIGRATING).await?;
     let present = present_version(&mut transaction).await?;
     if present > step.known {
-        return Err(DatabaseError::Newer { found: present, known: step.known });
+        return Err(DatabaseError::Newer {
+            found: present,
+            known: step.known,
+        });
     }
     if present >= step.version {
         return Ok(false);
@@ -48,7 +63,12 @@ async fn apply(mut transaction: Transaction, step: Step) -> Result<bool, Databas
         transaction.copy_before_migration(present).await?;
     }
     transaction.execute_script(step.script).await?;
-    transaction.execute("UPDATE schema_version SET version = $1", values![step.version]).await?;
+    transaction
+        .execute(
+            "UPDATE schema_version SET version = $1",
+            values![step.version],
+        )
+        .await?;
     transaction.commit().await?;
     Ok(true)
 }
@@ -58,6 +78,8 @@ async fn present_version(transaction: &mut Transaction) -> Result<i64, DatabaseE
     if let Some(row) = transaction.query(VERSION, vec![]).await?.first_mut() {
         return row.integer();
     }
-    transaction.execute("INSERT INTO schema_version (version) VALUES (0)", vec![]).await?;
+    transaction
+        .execute("INSERT INTO schema_version (version) VALUES (0)", vec![])
+        .await?;
     Ok(0)
 }

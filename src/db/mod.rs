@@ -1,9 +1,9 @@
-//! Abstracts over the database engines: transactions, queries and change notifications. Of the domain types it knows
-//! only [`Change`].
+//! Abstracts over the database engines: transactions, queries and change notifications. Of the
+//! domain types it knows only [`Change`].
 //!
-//! `store/` contains every statement once, in SQL that all engines support: parameters `$1`, `$2` …, `ON CONFLICT`,
-//! `RETURNING`, integers of 64 bits, text and bytes. Where the dialects differ, the SQL contains a placeholder in
-//! braces, which each engine replaces:
+//! `store/` contains every statement once, in SQL that all engines support: parameters `$1`, `$2`
+//! …, `ON CONFLICT`, `RETURNING`, integers of 64 bits, text and bytes. Where the dialects differ,
+//! the SQL contains a placeholder in braces, which each engine replaces:
 //!
 //! | word | meaning |
 //! |---|---|
@@ -13,8 +13,9 @@
 //! | `{for_update}` | after a SELECT: locks the selected rows |
 //! | `{skip_locked}` | the same, and skips rows locked by other transactions |
 //!
-//! SQLite has one writer: transactions run one after another on one thread. PostgreSQL runs them concurrently on the
-//! caller's task, and several processes may share it. PostgreSQL futures are boxed because they are large.
+//! SQLite has one writer: transactions run one after another on one thread. PostgreSQL runs them
+//! concurrently on the caller's task, and several processes may share it. PostgreSQL futures are
+//! boxed because they are large.
 
 mod announcer;
 mod first_rows;
@@ -53,7 +54,9 @@ pub enum DatabaseError {
         source: rusqlite::Error,
     },
     /// The file is a SQLite database of another program.
-    #[error("{0} is not a database of Restante: it belongs to another program, so it was not changed")]
+    #[error(
+        "{0} is not a database of Restante: it belongs to another program, so it was not changed"
+    )]
     Foreign(String),
     /// The copy that is made before a migration failed, so the migration was not started.
     #[error("cannot copy the database to {path} before its migration: {source}")]
@@ -69,7 +72,8 @@ pub enum DatabaseError {
     /// The connection to the server cannot be encrypted as required.
     #[error("cannot encrypt the connection to the database: {0}")]
     Tls(#[source] BoxedError),
-    /// The server cannot be reached, or the connection was lost during a statement, which may have been carried out.
+    /// The server cannot be reached, or the connection was lost during a statement, which may have
+    /// been carried out.
     #[error("the database cannot be reached: {}", with_causes(.0.as_ref()))]
     Unreachable(#[source] BoxedError),
     /// This node's control connection is lost and is being opened again.
@@ -82,10 +86,14 @@ pub enum DatabaseError {
     #[error("timed out waiting for a database lock")]
     LockTimeout,
     /// This node has as many named locks as its share of the lock table allows.
-    #[error("this node has {0} open waits and sends, its share of the lock table: raise max_locks_per_transaction")]
+    #[error(
+        "this node has {0} open waits and sends, its share of the lock table: raise max_locks_per_transaction"
+    )]
     TooManyLocks(usize),
     /// The database cannot store every character.
-    #[error("the database encoding is {0}, but Restante requires UTF8: create it with ENCODING 'UTF8'")]
+    #[error(
+        "the database encoding is {0}, but Restante requires UTF8: create it with ENCODING 'UTF8'"
+    )]
     Encoding(String),
     /// The server is a standby, which accepts no writes.
     #[error("this database server is a standby: connect to the primary, or name both in the URL")]
@@ -94,16 +102,20 @@ pub enum DatabaseError {
     #[error("the database is read-only")]
     ReadOnly,
     /// The connection is shared with other clients.
-    #[error("the database connection goes through a pooler in transaction mode: Restante needs session pooling")]
+    #[error(
+        "the database connection goes through a pooler in transaction mode: Restante needs session pooling"
+    )]
     Pooler,
-    /// An administrator or a time limit of the server has cancelled the statement; the transaction may be retried.
+    /// An administrator or a time limit of the server has cancelled the statement; the transaction
+    /// may be retried.
     #[error("the database cancelled the statement")]
     Cancelled,
     /// The server has no disk, memory or connections left.
     #[error("the database has no resources left: {}", with_causes(.0))]
     Exhausted(#[source] tokio_postgres::Error),
-    /// The engine ended the transaction because of a conflict with another one (a deadlock, a serialization failure, or
-    /// a row with the same key that the other has inserted); it may be retried.
+    /// The engine ended the transaction because of a conflict with another one (a deadlock, a
+    /// serialization failure, or a row with the same key that the other has inserted); it may be
+    /// retried.
     #[error("the database ended the transaction because of a conflict with another: {}", with_causes(.0))]
     Conflict(#[source] tokio_postgres::Error),
     /// A newer program has changed the schema.
@@ -146,7 +158,8 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// Whether the error is temporary (the database is unavailable or busy), so that a retry may succeed.
+    /// Whether the error is temporary (the database is unavailable or busy), so that a retry may
+    /// succeed.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(
@@ -184,14 +197,17 @@ impl Database {
     /// Opens the database. A missing SQLite file is created.
     ///
     /// # Errors
-    /// [`DatabaseError::Open`] if the file cannot be opened, or is not a database; [`DatabaseError::Unreachable`],
-    /// [`DatabaseError::Tls`] and [`DatabaseError::Environment`] if the server cannot be used.
+    /// [`DatabaseError::Open`] if the file cannot be opened, or is not a database;
+    /// [`DatabaseError::Unreachable`], [`DatabaseError::Tls`] and [`DatabaseError::Environment`] if
+    /// the server cannot be used.
     pub async fn open(url: &DatabaseUrl) -> Result<Self, DatabaseError> {
         let announcer = Announcer::default();
         let (engine, locks) = match url.clone() {
             DatabaseUrl::Sqlite(path) => {
                 let (runtime, announcer) = (tokio::runtime::Handle::current(), announcer.clone());
-                let opening = tokio::task::spawn_blocking(move || sqlite::Sqlite::open(&path, announcer, runtime));
+                let opening = tokio::task::spawn_blocking(move || {
+                    sqlite::Sqlite::open(&path, announcer, runtime)
+                });
                 let engine = opening.await.map_err(|_| DatabaseError::Panicked)??;
                 (Engine::Sqlite(Arc::new(engine)), Locks::within_process())
             }
@@ -201,23 +217,32 @@ impl Database {
                 (Engine::Postgres(Arc::new(engine)), locks)
             }
         };
-        Ok(Self { engine, locks, announcer })
+        Ok(Self {
+            engine,
+            locks,
+            announcer,
+        })
     }
 
     /// Applies those of `migrations` that are missing, each in its own transaction.
     ///
     /// # Errors
-    /// [`DatabaseError::Newer`] if the database has newer migrations; otherwise the error of a migration.
+    /// [`DatabaseError::Newer`] if the database has newer migrations; otherwise the error of a
+    /// migration.
     pub async fn migrate(&self, migrations: &[&'static str]) -> Result<(), DatabaseError> {
         migrate::run(self, migrations).await
     }
 
-    /// Reads a few rows by an index, outside any transaction. On SQLite it blocks the calling thread, so use
-    /// [`Database::query`] to read many rows.
+    /// Reads a few rows by an index, outside any transaction. On SQLite it blocks the calling
+    /// thread, so use [`Database::query`] to read many rows.
     ///
     /// # Errors
     /// The error of the statement.
-    pub async fn look_up(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
+    pub async fn look_up(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+    ) -> Result<Vec<Row>, DatabaseError> {
         // Lets other tasks run between the queries of a loop.
         tokio::task::consume_budget().await;
         match &self.engine {
@@ -230,17 +255,25 @@ impl Database {
     ///
     /// # Errors
     /// The error of the statement.
-    pub async fn query(&self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
+    pub async fn query(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+    ) -> Result<Vec<Row>, DatabaseError> {
         self.read(sql, parameters, usize::MAX).await
     }
 
-    /// Runs `work` in a transaction, which `work` must commit; otherwise it is rolled back. On SQLite, `work` blocks
-    /// every other writer, so it must await only its transaction. It runs to its end even if the caller stops waiting.
+    /// Runs `work` in a transaction, which `work` must commit; otherwise it is rolled back. On
+    /// SQLite, `work` blocks every other writer, so it must await only its transaction. It runs to
+    /// its end even if the caller stops waiting.
     ///
     /// # Errors
-    /// The error of `work`; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to start the
-    /// transaction is returned by its first statement.
-    pub async fn transact<T, E, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, E>
+    /// The error of `work`; [`DatabaseError::Panicked`], [`DatabaseError::Closed`]. A failure to
+    /// start the transaction is returned by its first statement.
+    pub async fn transact<T, E, F>(
+        &self,
+        work: impl FnOnce(Transaction) -> F + Send + 'static,
+    ) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
@@ -248,7 +281,9 @@ impl Database {
     {
         match &self.engine {
             Engine::Sqlite(engine) => {
-                engine.transact(|open| work(Transaction::new(OpenTransaction::Sqlite(open)))).await?
+                engine
+                    .transact(|open| work(Transaction::new(OpenTransaction::Sqlite(open))))
+                    .await?
             }
             Engine::Postgres(engine) => {
                 let open = Transaction::new(OpenTransaction::Postgres(Box::new(engine.begin())));
@@ -258,14 +293,15 @@ impl Database {
         }
     }
 
-    /// Calls `listener` with the changes of each committed transaction, while the database is open. The listener must
-    /// not block. SQLite calls it before the commit returns to its caller. PostgreSQL calls it when the server sends
-    /// the notifications, including those of other nodes.
+    /// Calls `listener` with the changes of each committed transaction, while the database is open.
+    /// The listener must not block. SQLite calls it before the commit returns to its caller.
+    /// PostgreSQL calls it when the server sends the notifications, including those of other nodes.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.announcer.add(listener);
     }
 
-    /// Closes the database after the queued transactions. A SQLite database then consists of one file.
+    /// Closes the database after the queued transactions. A SQLite database then consists of one
+    /// file.
     pub async fn close(&self) {
         match &self.engine {
             Engine::Sqlite(engine) => engine.close().await,
@@ -312,34 +348,51 @@ enum OpenTransaction {
 
 impl Transaction {
     fn new(engine: OpenTransaction) -> Self {
-        Self { engine, changes: Vec::new() }
+        Self {
+            engine,
+            changes: Vec::new(),
+        }
     }
 
     /// Runs one statement and returns how many rows it changed.
     ///
     /// # Errors
     /// The error of the statement; the transaction can then only be dropped.
-    pub async fn execute(&mut self, sql: &'static str, parameters: Vec<Value>) -> Result<u64, DatabaseError> {
+    pub async fn execute(
+        &mut self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+    ) -> Result<u64, DatabaseError> {
         self.execute_many(sql, vec![parameters]).await
     }
 
-    /// Runs one statement once for each set of parameters, in one round trip. Returns the total number of changed rows.
+    /// Runs one statement once for each set of parameters, in one round trip. Returns the total
+    /// number of changed rows.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
-    pub async fn execute_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<u64, DatabaseError> {
+    pub async fn execute_many(
+        &mut self,
+        sql: &'static str,
+        parameters: Vec<Vec<Value>>,
+    ) -> Result<u64, DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute(sql, &parameters),
             OpenTransaction::Postgres(engine) => Box::pin(engine.execute(sql, parameters)).await,
         }
     }
 
-    /// Runs one statement once for each set of parameters, at the latest with the commit. Its error is that of a later
-    /// statement, or of the commit. This saves a round trip if the statement's result is not needed.
+    /// Runs one statement once for each set of parameters, at the latest with the commit. Its error
+    /// is that of a later statement, or of the commit. This saves a round trip if the statement's
+    /// result is not needed.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
-    pub async fn queue_many(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<(), DatabaseError> {
+    pub async fn queue_many(
+        &mut self,
+        sql: &'static str,
+        parameters: Vec<Vec<Value>>,
+    ) -> Result<(), DatabaseError> {
         if parameters.is_empty() {
             return Ok(());
         }
@@ -352,8 +405,9 @@ impl Transaction {
         }
     }
 
-    /// Inserts rows into `table`, and returns their numbers. `sql` inserts one row; its number is the first parameter,
-    /// and null stands for the next number. PostgreSQL inserts them as [`Transaction::queue_many`] does.
+    /// Inserts rows into `table`, and returns their numbers. `sql` inserts one row; its number is
+    /// the first parameter, and null stands for the next number. PostgreSQL inserts them as
+    /// [`Transaction::queue_many`] does.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
@@ -371,7 +425,9 @@ impl Transaction {
             OpenTransaction::Postgres(engine) => {
                 let numbers = Box::pin(engine.numbers(table, rows.len())).await?;
                 for (row, number) in rows.iter_mut().zip(&numbers) {
-                    row.iter_mut().take(1).for_each(|first| *first = Value::from(*number));
+                    row.iter_mut()
+                        .take(1)
+                        .for_each(|first| *first = Value::from(*number));
                 }
                 engine.queue(sql, rows);
                 Ok(numbers)
@@ -394,11 +450,20 @@ impl Transaction {
     ///
     /// # Errors
     /// See [`Transaction::execute`].
-    pub async fn query(&mut self, sql: &'static str, parameters: Vec<Value>) -> Result<Vec<Row>, DatabaseError> {
-        Ok(self.query_many(sql, vec![parameters]).await?.pop().unwrap_or_default())
+    pub async fn query(
+        &mut self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+    ) -> Result<Vec<Row>, DatabaseError> {
+        Ok(self
+            .query_many(sql, vec![parameters])
+            .await?
+            .pop()
+            .unwrap_or_default())
     }
 
-    /// Runs one statement once for each set of parameters, in one round trip; returns the rows of each.
+    /// Runs one statement once for each set of parameters, in one round trip; returns the rows of
+    /// each.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
@@ -413,8 +478,8 @@ impl Transaction {
         }
     }
 
-    /// Copies the committed state of a SQLite database to a file beside it, before a migration from `version` changes
-    /// it. A PostgreSQL database is left to its own tools.
+    /// Copies the committed state of a SQLite database to a file beside it, before a migration from
+    /// `version` changes it. A PostgreSQL database is left to its own tools.
     ///
     /// # Errors
     /// [`DatabaseError::CopyBeforeMigration`].
@@ -425,24 +490,25 @@ impl Transaction {
         }
     }
 
-    /// Uses a short lock timeout for this transaction: a statement that waits for a lock for half a second fails with
-    /// [`DatabaseError::LockTimeout`]. Call it before the first statement. SQLite runs transactions one after another,
-    /// so no statement waits for a lock.
+    /// Uses a short lock timeout for this transaction: a statement that waits for a lock for half a
+    /// second fails with [`DatabaseError::LockTimeout`]. Call it before the first statement. SQLite
+    /// runs transactions one after another, so no statement waits for a lock.
     pub fn wait_briefly(&mut self) {
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
             engine.wait_briefly();
         }
     }
 
-    /// Disables the statement and lock timeouts for this transaction. Call it before the first statement.
+    /// Disables the statement and lock timeouts for this transaction. Call it before the first
+    /// statement.
     pub fn wait_as_long_as_it_takes(&mut self) {
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
             engine.wait_as_long_as_it_takes();
         }
     }
 
-    /// Waits for the lock `name` and keeps it until this transaction ends. SQLite runs transactions one after another,
-    /// so it needs no lock.
+    /// Waits for the lock `name` and keeps it until this transaction ends. SQLite runs transactions
+    /// one after another, so it needs no lock.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
@@ -455,17 +521,23 @@ impl Transaction {
         Ok(())
     }
 
-    /// Like [`Transaction::lock`], but does not wait: returns `false` if another transaction has the lock.
+    /// Like [`Transaction::lock`], but does not wait: returns `false` if another transaction has
+    /// the lock.
     ///
     /// # Errors
     /// See [`Transaction::execute`].
     pub async fn try_lock(&mut self, name: i64) -> Result<bool, DatabaseError> {
-        const TRY_LOCK: &str = "SELECT 1 FROM (SELECT pg_try_advisory_xact_lock($1) AS taken) AS locked WHERE taken";
+        const TRY_LOCK: &str =
+            "SELECT 1 FROM (SELECT pg_try_advisory_xact_lock($1) AS taken) AS locked WHERE taken";
         match &mut self.engine {
             OpenTransaction::Sqlite(_) => Ok(true),
             OpenTransaction::Postgres(engine) => {
                 let name = engine.lock_name(name);
-                Ok(!engine.query(TRY_LOCK, vec![values![name]]).await?.iter().all(Vec::is_empty))
+                Ok(!engine
+                    .query(TRY_LOCK, vec![values![name]])
+                    .await?
+                    .iter()
+                    .all(Vec::is_empty))
             }
         }
     }
@@ -478,8 +550,8 @@ impl Transaction {
     /// Commits. When this returns, the changes are on stable storage.
     ///
     /// # Errors
-    /// The error of the commit. After [`DatabaseError::Unreachable`] or [`DatabaseError::Silent`] the transaction may
-    /// nevertheless be committed. After other errors nothing is stored.
+    /// The error of the commit. After [`DatabaseError::Unreachable`] or [`DatabaseError::Silent`]
+    /// the transaction may nevertheless be committed. After other errors nothing is stored.
     pub async fn commit(self) -> Result<(), DatabaseError> {
         match self.engine {
             OpenTransaction::Sqlite(engine) => engine.commit(&self.changes),

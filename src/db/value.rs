@@ -90,7 +90,10 @@ pub struct Row {
 
 impl Row {
     pub(super) fn new(columns: Vec<Value>) -> Self {
-        Self { columns: columns.into_iter(), read: 0 }
+        Self {
+            columns: columns.into_iter(),
+            read: 0,
+        }
     }
 
     /// The bytes of its texts and byte strings.
@@ -114,7 +117,8 @@ impl Row {
     /// # Errors
     /// [`DatabaseError::Column`] for any other type.
     pub fn integer(&mut self) -> Result<i64, DatabaseError> {
-        self.optional_integer()?.ok_or_else(|| self.unexpected("an integer"))
+        self.optional_integer()?
+            .ok_or_else(|| self.unexpected("an integer"))
     }
 
     /// The next column, a size in bytes.
@@ -165,7 +169,8 @@ impl Row {
     /// # Errors
     /// [`DatabaseError::Column`].
     pub fn bytes(&mut self) -> Result<Bytes, DatabaseError> {
-        self.optional_bytes()?.ok_or_else(|| self.unexpected("bytes"))
+        self.optional_bytes()?
+            .ok_or_else(|| self.unexpected("bytes"))
     }
 
     /// The next column, bytes or null.
@@ -195,6 +200,9 @@ impl Row {
     }
 
     fn unexpected(&self, expected: &'static str) -> DatabaseError {
-        DatabaseError::Column { index: self.read.saturating_sub(1), expected }
+        DatabaseError::Column {
+            index: self.read.saturating_sub(1),
+            expected,
+        }
     }
 }

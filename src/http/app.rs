@@ -45,17 +45,25 @@ pub struct App {
 }
 
 impl App {
-    /// The SMTP server as the client of a request with these headers reaches it: the public address if one is set,
-    /// otherwise the host that the client asked, otherwise that of the base URL.
+    /// The SMTP server as the client of a request with these headers reaches it: the public address
+    /// if one is set, otherwise the host that the client asked, otherwise that of the base URL.
     pub(super) fn smtp(&self, headers: &HeaderMap) -> HostAndPort {
         if let Some(address) = &self.smtp_public_address {
             return address.clone();
         }
         let asked = asked(headers);
         let base: Option<Uri> = self.base_url.as_str().parse().ok();
-        let host = asked.as_ref().map(Authority::host).or_else(|| base.as_ref().and_then(Uri::host));
-        let host = host.filter(|host| !host.is_empty()).unwrap_or(self.service.mail_domain().as_str());
-        HostAndPort { host: host.to_owned(), port: self.smtp_port }
+        let host = asked
+            .as_ref()
+            .map(Authority::host)
+            .or_else(|| base.as_ref().and_then(Uri::host));
+        let host = host
+            .filter(|host| !host.is_empty())
+            .unwrap_or(self.service.mail_domain().as_str());
+        HostAndPort {
+            host: host.to_owned(),
+            port: self.smtp_port,
+        }
     }
 
     /// The page that explains why a wait timed out, for the client of a request with these headers.
@@ -65,7 +73,11 @@ impl App {
 
     /// A published document with this installation's limits.
     pub(super) fn filled_in(&self, document: &str) -> String {
-        let Limits { waits_per_key, sends_per_key, .. } = &self.limits;
+        let Limits {
+            waits_per_key,
+            sends_per_key,
+            ..
+        } = &self.limits;
         let document = document.replace("{waits_per_key}", &waits_per_key.to_string());
         document.replace("{sends_per_key}", &sends_per_key.to_string())
     }

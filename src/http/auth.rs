@@ -101,17 +101,31 @@ mod tests {
     use super::*;
 
     fn key(headers: &[(&'static str, &'static str)]) -> Option<String> {
-        let headers: HeaderMap =
-            headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect();
         presented_key(&headers).map(str::to_owned)
     }
 
     #[test]
     fn a_bearer_wins_over_x_api_key_and_any_other_scheme_does_not() {
-        assert_eq!(key(&[("authorization", "Bearer a"), ("x-api-key", "b")]).as_deref(), Some("a"));
-        assert_eq!(key(&[("authorization", "bEARER  a ")]).as_deref(), Some("a"));
-        assert_eq!(key(&[("authorization", "Bearer"), ("x-api-key", "b")]).as_deref(), Some(""));
-        assert_eq!(key(&[("authorization", "Basic a"), ("x-api-key", "b")]).as_deref(), Some("b"));
+        assert_eq!(
+            key(&[("authorization", "Bearer a"), ("x-api-key", "b")]).as_deref(),
+            Some("a")
+        );
+        assert_eq!(
+            key(&[("authorization", "bEARER  a ")]).as_deref(),
+            Some("a")
+        );
+        assert_eq!(
+            key(&[("authorization", "Bearer"), ("x-api-key", "b")]).as_deref(),
+            Some("")
+        );
+        assert_eq!(
+            key(&[("authorization", "Basic a"), ("x-api-key", "b")]).as_deref(),
+            Some("b")
+        );
         assert_eq!(key(&[("x-api-key", "b")]).as_deref(), Some("b"));
         assert_eq!(key(&[("authorization", "Basic a")]), None);
         assert_eq!(key(&[]), None);

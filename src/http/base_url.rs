@@ -9,7 +9,8 @@ use super::host::served_host;
 pub enum BaseUrl {
     /// The configured URL.
     Configured(String),
-    /// That of the listener. A client may reach it by another address, or by a port that is mapped to it.
+    /// That of the listener. A client may reach it by another address, or by a port that is mapped
+    /// to it.
     Listener(String),
 }
 
@@ -21,8 +22,9 @@ impl BaseUrl {
         url
     }
 
-    /// The URL for the client of a request with these headers: without a configured one, that of its `Host`, if it is
-    /// `localhost` or an IP address. Any other name may be unknown to the people who read the response.
+    /// The URL for the client of a request with these headers: without a configured one, that of
+    /// its `Host`, if it is `localhost` or an IP address. Any other name may be unknown to the
+    /// people who read the response.
     pub(super) fn for_client(&self, headers: &HeaderMap) -> String {
         let host = match self {
             Self::Configured(_) => None,
@@ -42,7 +44,11 @@ mod tests {
     use super::*;
 
     fn for_client(url: &BaseUrl, host: &'static str) -> String {
-        url.for_client(&[("host".parse().unwrap(), host.parse().unwrap())].into_iter().collect())
+        url.for_client(
+            &[("host".parse().unwrap(), host.parse().unwrap())]
+                .into_iter()
+                .collect(),
+        )
     }
 
     #[test]

@@ -19,23 +19,28 @@ use crate::model::cut;
 
 /// How long a body may take to arrive, so that a stalled client cannot keep a connection.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
-/// How much of a body that is too large is read and discarded. If the connection were closed earlier, a client that is
-/// still sending would get a broken pipe instead of the response.
+/// How much of a body that is too large is read and discarded. If the connection were closed
+/// earlier, a client that is still sending would get a broken pipe instead of the response.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
-/// How many times its size a large body takes: the body, its text, the message composed of it, with its encoding, and
-/// the parsed parts of that.
+/// How many times its size a large body takes: the body, its text, the message composed of it, with
+/// its encoding, and the parsed parts of that.
 const COPIES: usize = 6;
 /// Maximum number of characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body. A body of more than 64 KiB first gets memory for all that is made of it, because bodies that are
-/// only partly read could block each other.
+/// Reads a whole body. A body of more than 64 KiB first gets memory for all that is made of it,
+/// because bodies that are only partly read could block each other.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::BodyOverMemory`] if it can never fit into memory,
-/// [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`]
-/// if the client disconnects.
-pub(super) async fn read(body: Body, limit: usize, budget: &Budget, holder: Holder) -> Result<(Bytes, Room), Error> {
+/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::BodyOverMemory`] if it can never
+/// fit into memory, [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`] if it does not
+/// arrive in time, [`Error::InvalidJson`] if the client disconnects.
+pub(super) async fn read(
+    body: Body,
+    limit: usize,
+    budget: &Budget,
+    holder: Holder,
+) -> Result<(Bytes, Room), Error> {
     read_as(body, limit, COPIES, budget, holder).await
 }
 
@@ -51,7 +56,9 @@ pub(super) async fn read_as(
     holder: Holder,
 ) -> Result<(Bytes, Room), Error> {
     let reading = collect(body, limit, copies, budget, holder);
-    tokio::time::timeout(ARRIVAL, reading).await.map_err(|_| Error::SlowBody)?
+    tokio::time::timeout(ARRIVAL, reading)
+        .await
+        .map_err(|_| Error::SlowBody)?
 }
 
 async fn collect(
@@ -64,12 +71,18 @@ async fn collect(
     if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }
-    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit);
+    let announced = body
+        .size_hint()
+        .upper()
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(limit);
     let mut room = Room::default();
     let mut collected = BytesMut::new();
     let mut received = 0;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Error::InvalidJson)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| Error::InvalidJson)?.into_data() else {
+            continue;
+        };
         received += data.len();
         if received <= limit {
             if received > UNCOUNTED && !room.is_reserved() {
@@ -82,7 +95,11 @@ async fn collect(
             collected = BytesMut::new();
         }
     }
-    if received > limit { Err(Error::BodyTooLarge) } else { Ok((collected.freeze(), room)) }
+    if received > limit {
+        Err(Error::BodyTooLarge)
+    } else {
+        Ok((collected.freeze(), room))
+    }
 }
 
 /// Reserves memory for a body, or for what is made of it.
@@ -90,17 +107,21 @@ async fn collect(
 /// # Errors
 /// [`Error::BodyOverMemory`] if it can never fit, [`Error::Busy`] if no memory becomes free.
 pub(super) async fn reserve(bytes: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
-    budget.reserve(holder, bytes).await.map_err(|error| match error {
-        NoMemory::InTime => Error::Busy,
-        NoMemory::Ever { .. } => Error::BodyOverMemory(error),
-    })
+    budget
+        .reserve(holder, bytes)
+        .await
+        .map_err(|error| match error {
+            NoMemory::InTime => Error::Busy,
+            NoMemory::Ever { .. } => Error::BodyOverMemory(error),
+        })
 }
 
 /// Parses a JSON object as `T`: only its fields are allowed, and none may be null.
 ///
 /// # Errors
-/// [`Error::InvalidJson`] if this is not a JSON object, else [`Error::UnknownField`] for its first unknown field, else
-/// [`Error::MissingField`] or [`Error::InvalidField`] for the first field of `T` that is missing or of another type.
+/// [`Error::InvalidJson`] if this is not a JSON object, else [`Error::UnknownField`] for its first
+/// unknown field, else [`Error::MissingField`] or [`Error::InvalidField`] for the first field of
+/// `T` that is missing or of another type.
 pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Error> {
     let problem = match T::deserialize(Json { json, until: None }) {
         Ok(parsed) => return Ok(parsed),
@@ -110,8 +131,13 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Error> 
         Problem::Refused(error) => Err(error),
         Problem::Missing(name) => Err(Error::MissingField(name)),
         // serde checks every type first, so it is asked again whether an earlier field is missing.
-        Problem::Invalid { name, earlier } => match T::deserialize(Json { json, until: Some(name) }) {
-            Err(Problem::Missing(missing)) if earlier.contains(&missing) => Err(Error::MissingField(missing)),
+        Problem::Invalid { name, earlier } => match T::deserialize(Json {
+            json,
+            until: Some(name),
+        }) {
+            Err(Problem::Missing(missing)) if earlier.contains(&missing) => {
+                Err(Error::MissingField(missing))
+            }
             _ => Err(Error::InvalidField(name)),
         },
     }
@@ -125,7 +151,10 @@ enum Problem {
     #[error("missing field: {0}")]
     Missing(&'static str),
     #[error("invalid field: {name}")]
-    Invalid { name: &'static str, earlier: &'static [&'static str] },
+    Invalid {
+        name: &'static str,
+        earlier: &'static [&'static str],
+    },
 }
 
 impl de::Error for Problem {
@@ -159,8 +188,16 @@ impl<'de> Deserializer<'de> for Json<'de> {
         visitor: V,
     ) -> Result<V::Value, Problem> {
         let values = read_object(self.json, names).map_err(Problem::Refused)?;
-        let end = names.iter().position(|name| Some(*name) == self.until).unwrap_or(names.len());
-        visitor.visit_map(Fields { names, values, position: 0, end })
+        let end = names
+            .iter()
+            .position(|name| Some(*name) == self.until)
+            .unwrap_or(names.len());
+        visitor.visit_map(Fields {
+            names,
+            values,
+            position: 0,
+            end,
+        })
     }
 
     serde::forward_to_deserialize_any! {
@@ -174,7 +211,9 @@ type Values<'a> = Vec<(&'static str, &'a RawValue)>;
 fn read_object<'a>(json: &'a [u8], known: &'static [&'static str]) -> Result<Values<'a>, Error> {
     let text = std::str::from_utf8(json).map_err(|_| Error::InvalidJson)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let (fields, unknown) = Object(known).deserialize(&mut deserializer).map_err(|_| Error::InvalidJson)?;
+    let (fields, unknown) = Object(known)
+        .deserialize(&mut deserializer)
+        .map_err(|_| Error::InvalidJson)?;
     deserializer.end().map_err(|_| Error::InvalidJson)?;
     unknown.map_or(Ok(fields), |name| Err(Error::UnknownField(name)))
 }
@@ -190,17 +229,25 @@ struct Fields<'a> {
 impl<'a> Fields<'a> {
     fn value(&self) -> Option<&'a RawValue> {
         let name = self.names[self.position];
-        self.values.iter().find(|(field, _)| *field == name).map(|(_, value)| *value)
+        self.values
+            .iter()
+            .find(|(field, _)| *field == name)
+            .map(|(_, value)| *value)
     }
 }
 
 impl<'de> MapAccess<'de> for Fields<'de> {
     type Error = Problem;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Problem> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Problem> {
         while self.position < self.end {
             if self.value().is_some() {
-                return seed.deserialize(StrDeserializer::new(self.names[self.position])).map(Some);
+                return seed
+                    .deserialize(StrDeserializer::new(self.names[self.position]))
+                    .map(Some);
             }
             self.position += 1;
         }
@@ -208,17 +255,25 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
-        let invalid = Problem::Invalid { name: self.names[self.position], earlier: &self.names[..self.position] };
-        let value = self.value().map(RawValue::get).filter(|value| *value != "null");
+        let invalid = Problem::Invalid {
+            name: self.names[self.position],
+            earlier: &self.names[..self.position],
+        };
+        let value = self
+            .value()
+            .map(RawValue::get)
+            .filter(|value| *value != "null");
         self.position += 1;
-        let Some(value) = value else { return Err(invalid) };
+        let Some(value) = value else {
+            return Err(invalid);
+        };
         let mut deserializer = serde_json::Deserializer::from_str(value);
         seed.deserialize(&mut deserializer).map_err(|_| invalid)
     }
 }
 
-/// Parses an object with these fields. Unknown fields are skipped, so that they need no additional memory; the name of
-/// the first one is kept.
+/// Parses an object with these fields. Unknown fields are skipped, so that they need no additional
+/// memory; the name of the first one is kept.
 struct Object(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Object {
@@ -279,19 +334,44 @@ mod tests {
         #[derive(Debug, Deserialize)]
         struct Nothing {}
         let deep = "[".repeat(100_000);
-        for json in ["", " ", "[]", "1", "null", "\"a\"", "{", "{\"a\"}", "{\"a\":1,}", "{} {}", "{'a':1}", &deep] {
+        for json in [
+            "",
+            " ",
+            "[]",
+            "1",
+            "null",
+            "\"a\"",
+            "{",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "{} {}",
+            "{'a':1}",
+            &deep,
+        ] {
             assert_eq!(refusal(json), "invalid JSON", "{json:.20}");
         }
-        assert!(matches!(parse::<Example>(b"{\"a\":\"\xff\"}"), Err(Error::InvalidJson)));
+        assert!(matches!(
+            parse::<Example>(b"{\"a\":\"\xff\"}"),
+            Err(Error::InvalidJson)
+        ));
         assert!(parse::<Nothing>(b" {\r\n} ").is_ok());
-        assert_eq!(parse::<Nothing>(b"{\"a\":1}").unwrap_err().to_string(), "unknown field: a");
+        assert_eq!(
+            parse::<Nothing>(b"{\"a\":1}").unwrap_err().to_string(),
+            "unknown field: a"
+        );
     }
 
     #[test]
     fn the_first_unknown_field_is_named_and_its_name_shortened() {
-        assert_eq!(refusal(r#"{"a":1,"x":{"y":[1]},"z":2}"#), "unknown field: x");
+        assert_eq!(
+            refusal(r#"{"a":1,"x":{"y":[1]},"z":2}"#),
+            "unknown field: x"
+        );
         assert_eq!(refusal(r#"{"x":1,"#), "invalid JSON");
-        assert_eq!(refusal(&format!("{{\"{}\":1}}", "é".repeat(70))), format!("unknown field: {}…", "é".repeat(64)));
+        assert_eq!(
+            refusal(&format!("{{\"{}\":1}}", "é".repeat(70))),
+            format!("unknown field: {}…", "é".repeat(64))
+        );
     }
 
     #[test]
@@ -309,7 +389,11 @@ mod tests {
             assert_eq!(refusal(json), error, "{json}");
         }
         for value in ["null", "1", "[]", "{}", "true", "\"\\ud800\""] {
-            assert_eq!(refusal(&format!("{{\"a\":{value}}}")), "invalid field: a", "{value}");
+            assert_eq!(
+                refusal(&format!("{{\"a\":{value}}}")),
+                "invalid field: a",
+                "{value}"
+            );
         }
     }
 
@@ -319,9 +403,13 @@ mod tests {
         let read = |body, limit| read(body, limit, &budget, [0; 32]);
         let (body, room) = read(Body::from("12345"), 5).await.unwrap();
         assert_eq!((&body[..], room.is_reserved()), (&b"12345"[..], false));
-        assert!(matches!(read(Body::from("123456"), 5).await, Err(Error::BodyTooLarge)));
-        let endless =
-            Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(Bytes::from_static(&[0; 65_536]))));
+        assert!(matches!(
+            read(Body::from("123456"), 5).await,
+            Err(Error::BodyTooLarge)
+        ));
+        let endless = Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(
+            Bytes::from_static(&[0; 65_536]),
+        )));
         assert!(matches!(read(endless, 5).await, Err(Error::BodyTooLarge)));
     }
 
@@ -329,10 +417,14 @@ mod tests {
     async fn a_large_body_reserves_memory_for_everything_parsed_from_it() {
         let budget = Budget::new(16 * 1024 * 1024);
         let size = 1024 * 1024;
-        let (_, room) = read(Body::from(vec![b'x'; size]), size, &budget, [0; 32]).await.unwrap();
+        let (_, room) = read(Body::from(vec![b'x'; size]), size, &budget, [0; 32])
+            .await
+            .unwrap();
         assert_eq!(budget.free(), 10 * size);
         drop(room);
-        let refused = read(Body::from(vec![b'x'; 2 * size]), 4 * size, &budget, [0; 32]).await.unwrap_err();
+        let refused = read(Body::from(vec![b'x'; 2 * size]), 4 * size, &budget, [0; 32])
+            .await
+            .unwrap_err();
         assert_eq!(refused.status(), 413);
         assert_eq!(
             refused.to_string(),

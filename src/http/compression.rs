@@ -1,7 +1,7 @@
 //! Compresses the pages, the script and the style sheet of the dashboard with gzip.
 //!
-//! The API is not compressed: its lists are streamed message by message, its clients are near, and a wait must be
-//! answered immediately. Event streams and downloads are not compressed either.
+//! The API is not compressed: its lists are streamed message by message, its clients are near, and
+//! a wait must be answered immediately. Event streams and downloads are not compressed either.
 
 use axum::Router;
 use axum::extract::Request;
@@ -23,14 +23,20 @@ pub(super) fn compressed<S: Clone + Send + Sync + 'static>(router: Router<S>) ->
 }
 
 fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     TYPES.iter().any(|kind| content_type.starts_with(kind))
 }
 
-/// A page that another site opens is not compressed. Its size would otherwise depend on how much the query, which the
-/// site chooses, resembles the token in the page's forms (the BREACH attack).
+/// A page that another site opens is not compressed. Its size would otherwise depend on how much
+/// the query, which the site chooses, resembles the token in the page's forms (the BREACH attack).
 async fn own_requests_only(mut request: Request) -> Request {
-    let site = request.headers().get("sec-fetch-site").map(|site| site.as_bytes().to_vec());
+    let site = request
+        .headers()
+        .get("sec-fetch-site")
+        .map(|site| site.as_bytes().to_vec());
     if site.is_some_and(|site| !matches!(site.as_slice(), b"same-origin" | b"none")) {
         request.headers_mut().remove(ACCEPT_ENCODING);
     }

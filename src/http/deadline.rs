@@ -11,7 +11,8 @@ use crate::service::MAX_WAIT;
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);
-/// How long a wait may take in addition to its timeout: for the key, the inbox, the slot and the last read.
+/// How long a wait may take in addition to its timeout: for the key, the inbox, the slot and the
+/// last read.
 const BESIDE_WAIT: Duration = Duration::from_secs(4);
 
 /// The deadline of a request.
@@ -25,7 +26,15 @@ pub(super) fn of(request: &Request) -> Duration {
         return send::MAX_TIME;
     }
     if request.uri().path().ends_with("/messages/wait") {
-        return timeout(&Query::of(request.uri()).first("timeout").unwrap_or_default()) + BESIDE_WAIT;
+        return timeout(
+            &Query::of(request.uri())
+                .first("timeout")
+                .unwrap_or_default(),
+        ) + BESIDE_WAIT;
     }
-    if request.method().is_safe() { HANDLER } else { HANDLER + body::ARRIVAL }
+    if request.method().is_safe() {
+        HANDLER
+    } else {
+        HANDLER + body::ARRIVAL
+    }
 }

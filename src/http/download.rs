@@ -3,7 +3,8 @@
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{
-    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::{IntoResponse, Response};
 use futures_util::{TryStreamExt, stream};
@@ -20,11 +21,21 @@ const NAME_CHARACTERS: usize = 100;
 const TYPE_BYTES: usize = 100;
 
 /// A download with this name and type.
-pub(super) fn attachment(content_type: &str, name: &str, content: impl Into<Body>) -> Result<Response, Error> {
+pub(super) fn attachment(
+    content_type: &str,
+    name: &str,
+    content: impl Into<Body>,
+) -> Result<Response, Error> {
     let content_type = HeaderValue::try_from(content_type).map_err(Error::internal)?;
     let disposition = HeaderValue::try_from(disposition(name)).map_err(Error::internal)?;
-    let fixed = [(CONTENT_SECURITY_POLICY, POLICY), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    let headers = [(CONTENT_TYPE, content_type), (CONTENT_DISPOSITION, disposition)];
+    let fixed = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    let headers = [
+        (CONTENT_TYPE, content_type),
+        (CONTENT_DISPOSITION, disposition),
+    ];
     Ok((fixed, headers, content.into()).into_response())
 }
 
@@ -35,7 +46,11 @@ pub(super) fn eml(id: &str, pieces: Pieces, request_id: RequestId) -> Result<Res
         Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
     });
     let body = Body::from_stream(steps.inspect_err(move |error| request_id.log_failure(error)));
-    let mut response = attachment("message/rfc822", &format!("{}.eml", id.to_ascii_lowercase()), body)?;
+    let mut response = attachment(
+        "message/rfc822",
+        &format!("{}.eml", id.to_ascii_lowercase()),
+        body,
+    )?;
     response.headers_mut().insert(CONTENT_LENGTH, size.into());
     Ok(response)
 }
@@ -43,15 +58,25 @@ pub(super) fn eml(id: &str, pieces: Pieces, request_id: RequestId) -> Result<Res
 /// The media type in a part's header, if it has the form of one.
 pub(super) fn media_type(named: &str) -> &str {
     let token = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
     };
-    let is_type =
-        named.len() <= TYPE_BYTES && named.split_once('/').is_some_and(|(kind, sub)| token(kind) && token(sub));
-    if is_type { named } else { "application/octet-stream" }
+    let is_type = named.len() <= TYPE_BYTES
+        && named
+            .split_once('/')
+            .is_some_and(|(kind, sub)| token(kind) && token(sub));
+    if is_type {
+        named
+    } else {
+        "application/octet-stream"
+    }
 }
 
-/// A file name from a message, safe to display and to save: its last segment, without characters that are special to a
-/// shell or a file system, or that change the direction of text. Empty if no character is left.
+/// A file name from a message, safe to display and to save: its last segment, without characters
+/// that are special to a shell or a file system, or that change the direction of text. Empty if no
+/// character is left.
 pub(super) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let harmless = |character: &char| {
@@ -60,13 +85,21 @@ pub(super) fn safe_name(name: &str) -> String {
             && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
             && !matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
-    let name: String = last.chars().filter(harmless).take(NAME_CHARACTERS).collect();
+    let name: String = last
+        .chars()
+        .filter(harmless)
+        .take(NAME_CHARACTERS)
+        .collect();
     name.trim_matches([' ', '.']).to_owned()
 }
 
 /// Percent-encodes all except the unreserved characters (RFC 3986, section 2.3).
 pub(crate) fn path_segment(segment: &str) -> String {
-    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
     utf8_percent_encode(segment, ENCODED).to_string()
 }
 
@@ -76,8 +109,14 @@ fn disposition(name: &str) -> String {
     if name.chars().all(plain) {
         return format!("attachment; filename=\"{name}\"");
     }
-    let ascii: String = name.chars().map(|character| if plain(character) { character } else { '_' }).collect();
-    format!("attachment; filename=\"{ascii}\"; filename*=UTF-8''{}", path_segment(name))
+    let ascii: String = name
+        .chars()
+        .map(|character| if plain(character) { character } else { '_' })
+        .collect();
+    format!(
+        "attachment; filename=\"{ascii}\"; filename*=UTF-8''{}",
+        path_segment(name)
+    )
 }
 
 #[cfg(test)]
@@ -112,7 +151,15 @@ mod tests {
 
     #[test]
     fn an_invalid_type_is_not_repeated() {
-        let types = ["image/svg+xml", "text/html; charset=x", "text", "a/b\r\nc: d", "/", ""].map(media_type);
+        let types = [
+            "image/svg+xml",
+            "text/html; charset=x",
+            "text",
+            "a/b\r\nc: d",
+            "/",
+            "",
+        ]
+        .map(media_type);
         let other = "application/octet-stream";
         assert_eq!(types, ["image/svg+xml", other, other, other, other, other]);
     }

@@ -13,7 +13,8 @@ use super::response::json;
 use crate::memory::NoMemory;
 use crate::model::FieldError;
 use crate::service::{
-    AddressError, ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError, Unhealthy,
+    AddressError, ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError,
+    Unhealthy,
 };
 
 /// An error response; its `Display` is the text of the response.
@@ -68,7 +69,9 @@ pub(super) enum Error {
     BodyTooLarge,
     #[error("body too large: {0} (--max-body-memory)")]
     BodyOverMemory(NoMemory),
-    #[error("message too large: {0} (--max-body-memory); its bytes as received can always be downloaded")]
+    #[error(
+        "message too large: {0} (--max-body-memory); its bytes as received can always be downloaded"
+    )]
     OverMemory(NoMemory),
     #[error("too many concurrent waits")]
     TooManyWaits,
@@ -102,8 +105,8 @@ pub(super) enum Error {
     Internal(#[source] Arc<dyn std::error::Error + Send + Sync>),
 }
 
-/// The cause of a 500, or of a 503 because of the database. It is stored in the response's extensions until it is
-/// logged, and is never sent.
+/// The cause of a 500, or of a 503 because of the database. It is stored in the response's
+/// extensions until it is logged, and is never sent.
 #[derive(Clone)]
 pub(super) enum Cause {
     Bug(Arc<dyn std::error::Error + Send + Sync>),
@@ -159,7 +162,9 @@ impl Error {
             | Self::TooManyStreams
             | Self::RecipientFull
             | Self::TooManyAttempts(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Internal(_) | Self::Unhealthy(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -171,9 +176,9 @@ impl Error {
             Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => {
                 Some((RETRY_AFTER, HeaderValue::from_static("1")))
             }
-            Self::Timeout(Some(url)) => {
-                HeaderValue::try_from(format!("<{url}>; rel=\"help\"")).ok().map(|link| (LINK, link))
-            }
+            Self::Timeout(Some(url)) => HeaderValue::try_from(format!("<{url}>; rel=\"help\""))
+                .ok()
+                .map(|link| (LINK, link)),
             Self::TooManyAttempts(seconds) => Some((RETRY_AFTER, (*seconds).into())),
             // The rest of the body would be read as the next request.
             Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
@@ -200,7 +205,8 @@ impl From<ServiceError> for Error {
             ServiceError::TooManyStreams => Self::TooManyStreams,
             ServiceError::Busy => Self::Busy,
             ServiceError::Stopping => Self::Stopping,
-            // If an address cannot be written in a header, it is the recipient's, because the sender's is always plain.
+            // If an address cannot be written in a header, it is the recipient's, because the
+            // sender's is always plain.
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Unavailable => Self::unavailable(error),
@@ -212,7 +218,11 @@ impl From<ServiceError> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        if error.is_unavailable() { Self::unavailable(error) } else { Self::internal(error) }
+        if error.is_unavailable() {
+            Self::unavailable(error)
+        } else {
+            Self::internal(error)
+        }
     }
 }
 
@@ -303,12 +313,19 @@ impl OperationOutput for Error {
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let body = json(self.status(), &ErrorBody { error: self.to_string() });
+        let body = json(
+            self.status(),
+            &ErrorBody {
+                error: self.to_string(),
+            },
+        );
         let mut response = body.unwrap_or_else(|_| self.status().into_response());
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
-        self.cause().into_iter().for_each(|cause| _ = response.extensions_mut().insert(cause));
+        self.cause()
+            .into_iter()
+            .for_each(|cause| _ = response.extensions_mut().insert(cause));
         response
     }
 }

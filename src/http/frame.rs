@@ -1,11 +1,14 @@
 //! The HTML of a message as a harmless page: no scripts, no origin, no forms, no network.
 //!
-//! The HTML is never trusted. The policy of the response forbids everything except inline styles and embedded images;
-//! images of the message are embedded in place of their `cid:` references. `restante_mail::display` removes elements
-//! that make a browser open a connection before the policy blocks the request. A link can only open a page of the
-//! dashboard in a new tab, which shows where the link leads; without scripts, only a click opens it.
+//! The HTML is never trusted. The policy of the response forbids everything except inline styles
+//! and embedded images; images of the message are embedded in place of their `cid:` references.
+//! `restante_mail::display` removes elements that make a browser open a connection before the
+//! policy blocks the request. A link can only open a page of the dashboard in a new tab, which
+//! shows where the link leads; without scripts, only a click opens it.
 
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::response::{IntoResponse, Response};
 use restante_mail::view;
 
@@ -22,7 +25,8 @@ const SANDBOX_WITH_LINKS: &str = "sandbox allow-popups allow-popups-to-escape-sa
 const POLICY_WITH_IMAGES: &str = "default-src 'none'; img-src data: http: https:; \
      style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
 /// Features of a browser that even a frame without scripts might request.
-const PERMISSIONS: &str = "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
+const PERMISSIONS: &str =
+    "autoplay=(), camera=(), fullscreen=(), geolocation=(), microphone=(), payment=()";
 
 /// Which images a page shows.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +46,8 @@ impl Images {
     }
 }
 
-/// The message as a page: the start of its HTML, or of its text if it has none. `download` is the relative URL of the
-/// whole message, and `links` the start of the URL that its links open.
+/// The message as a page: the start of its HTML, or of its text if it has none. `download` is the
+/// relative URL of the whole message, and `links` the start of the URL that its links open.
 pub(super) async fn page(
     app: &App,
     caller: &Caller,
@@ -53,7 +57,11 @@ pub(super) async fn page(
     links: Option<String>,
 ) -> Result<Response, Error> {
     let (message, room) = app.service.whole_message(caller, id).await?;
-    let sandbox = if links.is_some() { SANDBOX_WITH_LINKS } else { SANDBOX };
+    let sandbox = if links.is_some() {
+        SANDBOX_WITH_LINKS
+    } else {
+        SANDBOX
+    };
     let policy = format!("{sandbox}{}", images.policy());
     let download = download.into();
     let making = room.run(move || view::page(&message.raw, &download, links.as_deref()));

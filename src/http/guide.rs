@@ -1,4 +1,5 @@
-//! The guide at `/llm` and `/llms.txt`: `docs/guide.md` with this installation's addresses and limits filled in.
+//! The guide at `/llm` and `/llms.txt`: `docs/guide.md` with this installation's addresses and
+//! limits filled in.
 
 use std::sync::Arc;
 
@@ -20,18 +21,32 @@ const GUIDE: &str = include_str!("../../docs/guide.md");
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 pub(super) fn router() -> ApiRouter<Arc<App>> {
-    ApiRouter::new().api_route("/llm", get_with(show, describe)).api_route("/llms.txt", get_with(show, describe_alias))
+    ApiRouter::new()
+        .api_route("/llm", get_with(show, describe))
+        .api_route("/llms.txt", get_with(show, describe_alias))
 }
 
 async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
     let guide = filled_in(&app, &headers, app.filled_in(GUIDE));
-    Ok(([(CONTENT_TYPE, MARKDOWN), (CACHE_CONTROL, "no-cache")], guide).into_response())
+    Ok((
+        [(CONTENT_TYPE, MARKDOWN), (CACHE_CONTROL, "no-cache")],
+        guide,
+    )
+        .into_response())
 }
 
-/// The guide with the addresses, the domains and the limits of this installation, for the client of a request.
+/// The guide with the addresses, the domains and the limits of this installation, for the client of
+/// a request.
 fn filled_in(app: &App, headers: &HeaderMap, guide: String) -> String {
     let smtp = app.smtp(headers);
-    let Limits { inbox_lifetime, message_size, inbox_messages, body, send_body, .. } = app.limits;
+    let Limits {
+        inbox_lifetime,
+        message_size,
+        inbox_messages,
+        body,
+        send_body,
+        ..
+    } = app.limits;
     let bytes = |size: usize| byte_size(size.try_into().unwrap_or(u64::MAX));
     let values = [
         ("{base_url}", app.base_url.for_client(headers)),
@@ -40,13 +55,18 @@ fn filled_in(app: &App, headers: &HeaderMap, guide: String) -> String {
         ("{smtp_address}", smtp.to_string()),
         ("{smtp_host}", smtp.host.clone()),
         ("{smtp_port}", smtp.port.to_string()),
-        ("{inbox_lifetime}", humantime::format_duration(inbox_lifetime).to_string()),
+        (
+            "{inbox_lifetime}",
+            humantime::format_duration(inbox_lifetime).to_string(),
+        ),
         ("{message_size}", byte_size(message_size)),
         ("{inbox_messages}", inbox_messages.to_string()),
         ("{body_size}", bytes(body)),
         ("{send_body_size}", bytes(send_body)),
     ];
-    values.into_iter().fold(guide, |guide, (name, value)| guide.replace(name, &value))
+    values
+        .into_iter()
+        .fold(guide, |guide, (name, value)| guide.replace(name, &value))
 }
 
 /// The sentence about further domains.
@@ -66,9 +86,16 @@ fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
 }
 
 fn describe_alias(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    markdown(operation.named("guideAlias", "documents", "The guide, under an alias", "The same Markdown as /llm."))
+    markdown(operation.named(
+        "guideAlias",
+        "documents",
+        "The guide, under an alias",
+        "The same Markdown as /llm.",
+    ))
 }
 
 fn markdown(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    operation.public().returns_content("text/markdown", "The guide.", &[])
+    operation
+        .public()
+        .returns_content("text/markdown", "The guide.", &[])
 }

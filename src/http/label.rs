@@ -18,7 +18,12 @@ impl<S: Sync> FromRequestParts<S> for LabelHeader {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        Ok(Self(parts.headers.get(NAME).and_then(|value| label(value.as_bytes()))))
+        Ok(Self(
+            parts
+                .headers
+                .get(NAME)
+                .and_then(|value| label(value.as_bytes())),
+        ))
     }
 }
 
@@ -29,7 +34,10 @@ impl OperationInput for LabelHeader {}
 fn label(value: &[u8]) -> Option<String> {
     let text = percent_decode(value).decode_utf8_lossy();
     let line = text.split(|character: char| character.is_whitespace() || character.is_control());
-    let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let line = line
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
     Some(line.chars().take(CHARACTERS).collect()).filter(|label: &String| !label.is_empty())
 }
 
@@ -39,9 +47,15 @@ mod tests {
 
     #[test]
     fn a_label_is_one_line_of_limited_length() {
-        assert_eq!(label(b"sign%20up%20%E2%80%BA works").as_deref(), Some("sign up \u{203a} works"));
+        assert_eq!(
+            label(b"sign%20up%20%E2%80%BA works").as_deref(),
+            Some("sign up \u{203a} works")
+        );
         assert_eq!(label(b"a%0d%0A%00b%zz").as_deref(), Some("a b%zz"));
-        assert_eq!(label("x".repeat(500).as_bytes()).map(|label| label.len()), Some(CHARACTERS));
+        assert_eq!(
+            label("x".repeat(500).as_bytes()).map(|label| label.len()),
+            Some(CHARACTERS)
+        );
         assert_eq!((label(b""), label(b"%20")), (None, None));
     }
 }

@@ -1,7 +1,8 @@
-//! `/mcp`: checks the host, the origin and the key, reads the body, and hands both to the MCP endpoint.
+//! `/mcp`: checks the host, the origin and the key, reads the body, and hands both to the MCP
+//! endpoint.
 //!
-//! Browsers send an origin with every POST and other clients do not, so a request without one does not come from a
-//! page.
+//! Browsers send an origin with every POST and other clients do not, so a request without one does
+//! not come from a page.
 
 use std::sync::Arc;
 
@@ -33,21 +34,33 @@ pub(super) fn router(app: &App) -> Router<Arc<App>> {
         smtps_port: app.smtps_port,
         self_signed: app.self_signed,
     };
-    let tools = Tools::new(app.service.clone(), installation, addresses(app, &HeaderMap::new()));
+    let tools = Tools::new(
+        app.service.clone(),
+        installation,
+        addresses(app, &HeaderMap::new()),
+    );
     let endpoint = Endpoint::new(tools, largest_body(app));
-    let answer = move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
+    let answer =
+        move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
     Router::new().route(PATH, post(answer))
 }
 
 fn addresses(app: &App, headers: &HeaderMap) -> Addresses {
-    Addresses { base_url: app.base_url.for_client(headers), smtp: app.smtp(headers) }
+    Addresses {
+        base_url: app.base_url.for_client(headers),
+        smtp: app.smtp(headers),
+    }
 }
 
 fn largest_body(app: &App) -> usize {
     app.limits.send_body.saturating_add(BESIDE_MESSAGE)
 }
 
-async fn answer(endpoint: Endpoint, app: Arc<App>, request: Request<Body>) -> Result<Response, Error> {
+async fn answer(
+    endpoint: Endpoint,
+    app: Arc<App>,
+    request: Request<Body>,
+) -> Result<Response, Error> {
     let (mut parts, body) = request.into_parts();
     let host = served_host(&parts.headers, app.base_url.as_str())?;
     if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
@@ -56,5 +69,7 @@ async fn answer(endpoint: Endpoint, app: Arc<App>, request: Request<Body>) -> Re
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
     parts.extensions.insert(addresses(&app, &parts.headers));
     let (body, room) = read(body, largest_body(&app), app.service.budget(), caller.key.0).await?;
-    Ok(endpoint.handle(caller, room, Request::from_parts(parts, body)).await?)
+    Ok(endpoint
+        .handle(caller, room, Request::from_parts(parts, body))
+        .await?)
 }

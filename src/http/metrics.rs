@@ -33,7 +33,11 @@ async fn show(State(monitored): State<Arc<Monitored>>) -> Result<Response, Error
     let queued = monitored.service.queued_outgoing().await?;
     monitored.service.count_refused_waits();
     let rendering = tokio::task::spawn_blocking(move || monitored.metrics.render(queued));
-    Ok(([(CONTENT_TYPE, TEXT_FORMAT)], rendering.await.map_err(Error::internal)?).into_response())
+    Ok((
+        [(CONTENT_TYPE, TEXT_FORMAT)],
+        rendering.await.map_err(Error::internal)?,
+    )
+        .into_response())
 }
 
 async fn health(State(monitored): State<Arc<Monitored>>) -> Result<&'static str, Error> {

@@ -1,7 +1,8 @@
 //! HTTP: [`router`] builds the application without a socket, and [`server`] serves it on one.
 //!
-//! A handler checks the key first ([`auth`]), then the inbox, then query or body. A send takes its slot before it reads
-//! the body. Every error response is an [`error::Error`], which defines the status code.
+//! A handler checks the key first ([`auth`]), then the inbox, then query or body. A send takes its
+//! slot before it reads the body. Every error response is an [`error::Error`], which defines the
+//! status code.
 
 mod api;
 mod app;

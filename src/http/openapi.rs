@@ -1,7 +1,8 @@
-//! `/openapi.json`: the contract as OpenAPI 3.1, with this installation's address and limits filled in.
+//! `/openapi.json`: the contract as OpenAPI 3.1, with this installation's address and limits filled
+//! in.
 //!
-//! [`document`] is generated from the handlers and the types of the API. It is published as `docs/openapi.json`, which
-//! a test compares with it.
+//! [`document`] is generated from the handlers and the types of the API. It is published as
+//! `docs/openapi.json`, which a test compares with it.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::generate::in_context;
 use aide::openapi::{
-    ApiKeyLocation, Info, License, OpenApi, PathItem, ReferenceOr, SecurityRequirement, SecurityScheme, Server, Tag,
+    ApiKeyLocation, Info, License, OpenApi, PathItem, ReferenceOr, SecurityRequirement,
+    SecurityScheme, Server, Tag,
 };
 use aide::transform::{TransformOperation, TransformPathItem};
 use axum::extract::State;
@@ -54,13 +56,24 @@ fn router() -> ApiRouter<Arc<App>> {
 
 async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
     let quoted = Value::from(app.base_url.for_client(&headers)).to_string();
-    let document = app.filled_in(DOCUMENT).replace("{base_url}", quoted.trim_matches('"'));
-    Ok(([(CONTENT_TYPE, JSON), (CACHE_CONTROL, "no-cache")], document).into_response())
+    let document = app
+        .filled_in(DOCUMENT)
+        .replace("{base_url}", quoted.trim_matches('"'));
+    Ok((
+        [(CONTENT_TYPE, JSON), (CACHE_CONTROL, "no-cache")],
+        document,
+    )
+        .into_response())
 }
 
 fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
-        .named("openapi", "documents", "This document", "An extension: the contract as OpenAPI 3.1.")
+        .named(
+            "openapi",
+            "documents",
+            "This document",
+            "An extension: the contract as OpenAPI 3.1.",
+        )
         .public()
         .returns_document("This document.", &["openapi", "info", "paths"])
 }
@@ -78,7 +91,8 @@ fn without_alias(mut path: TransformPathItem<'_>) -> TransformPathItem<'_> {
 /// If it cannot be written as JSON.
 pub fn document() -> serde_json::Result<String> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    let settings = settings.with(|settings| settings.definitions_path = "#/components/schemas/".into());
+    let settings =
+        settings.with(|settings| settings.definitions_path = "#/components/schemas/".into());
     in_context(|context| context.schema = settings.into_generator());
     let mut document = OpenApi {
         info: info(),
@@ -86,20 +100,36 @@ pub fn document() -> serde_json::Result<String> {
             server("{base_url}", "This installation."),
             server("{base_url}/api", "The same under the alias prefix /api/v1."),
         ],
-        security: ["bearer", "apiKey"].map(|scheme| [(scheme.to_owned(), Vec::new())].into_iter().collect()).into(),
+        security: ["bearer", "apiKey"]
+            .map(|scheme| [(scheme.to_owned(), Vec::new())].into_iter().collect())
+            .into(),
         tags: tags(),
         components: Some(components()),
         ..OpenApi::default()
     };
     if let Some(components) = &mut document.components {
-        components.security_schemes = security_schemes().map(|(name, scheme)| (name, ReferenceOr::Item(scheme))).into();
+        components.security_schemes = security_schemes()
+            .map(|(name, scheme)| (name, ReferenceOr::Item(scheme)))
+            .into();
     }
     let _: axum::Router<Arc<App>> = routes().finish_api(&mut document);
-    for path in
-        document.paths.iter_mut().flat_map(|paths| paths.paths.values_mut()).filter_map(ReferenceOr::as_item_mut)
+    for path in document
+        .paths
+        .iter_mut()
+        .flat_map(|paths| paths.paths.values_mut())
+        .filter_map(ReferenceOr::as_item_mut)
     {
-        let PathItem { get, put, post, delete, .. } = path;
-        [get, put, post, delete].into_iter().flatten().for_each(complete);
+        let PathItem {
+            get,
+            put,
+            post,
+            delete,
+            ..
+        } = path;
+        [get, put, post, delete]
+            .into_iter()
+            .flatten()
+            .for_each(complete);
     }
     if let Some(components) = &mut document.components {
         components.schemas.sort_unstable_keys();
@@ -109,12 +139,14 @@ pub fn document() -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// Removes what repeats the defaults of OpenAPI, the formats of numbers that only Rust knows, and the line breaks of
-/// doc comments.
+/// Removes what repeats the defaults of OpenAPI, the formats of numbers that only Rust knows, and
+/// the line breaks of doc comments.
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            let is_number = fields.get("type").is_some_and(|kind| kind == "integer" || kind == "number");
+            let is_number = fields
+                .get("type")
+                .is_some_and(|kind| kind == "integer" || kind == "number");
             fields.retain(|name, field| match name.as_str() {
                 "format" => !is_number,
                 "style" => !field.is_string(),
@@ -123,7 +155,8 @@ fn tidy(value: &mut Value) {
             if let Some(Value::String(description)) = fields.get_mut("description") {
                 *description = unwrapped(description);
             }
-            if fields.get("security") == Some(&serde_json::json!([SecurityRequirement::default()])) {
+            if fields.get("security") == Some(&serde_json::json!([SecurityRequirement::default()]))
+            {
                 fields.insert("security".to_owned(), Value::Array(Vec::new()));
             }
             fields.values_mut().for_each(tidy);
@@ -135,7 +168,10 @@ fn tidy(value: &mut Value) {
 
 /// The paragraphs of a text, each on one line.
 fn unwrapped(text: &str) -> String {
-    text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
+    text.split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "))
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 fn info() -> Info {
@@ -143,14 +179,21 @@ fn info() -> Info {
         title: "Restante".to_owned(),
         summary: Some("Temporary inboxes for automated end-to-end tests.".to_owned()),
         description: Some(DESCRIPTION.to_owned()),
-        license: Some(License { name: "Apache-2.0 OR MIT".to_owned(), ..License::default() }),
+        license: Some(License {
+            name: "Apache-2.0 OR MIT".to_owned(),
+            ..License::default()
+        }),
         version: CONTRACT_VERSION.to_owned(),
         ..Info::default()
     }
 }
 
 fn server(url: &str, description: &str) -> Server {
-    Server { url: url.to_owned(), description: Some(description.to_owned()), ..Server::default() }
+    Server {
+        url: url.to_owned(),
+        description: Some(description.to_owned()),
+        ..Server::default()
+    }
 }
 
 fn tags() -> Vec<Tag> {
@@ -184,5 +227,8 @@ fn security_schemes() -> [(String, SecurityScheme); 2] {
         description: Some("The same key in the header X-Api-Key.".to_owned()),
         extensions: Default::default(),
     };
-    [("bearer".to_owned(), bearer), ("apiKey".to_owned(), api_key)]
+    [
+        ("bearer".to_owned(), bearer),
+        ("apiKey".to_owned(), api_key),
+    ]
 }

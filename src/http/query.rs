@@ -1,5 +1,5 @@
-//! The query string: only the first occurrence of a parameter counts, an empty one is absent, an unknown one is
-//! ignored. [`Parameters`] reads it as a type of the API.
+//! The query string: only the first occurrence of a parameter counts, an empty one is absent, an
+//! unknown one is ignored. [`Parameters`] reads it as a type of the API.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -39,7 +39,9 @@ impl Query {
 
     /// The text to search for.
     pub(super) fn search(&self) -> Option<String> {
-        self.first("q").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        self.first("q")
+            .map(|text| text.trim().to_owned())
+            .filter(|text| !text.is_empty())
     }
 }
 
@@ -49,15 +51,20 @@ pub(super) struct Parameters<T>(pub(super) T);
 /// The filters that a list, a wait and an explanation share.
 ///
 /// # Errors
-/// [`Error::InvalidParameter`] for a text that is too long, a header without a colon, or an unknown word in `has`.
+/// [`Error::InvalidParameter`] for a text that is too long, a header without a colon, or an unknown
+/// word in `has`.
 pub(super) fn message_filter(query: MessageQuery) -> Result<MessageFilter, Error> {
-    let refused = |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
+    let refused =
+        |(FieldError::Missing(name) | FieldError::Invalid(name))| Error::InvalidParameter(name);
     let filter = MessageFilter {
         subject: given(query.subject),
         from: given(query.from),
         to: given(query.to),
         text: given(query.text),
-        header: given(query.header).map(|text| HeaderFilter::parse(&text)).transpose().map_err(refused)?,
+        header: given(query.header)
+            .map(|text| HeaderFilter::parse(&text))
+            .transpose()
+            .map_err(refused)?,
         has: features(&query.has)?,
         after: given(query.after),
     };
@@ -80,7 +87,9 @@ fn features(has: &str) -> Result<Features, Error> {
 
 /// The timeout of a wait: the default if it is not a number, and at most the maximum.
 pub(super) fn timeout(text: &str) -> Duration {
-    integer(text).map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_WAIT)
+    integer(text)
+        .map_or(DEFAULT_TIMEOUT, Duration::from_millis)
+        .min(MAX_WAIT)
 }
 
 /// A number of one or more.
@@ -88,8 +97,13 @@ pub(super) fn timeout(text: &str) -> Duration {
 /// # Errors
 /// [`Error::InvalidParameter`] for any other text.
 pub(super) fn limit(text: String) -> Result<Option<u64>, Error> {
-    let Some(text) = given(text) else { return Ok(None) };
-    integer(&text).filter(|&limit| limit > 0).map(Some).ok_or(Error::InvalidParameter("limit"))
+    let Some(text) = given(text) else {
+        return Ok(None);
+    };
+    integer(&text)
+        .filter(|&limit| limit > 0)
+        .map(Some)
+        .ok_or(Error::InvalidParameter("limit"))
 }
 
 /// A parameter, unless it is empty.
@@ -102,11 +116,14 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequestParts<S> for Parameters<
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Error> {
         let mut first = HashMap::new();
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
+        for (name, value) in
+            form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
+        {
             first.entry(name).or_insert(value);
         }
         // Every field is a text with a default, so nothing is refused here.
-        let deserializer: MapDeserializer<'_, _, serde::de::value::Error> = MapDeserializer::new(first.into_iter());
+        let deserializer: MapDeserializer<'_, _, serde::de::value::Error> =
+            MapDeserializer::new(first.into_iter());
         Ok(Self(T::deserialize(deserializer).unwrap_or_default()))
     }
 }
@@ -147,17 +164,31 @@ mod tests {
         assert_eq!(query("a=&a=2").first("a"), None);
         assert_eq!(query("a").first("a"), None);
         assert_eq!(query("").first("a"), None);
-        assert_eq!(query("b=1&%61=x%20y+z").first("a").as_deref(), Some("x y z"));
+        assert_eq!(
+            query("b=1&%61=x%20y+z").first("a").as_deref(),
+            Some("x y z")
+        );
         assert_eq!(query("a=%ff%zz").first("a").as_deref(), Some("\u{fffd}%zz"));
     }
 
     #[tokio::test]
     async fn parameters_are_those_of_the_type() {
-        let request = axum::http::Request::builder().uri("/?subject=a+b&subject=c&from=&from=d&limit=2&x=1&before=%ff");
+        let request = axum::http::Request::builder()
+            .uri("/?subject=a+b&subject=c&from=&from=d&limit=2&x=1&before=%ff");
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
-        let Parameters(query) = Parameters::<ListMessagesQuery>::from_request_parts(&mut parts, &()).await.unwrap();
-        let matching = MessageQuery { subject: "a b".to_owned(), ..MessageQuery::default() };
-        let expected = ListMessagesQuery { matching, limit: "2".to_owned(), before: "\u{fffd}".to_owned() };
+        let Parameters(query) =
+            Parameters::<ListMessagesQuery>::from_request_parts(&mut parts, &())
+                .await
+                .unwrap();
+        let matching = MessageQuery {
+            subject: "a b".to_owned(),
+            ..MessageQuery::default()
+        };
+        let expected = ListMessagesQuery {
+            matching,
+            limit: "2".to_owned(),
+            before: "\u{fffd}".to_owned(),
+        };
         assert_eq!(query, expected);
     }
 
@@ -185,7 +216,11 @@ mod tests {
 
     #[test]
     fn a_limit_is_a_positive_integer() {
-        for (text, number) in [("", None), ("1", Some(1)), ("99999999999999999999", Some(u64::MAX))] {
+        for (text, number) in [
+            ("", None),
+            ("1", Some(1)),
+            ("99999999999999999999", Some(u64::MAX)),
+        ] {
             assert_eq!(limit(text.to_owned()).ok(), Some(number), "{text}");
         }
         for text in ["0", "-1", "x", "1.0", "+1"] {

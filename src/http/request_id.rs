@@ -1,5 +1,6 @@
-//! Adds to every request an id for the log and a deadline, and to every response the common headers. A panic becomes a
-//! response too: a connection that breaks off tells nobody what happened.
+//! Adds to every request an id for the log and a deadline, and to every response the common
+//! headers. A panic becomes a response too: a connection that breaks off tells nobody what
+//! happened.
 
 use std::panic::AssertUnwindSafe;
 
@@ -20,7 +21,8 @@ use crate::metrics;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Identifies one request. It is generated here, because an id from the caller could inject text into the log.
+/// Identifies one request. It is generated here, because an id from the caller could inject text
+/// into the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestId(Uuid);
 
@@ -62,7 +64,9 @@ pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
         headers.insert(X_REQUEST_ID, value);
     }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
@@ -90,7 +94,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_of_a_handler_is_a_500() {
-        let handler = || async { if true { panic!("a defect") } else { "no answer" } };
+        let handler = || async {
+            if true {
+                panic!("a defect")
+            } else {
+                "no answer"
+            }
+        };
         let router = Router::new().fallback(handler).layer(from_fn(stamp));
         let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
         assert_eq!(response.status(), 500);
@@ -99,7 +109,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_takes_too_long_gets_a_503() {
-        let router = Router::new().fallback(pending::<&'static str>).layer(from_fn(stamp));
+        let router = Router::new()
+            .fallback(pending::<&'static str>)
+            .layer(from_fn(stamp));
         for (method, path, seconds) in [
             ("GET", "/v1/inboxes/a", 30),
             ("POST", "/v1/inboxes", 90),
@@ -108,9 +120,17 @@ mod tests {
             ("GET", "/v1/inboxes/a/messages/wait?timeout=999999", 124),
         ] {
             let start = Instant::now();
-            let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .body(Body::empty())
+                .unwrap();
             let response = router.clone().oneshot(request).await.unwrap();
-            assert_eq!((response.status().as_u16(), start.elapsed().as_secs()), (503, seconds), "{method} {path}");
+            assert_eq!(
+                (response.status().as_u16(), start.elapsed().as_secs()),
+                (503, seconds),
+                "{method} {path}"
+            );
             assert_eq!(response.headers()["retry-after"], "1");
             assert!(response.headers().contains_key("x-request-id"));
         }

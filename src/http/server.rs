@@ -1,7 +1,8 @@
-//! Serves the router on a socket: HTTP/1.1 by hyper, with limits on connections and a graceful shutdown.
+//! Serves the router on a socket: HTTP/1.1 by hyper, with limits on connections and a graceful
+//! shutdown.
 //!
-//! A client that disconnects ends its request immediately: hyper detects the end of the stream while the handler runs,
-//! and drops the handler with all its resources.
+//! A client that disconnects ends its request immediately: hyper detects the end of the stream
+//! while the handler runs, and drops the handler with all its resources.
 
 mod connection;
 mod places;
@@ -29,7 +30,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// An extension of a response that is not sent: the connection ends instead, because a fault asks for it.
+/// An extension of a response that is not sent: the connection ends instead, because a fault asks
+/// for it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("closed on request, without a response")]
 pub struct Disconnect(pub Closing);
@@ -45,9 +47,9 @@ pub struct ConnectionLimits {
     pub proxies: Vec<IpNet>,
 }
 
-/// Serves `router` within `limits` until `stop` is cancelled. Then no connection is accepted, idle ones are closed,
-/// open waits get 503 so that their clients can wait elsewhere, and other requests have `grace` to finish before they
-/// are dropped.
+/// Serves `router` within `limits` until `stop` is cancelled. Then no connection is accepted, idle
+/// ones are closed, open waits get 503 so that their clients can wait elsewhere, and other requests
+/// have `grace` to finish before they are dropped.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -56,19 +58,34 @@ pub async fn serve(
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let places = Places::new(Admission::new(limits.all, limits.per_address, limits.proxies));
+    let places = Places::new(Admission::new(
+        limits.all,
+        limits.per_address,
+        limits.proxies,
+    ));
     let mut connections = JoinSet::new();
     while let Some((stream, peer)) = accept(&listener, &stop, &mut connections).await {
-        let Some(place) = place(&places, peer, &stop, &mut connections).await else { continue };
+        let Some(place) = place(&places, peer, &stop, &mut connections).await else {
+            continue;
+        };
         // Without this, Nagle's algorithm would delay short responses.
         let _ = stream.set_nodelay(true);
-        connections.spawn(connection::serve(stream, peer, place, router.clone(), stop.clone()));
+        connections.spawn(connection::serve(
+            stream,
+            peer,
+            place,
+            router.clone(),
+            stop.clone(),
+        ));
     }
     drop(listener);
     service.end_followers();
     service.end_waits();
     if timeout(grace, finish(&mut connections)).await.is_err() {
-        tracing::warn!(connections = connections.len(), "requests did not finish in time and were dropped");
+        tracing::warn!(
+            connections = connections.len(),
+            "requests did not finish in time and were dropped"
+        );
     }
 }
 
@@ -94,8 +111,8 @@ async fn accept(
     }
 }
 
-/// A place for a new connection; `None` if it has to be closed. While all connections have requests, more clients wait
-/// in the system's queue.
+/// A place for a new connection; `None` if it has to be closed. While all connections have
+/// requests, more clients wait in the system's queue.
 async fn place(
     places: &Arc<Places>,
     peer: Peer,

@@ -147,7 +147,9 @@ fn tool<I: JsonSchema + 'static, O: JsonSchema + 'static>(
     let hints = match effect {
         // The other hints have a meaning only for a tool that changes something.
         Effect::Reads | Effect::Queries => hints,
-        _ => hints.destructive(effect == Effect::Removes).idempotent(effect == Effect::Removes),
+        _ => hints
+            .destructive(effect == Effect::Removes)
+            .idempotent(effect == Effect::Removes),
     };
     Tool::new(name, description, schema::input::<I>())
         .with_title(title)

@@ -1,7 +1,9 @@
-//! The streamable HTTP transport without sessions: each request is complete, so any node can answer it.
+//! The streamable HTTP transport without sessions: each request is complete, so any node can answer
+//! it.
 //!
-//! The response of a call is one JSON document. A client that closes its request ends the call, and its wait frees its
-//! slot. A `notifications/cancelled` of an older protocol does the same if it reaches the node that runs the call.
+//! The response of a call is one JSON document. A client that closes its request ends the call, and
+//! its wait frees its slot. A `notifications/cancelled` of an older protocol does the same if it
+//! reaches the node that runs the call.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -64,10 +66,15 @@ impl Endpoint {
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let http = StreamableHttpService::new(move || Ok(protocol.clone()), Arc::default(), config);
-        Self { http, running: Running::default(), budget }
+        Self {
+            http,
+            running: Running::default(),
+            budget,
+        }
     }
 
-    /// Answers a request of a caller whose key is valid. `room` is the memory reservation of its body.
+    /// Answers a request of a caller whose key is valid. `room` is the memory reservation of its
+    /// body.
     ///
     /// # Errors
     /// [`NoMemory`] if there is no memory for the response.
@@ -79,11 +86,24 @@ impl Endpoint {
     ) -> Result<Response<Body>, NoMemory> {
         let envelope: Option<Envelope> = serde_json::from_slice(request.body()).ok();
         let session = session(request.headers());
-        let call = |request| session.clone().map(|session| CallId { key: caller.key, session, request });
-        let method = envelope.as_ref().and_then(|envelope| envelope.method.as_deref());
+        let call = |request| {
+            session.clone().map(|session| CallId {
+                key: caller.key,
+                session,
+                request,
+            })
+        };
+        let method = envelope
+            .as_ref()
+            .and_then(|envelope| envelope.method.as_deref());
         let is_initialize = method == Some("initialize");
-        let cancelled = envelope.as_ref().filter(|_| method == Some("notifications/cancelled"));
-        if let Some(id) = cancelled.and_then(|envelope| envelope.params.request_id.clone()).and_then(call) {
+        let cancelled = envelope
+            .as_ref()
+            .filter(|_| method == Some("notifications/cancelled"));
+        if let Some(id) = cancelled
+            .and_then(|envelope| envelope.params.request_id.clone())
+            .and_then(call)
+        {
             self.running.cancel(&id);
         }
         let id = envelope.and_then(|envelope| envelope.id).and_then(call);
@@ -99,17 +119,26 @@ impl Endpoint {
             None => Some(answering.await),
         };
         // No client waits for the response of a cancelled call.
-        let Some(answer) = answer else { return Ok(status_alone(StatusCode::ACCEPTED)) };
+        let Some(answer) = answer else {
+            return Ok(status_alone(StatusCode::ACCEPTED));
+        };
         let mut answer = self.held(&caller, held.take(), answer).await?;
         if is_initialize && answer.status().is_success() {
             let session = HeaderValue::from_str(&Uuid::now_v7().to_string());
-            answer.headers_mut().extend(session.ok().map(|session| (SESSION, session)));
+            answer
+                .headers_mut()
+                .extend(session.ok().map(|session| (SESSION, session)));
         }
         Ok(answer)
     }
 
     /// Adds the memory reservation of the request to the response, which keeps it until it is sent.
-    async fn held<B>(&self, caller: &Caller, mut room: Room, answer: Response<B>) -> Result<Response<Body>, NoMemory>
+    async fn held<B>(
+        &self,
+        caller: &Caller,
+        mut room: Room,
+        answer: Response<B>,
+    ) -> Result<Response<Body>, NoMemory>
     where
         B: BodyExt<Data = Bytes, Error = Infallible>,
     {

@@ -50,7 +50,10 @@ impl ToolError {
     /// What to do next.
     fn remedy(&self) -> String {
         let remedy = match self {
-            Self::UnknownField(_) | Self::MissingField(_) | Self::InvalidField(_) | Self::InvalidArguments(_) => {
+            Self::UnknownField(_)
+            | Self::MissingField(_)
+            | Self::InvalidField(_)
+            | Self::InvalidArguments(_) => {
                 "Call the tool again with arguments that fit its input schema."
             }
             Self::OutgoingNotFound => "send_message returns the id of the message that it sends.",
@@ -66,10 +69,16 @@ impl ToolError {
             Self::Address(AddressError::NotAccepted) => {
                 "Use an address on a domain that setup lists, or start the server with --accept-domains and the domain."
             }
-            Self::Address(AddressError::Taken) => "Use another address, or leave `address` out for a new one.",
-            Self::Address(_) => "Write it like ada@example.com, or leave `address` out for a new one.",
+            Self::Address(AddressError::Taken) => {
+                "Use another address, or leave `address` out for a new one."
+            }
+            Self::Address(_) => {
+                "Write it like ada@example.com, or leave `address` out for a new one."
+            }
             Self::Service(error) => service_remedy(error),
-            Self::Internal(_) => "The server's log has the cause. Try again, or ask the administrator of the server.",
+            Self::Internal(_) => {
+                "The server's log has the cause. Try again, or ask the administrator of the server."
+            }
         };
         remedy.to_owned()
     }
@@ -88,12 +97,24 @@ fn service_remedy(error: &ServiceError) -> &'static str {
             "No inbox has this address now. Create one with create_inbox and send to its address."
         }
         ServiceError::RecipientFull => "Delete the recipient's inbox and create a new one.",
-        ServiceError::InvalidAfter => "Pass the id of a message that is or was in this inbox, or leave `after` out.",
-        ServiceError::InvalidBefore => "Pass the id of a message that is or was in this inbox, or leave `before` out.",
-        ServiceError::PermanentInbox => "Ask the person who owns it, or use a temporary inbox from create_inbox.",
-        ServiceError::TooManyWaits => "Other calls with this key are waiting. Try again when one has ended.",
-        ServiceError::TooManySends => "Other calls with this key are sending. Try again when one has ended.",
-        ServiceError::Unauthorized => "The key is no longer valid: set the new one in the client's configuration.",
+        ServiceError::InvalidAfter => {
+            "Pass the id of a message that is or was in this inbox, or leave `after` out."
+        }
+        ServiceError::InvalidBefore => {
+            "Pass the id of a message that is or was in this inbox, or leave `before` out."
+        }
+        ServiceError::PermanentInbox => {
+            "Ask the person who owns it, or use a temporary inbox from create_inbox."
+        }
+        ServiceError::TooManyWaits => {
+            "Other calls with this key are waiting. Try again when one has ended."
+        }
+        ServiceError::TooManySends => {
+            "Other calls with this key are sending. Try again when one has ended."
+        }
+        ServiceError::Unauthorized => {
+            "The key is no longer valid: set the new one in the client's configuration."
+        }
         _ => "Try again in a few seconds.",
     }
 }
@@ -123,7 +144,11 @@ impl From<AddressError> for ToolError {
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
-        if error.is_unavailable() { Self::Busy } else { Self::internal(error) }
+        if error.is_unavailable() {
+            Self::Busy
+        } else {
+            Self::internal(error)
+        }
     }
 }
 

@@ -14,14 +14,25 @@ use crate::model::{Features, HeaderFilter, MessageFilter};
 /// Parses the arguments of a call; the schema contains the allowed names.
 ///
 /// # Errors
-/// [`ToolError::UnknownField`], [`ToolError::MissingField`], or [`ToolError::InvalidArguments`] for a wrong type.
-pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(arguments: JsonObject) -> Result<I, ToolError> {
+/// [`ToolError::UnknownField`], [`ToolError::MissingField`], or [`ToolError::InvalidArguments`] for
+/// a wrong type.
+pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(
+    arguments: JsonObject,
+) -> Result<I, ToolError> {
     let schema = schema::input::<I>();
     let known = schema.get("properties").and_then(Value::as_object);
-    if let Some(unknown) = arguments.keys().find(|name| !known.is_some_and(|known| known.contains_key(*name))) {
+    if let Some(unknown) = arguments
+        .keys()
+        .find(|name| !known.is_some_and(|known| known.contains_key(*name)))
+    {
         return Err(ToolError::UnknownField(unknown.chars().take(64).collect()));
     }
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     for name in required {
         if !arguments.contains_key(name) {
             return Err(ToolError::MissingField(name.to_owned()));
@@ -36,8 +47,9 @@ pub(super) struct Nothing {}
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CreateInbox {
-    /// The whole address, for a user that the application already has, such as ada@example.com. Its domain must be one
-    /// that the server accepts; setup lists them. Leave it out for a new address.
+    /// The whole address, for a user that the application already has, such as ada@example.com. Its
+    /// domain must be one that the server accepts; setup lists them. Leave it out for a new
+    /// address.
     #[serde(default)]
     pub(super) address: String,
 }
@@ -155,7 +167,8 @@ pub(super) struct GetMessage {
     /// Whether to also return the HTML.
     #[serde(default)]
     pub(super) html: bool,
-    /// The first character of the text, and of the HTML, to return; used to read the rest after a cut.
+    /// The first character of the text, and of the HTML, to return; used to read the rest after a
+    /// cut.
     #[serde(default)]
     pub(super) start: usize,
     /// Maximum number of characters of the text, and of the HTML, to return.
@@ -213,10 +226,10 @@ pub(super) struct Fault {
     /// When: `rcpt`, at the RCPT TO of this inbox, or `data`, once the message has been received.
     #[schemars(with = "FaultPoint")]
     at: String,
-    /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection without a reply, and
-    /// `reset` resets it; `delay` delays the reply by `seconds`. Only at `data`: `bounce` accepts the message, does not
-    /// store it and sends a delivery status notification to the sender; `drop` accepts and loses it; `duplicate`
-    /// stores it twice.
+    /// What: `defer` is a 4xx reply, `reject` a 5xx reply; `disconnect` closes the connection
+    /// without a reply, and `reset` resets it; `delay` delays the reply by `seconds`. Only at
+    /// `data`: `bounce` accepts the message, does not store it and sends a delivery status
+    /// notification to the sender; `drop` accepts and loses it; `duplicate` stores it twice.
     #[serde(rename = "do")]
     #[schemars(with = "FaultAction")]
     action: String,
@@ -277,13 +290,19 @@ impl Filter {
     /// [`ToolError::InvalidField`] for a text that is too long.
     pub(super) fn resolve(self) -> Result<MessageFilter, ToolError> {
         let has = |feature| self.has.contains(&feature);
-        let has = Features { otp: has(Feature::Otp), code: has(Feature::Code), link: has(Feature::Link) };
+        let has = Features {
+            otp: has(Feature::Otp),
+            code: has(Feature::Code),
+            link: has(Feature::Link),
+        };
         let filter = MessageFilter {
             subject: given(self.subject),
             from: given(self.from),
             to: given(self.to),
             text: given(self.text),
-            header: given(self.header).map(|text| HeaderFilter::parse(&text)).transpose()?,
+            header: given(self.header)
+                .map(|text| HeaderFilter::parse(&text))
+                .transpose()?,
             has,
             after: given(self.after),
         };

@@ -1,5 +1,5 @@
-//! The structured results of the tools that are not those of the API. The comments of their fields are the
-//! descriptions that clients see.
+//! The structured results of the tools that are not those of the API. The comments of their fields
+//! are the descriptions that clients see.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,8 +18,8 @@ pub(super) struct Setup {
     pub(super) smtps: Option<Listener>,
     /// The mail domain: every address on it receives mail on this server.
     pub(super) mail_domain: String,
-    /// Further domains for which mail is received, separated by commas: `*.shop.test` means every subdomain, `*` every
-    /// domain. Empty if there is none.
+    /// Further domains for which mail is received, separated by commas: `*.shop.test` means every
+    /// subdomain, `*` every domain. Empty if there is none.
     pub(super) accepted_domains: String,
     /// The address of the HTTP API.
     pub(super) base_url: String,
@@ -103,8 +103,8 @@ pub(super) struct Message {
     pub(super) subject: String,
     /// The code that a person would type, in any form; empty if no code is labelled.
     pub(super) code: String,
-    /// The one-time code: labelled digits, or else the first six-digit number, which may be no code; empty if there is
-    /// none.
+    /// The one-time code: labelled digits, or else the first six-digit number, which may be no
+    /// code; empty if there is none.
     pub(super) otp: String,
     /// The links, in the order of the message.
     pub(super) links: Vec<String>,
@@ -154,7 +154,8 @@ pub(super) struct Accepted {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Explanation {
-    /// How to treat what follows. `summary` is the server's own sentence; only what it quotes comes from outside.
+    /// How to treat what follows. `summary` is the server's own sentence; only what it quotes comes
+    /// from outside.
     pub(super) notice: String,
     #[serde(flatten)]
     pub(super) explanation: restante_api::Explanation,

@@ -1,7 +1,8 @@
 //! Passes calls on to a server's `/mcp`, for a client that uses MCP over standard input and output.
 //!
-//! Only calls are passed on. The list of tools and the rest of the protocol are handled here. If the server does not
-//! run yet, or rejects the key, the call therefore fails with an error that an agent can read.
+//! Only calls are passed on. The list of tools and the rest of the protocol are handled here. If
+//! the server does not run yet, or rejects the key, the call therefore fails with an error that an
+//! agent can read.
 
 use std::error::Error;
 use std::time::Duration;
@@ -37,7 +38,8 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const PROTOCOL: &str = "2025-11-25";
 /// An attachment of 1 MiB as base64, as text and as data.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
-/// The characters that an error repeats of an answer that is not the server's, such as a proxy's page.
+/// The characters that an error repeats of an answer that is not the server's, such as a proxy's
+/// page.
 const TEXT_SHOWN: usize = 300;
 
 /// The server of the relay.
@@ -68,12 +70,20 @@ enum CallError {
          RESTANTE_URL"
     )]
     Unreachable { url: String, cause: String },
-    #[error("unauthorized: {0} rejected the API key. Set RESTANTE_API_KEY to the key of a project on that server")]
+    #[error(
+        "unauthorized: {0} rejected the API key. Set RESTANTE_API_KEY to the key of a project on that server"
+    )]
     Unauthorized(String),
-    #[error("{0} does not answer MCP: it is not a Restante server of this version, or it runs with --mcp off")]
+    #[error(
+        "{0} does not answer MCP: it is not a Restante server of this version, or it runs with --mcp off"
+    )]
     Off(String),
     #[error("{url} answered {status}: {text}{}", remedy(*.status, .url))]
-    Refused { url: String, status: StatusCode, text: String },
+    Refused {
+        url: String,
+        status: StatusCode,
+        text: String,
+    },
     #[error("{url} rejected the call: {message}")]
     Protocol { url: String, message: String },
     #[error("{url} did not answer within {} s. Try again", ANSWER_WITHIN.as_secs())]
@@ -120,41 +130,76 @@ impl ServerRelay {
             .wrap_connector(http);
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let endpoint = format!("{url}{PATH}").parse()?;
-        let mut authorization =
-            HeaderValue::from_str(&format!("Bearer {}", key.as_str())).unwrap_or_else(|_| HeaderValue::from_static(""));
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.as_str()))
+            .unwrap_or_else(|_| HeaderValue::from_static(""));
         authorization.set_sensitive(true);
-        Ok(Self { client, url: url.to_owned(), endpoint, authorization })
+        Ok(Self {
+            client,
+            url: url.to_owned(),
+            endpoint,
+            authorization,
+        })
     }
 
     async fn pass_on(&self, call: CallToolRequestParams) -> Result<CallToolResult, CallError> {
-        let CallToolRequestParams { name, arguments, .. } = call;
+        let CallToolRequestParams {
+            name, arguments, ..
+        } = call;
         let params = json!({"name": name, "arguments": arguments.unwrap_or_default()});
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-        let mut request = Request::post(self.endpoint.clone()).body(Full::from(body)).unwrap_or_default();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+            .to_string();
+        let mut request = Request::post(self.endpoint.clone())
+            .body(Full::from(body))
+            .unwrap_or_default();
         let headers = request.headers_mut();
         headers.insert(AUTHORIZATION, self.authorization.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         headers.insert(VERSION, HeaderValue::from_static(PROTOCOL));
         let answering = async {
             let answer = self.client.request(request).await;
-            self.read(answer.map_err(|error| self.unreachable(&error))?).await
+            self.read(answer.map_err(|error| self.unreachable(&error))?)
+                .await
         };
-        timeout(ANSWER_WITHIN, answering).await.unwrap_or_else(|_| Err(CallError::Silent { url: self.url.clone() }))
+        timeout(ANSWER_WITHIN, answering).await.unwrap_or_else(|_| {
+            Err(CallError::Silent {
+                url: self.url.clone(),
+            })
+        })
     }
 
     async fn read(&self, answer: Response<Incoming>) -> Result<CallToolResult, CallError> {
         let (url, status) = (self.url.clone(), answer.status());
-        let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES).collect().await;
+        let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES)
+            .collect()
+            .await;
         let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
         match (status.as_u16(), serde_json::from_slice(&body)) {
             (401, _) => Err(CallError::Unauthorized(url)),
             (404 | 405, _) => Err(CallError::Off(url)),
-            (_, Ok(Reply { result: Some(result), .. })) => Ok(complete(result)),
-            (_, Ok(Reply { error: Some(ReplyError { message }), .. })) => Err(CallError::Protocol { url, message }),
+            (
+                _,
+                Ok(Reply {
+                    result: Some(result),
+                    ..
+                }),
+            ) => Ok(complete(result)),
+            (
+                _,
+                Ok(Reply {
+                    error: Some(ReplyError { message }),
+                    ..
+                }),
+            ) => Err(CallError::Protocol { url, message }),
             (200, _) => Err(CallError::Off(url)),
             _ => {
-                let text = String::from_utf8_lossy(&body).chars().take(TEXT_SHOWN).collect();
+                let text = String::from_utf8_lossy(&body)
+                    .chars()
+                    .take(TEXT_SHOWN)
+                    .collect();
                 Err(CallError::Refused { url, status, text })
             }
         }
@@ -165,21 +210,30 @@ impl ServerRelay {
         while let Some(cause) = root.source() {
             root = cause;
         }
-        CallError::Unreachable { url: self.url.clone(), cause: root.to_string() }
+        CallError::Unreachable {
+            url: self.url.clone(),
+            cause: root.to_string(),
+        }
     }
 }
 
-/// The result in a form that every revision of the protocol accepts; the server leaves out what the relay's revision
-/// does not have.
+/// The result in a form that every revision of the protocol accepts; the server leaves out what the
+/// relay's revision does not have.
 fn complete(mut result: CallToolResult) -> CallToolResult {
     result.result_type = CallToolResult::default().result_type;
     result
 }
 
 impl Backend for ServerRelay {
-    async fn call(&self, request: CallToolRequestParams, _context: &RequestContext<RoleServer>) -> CallToolResult {
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        _context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let result = self.pass_on(request).await;
-        result.unwrap_or_else(|error| CallToolResult::error(vec![ContentBlock::text(format!("{error}."))]))
+        result.unwrap_or_else(|error| {
+            CallToolResult::error(vec![ContentBlock::text(format!("{error}."))])
+        })
     }
 }
 
@@ -193,8 +247,11 @@ mod tests {
     /// The error of a call to a server that sends `answer` and then keeps the connection open.
     async fn refused_by(answer: String) -> CallError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let relay =
-            ServerRelay::new(&format!("http://{}", listener.local_addr().unwrap()), &ApiKey::generate()).unwrap();
+        let relay = ServerRelay::new(
+            &format!("http://{}", listener.local_addr().unwrap()),
+            &ApiKey::generate(),
+        )
+        .unwrap();
         let answering = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             assert_ne!(stream.read(&mut [0; 4096]).await.unwrap(), 0);
@@ -219,11 +276,24 @@ mod tests {
     fn only_a_status_with_a_known_remedy_has_one() {
         let error = |status| {
             let status = StatusCode::from_u16(status).unwrap();
-            CallError::Refused { url: "http://mail".to_owned(), status, text: "no".to_owned() }.to_string()
+            CallError::Refused {
+                url: "http://mail".to_owned(),
+                status,
+                text: "no".to_owned(),
+            }
+            .to_string()
         };
-        assert!(error(421).ends_with("or start it with --base-url http://mail"), "{}", error(421));
+        assert!(
+            error(421).ends_with("or start it with --base-url http://mail"),
+            "{}",
+            error(421)
+        );
         for status in [502, 503, 504] {
-            assert!(error(status).ends_with(": no. Try again in a few seconds"), "{}", error(status));
+            assert!(
+                error(status).ends_with(": no. Try again in a few seconds"),
+                "{}",
+                error(status)
+            );
         }
         for status in [400, 413, 429, 500] {
             assert!(error(status).ends_with(": no"), "{}", error(status));
@@ -233,8 +303,14 @@ mod tests {
     #[tokio::test]
     async fn the_page_of_a_proxy_is_cut() {
         let length = 100_000;
-        let page = format!("HTTP/1.1 502 Bad\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length));
+        let page = format!(
+            "HTTP/1.1 502 Bad\r\nContent-Length: {length}\r\n\r\n{}",
+            "x".repeat(length)
+        );
         let error = refused_by(page).await;
-        assert!(matches!(&error, CallError::Refused { text, .. } if text.len() == TEXT_SHOWN), "{error}");
+        assert!(
+            matches!(&error, CallError::Refused { text, .. } if text.len() == TEXT_SHOWN),
+            "{error}"
+        );
     }
 }

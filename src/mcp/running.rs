@@ -1,8 +1,8 @@
 //! The running calls, so that a client can cancel one with a message.
 //!
-//! Since protocol 2026-07-28 a client cancels a call by closing its request. Before, it sends a notification that
-//! contains the id of the call. The endpoint has no sessions; the session id that it issues is only a random number,
-//! under which a client's calls are found while they run.
+//! Since protocol 2026-07-28 a client cancels a call by closing its request. Before, it sends a
+//! notification that contains the id of the call. The endpoint has no sessions; the session id that
+//! it issues is only a random number, under which a client's calls are found while they run.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,12 +36,24 @@ pub(super) struct RunningCall {
 impl Running {
     pub(super) fn start(&self, id: CallId) -> RunningCall {
         let cancelled = Arc::new(CancellationToken::new());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), Arc::clone(&cancelled));
-        RunningCall { calls: Arc::clone(&self.0), id, cancelled }
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id.clone(), Arc::clone(&cancelled));
+        RunningCall {
+            calls: Arc::clone(&self.0),
+            id,
+            cancelled,
+        }
     }
 
     pub(super) fn cancel(&self, id: &CallId) {
-        if let Some(call) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
+        if let Some(call) = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(id)
+        {
             call.cancel();
         }
     }
@@ -58,7 +70,10 @@ impl Drop for RunningCall {
     fn drop(&mut self) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         // A later call of the same id may have taken its place.
-        if calls.get(&self.id).is_some_and(|call| Arc::ptr_eq(call, &self.cancelled)) {
+        if calls
+            .get(&self.id)
+            .is_some_and(|call| Arc::ptr_eq(call, &self.cancelled))
+        {
             calls.remove(&self.id);
         }
     }
@@ -71,7 +86,11 @@ mod tests {
     #[tokio::test]
     async fn a_call_outlives_an_earlier_one_of_the_same_id() {
         let running = Running::default();
-        let id = CallId { key: KeyHash([0; 32]), session: "session".to_owned(), request: RequestId::Number(1) };
+        let id = CallId {
+            key: KeyHash([0; 32]),
+            session: "session".to_owned(),
+            request: RequestId::Number(1),
+        };
         let earlier = running.start(id.clone());
         let call = running.start(id.clone());
         drop(earlier);

@@ -1,5 +1,6 @@
-//! The schemas of the tools, shortened, because a client has all of them in its context all the time. Inputs keep what
-//! a caller must know. Outputs keep the names and types of their fields, and of nested objects only the names.
+//! The schemas of the tools, shortened, because a client has all of them in its context all the
+//! time. Inputs keep what a caller must know. Outputs keep the names and types of their fields, and
+//! of nested objects only the names.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ const LEFT_OUT: [&str; 4] = ["$schema", "title", "format", "x-extension"];
 /// The schema of a tool's arguments. Every input is a struct, so its schema is that of an object.
 pub(super) fn input<I: JsonSchema + 'static>() -> Arc<JsonObject> {
     let schema = schema_for_input::<I>().map(Arc::unwrap_or_clone);
-    let mut schema = schema.unwrap_or_else(|_| JsonObject::from_iter([("type".to_owned(), json!("object"))]));
+    let mut schema =
+        schema.unwrap_or_else(|_| JsonObject::from_iter([("type".to_owned(), json!("object"))]));
     shorten(&mut schema);
     schema.insert("additionalProperties".to_owned(), json!(false));
     Arc::new(schema)
@@ -23,24 +25,34 @@ pub(super) fn input<I: JsonSchema + 'static>() -> Arc<JsonObject> {
 /// The schema of a tool's structured result.
 pub(super) fn output<O: JsonSchema + 'static>() -> Arc<JsonObject> {
     let schema = Value::Object(Arc::unwrap_or_clone(schema_for_output::<O>()));
-    let Value::Object(mut outline) = outline(&schema, &schema, 1) else { return Arc::default() };
+    let Value::Object(mut outline) = outline(&schema, &schema, 1) else {
+        return Arc::default();
+    };
     // The result is always an object, also where its type flattens another one.
     outline.insert("type".to_owned(), json!("object"));
     Arc::new(outline)
 }
 
 fn shorten(schema: &mut JsonObject) {
-    let is_empty_default =
-        |name: &str, value: &Value| name == "default" && (*value == json!("") || *value == json!(false));
-    schema.retain(|name, value| !LEFT_OUT.contains(&name.as_str()) && !is_empty_default(name, value));
+    let is_empty_default = |name: &str, value: &Value| {
+        name == "default" && (*value == json!("") || *value == json!(false))
+    };
+    schema
+        .retain(|name, value| !LEFT_OUT.contains(&name.as_str()) && !is_empty_default(name, value));
     for (name, value) in schema.iter_mut() {
         match value {
             // Its keys are names of fields.
             Value::Object(fields) if name == "properties" => {
-                fields.values_mut().filter_map(Value::as_object_mut).for_each(shorten);
+                fields
+                    .values_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(shorten);
             }
             Value::Object(inner) => shorten(inner),
-            Value::Array(items) => items.iter_mut().filter_map(Value::as_object_mut).for_each(shorten),
+            Value::Array(items) => items
+                .iter_mut()
+                .filter_map(Value::as_object_mut)
+                .for_each(shorten),
             _ => {}
         }
     }
@@ -48,16 +60,27 @@ fn shorten(schema: &mut JsonObject) {
 
 /// The names and types of the fields down to `depth` objects, and the names of the fields below.
 fn outline(root: &Value, schema: &Value, depth: u8) -> Value {
-    if let Some(definition) = schema.get("$ref").and_then(Value::as_str).and_then(|path| root.pointer(path.get(1..)?)) {
+    if let Some(definition) = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|path| root.pointer(path.get(1..)?))
+    {
         return outline(root, definition, depth);
     }
     if let Some(choices) = schema.get("anyOf").and_then(Value::as_array) {
-        let choices: Vec<_> = choices.iter().map(|choice| outline(root, choice, depth)).collect();
+        let choices: Vec<_> = choices
+            .iter()
+            .map(|choice| outline(root, choice, depth))
+            .collect();
         return json!({"anyOf": choices});
     }
     let mut short = Map::new();
     for name in ["type", "enum"] {
-        short.extend(schema.get(name).map(|value| (name.to_owned(), value.clone())));
+        short.extend(
+            schema
+                .get(name)
+                .map(|value| (name.to_owned(), value.clone())),
+        );
     }
     if let Some(items) = schema.get("items") {
         short.insert("items".to_owned(), outline(root, items, depth));
@@ -65,10 +88,15 @@ fn outline(root: &Value, schema: &Value, depth: u8) -> Value {
     if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
         let (name, shown) = match depth.checked_sub(1) {
             Some(rest) => {
-                let fields = fields.iter().map(|(name, field)| (name.clone(), outline(root, field, rest)));
+                let fields = fields
+                    .iter()
+                    .map(|(name, field)| (name.clone(), outline(root, field, rest)));
                 ("properties", Value::Object(fields.collect()))
             }
-            None => ("required", schema.get("required").cloned().unwrap_or(json!([]))),
+            None => (
+                "required",
+                schema.get("required").cloned().unwrap_or(json!([])),
+            ),
         };
         short.insert(name.to_owned(), shown);
     }

@@ -27,8 +27,20 @@ pub struct Installation {
 }
 
 impl Installation {
-    pub(super) fn setup(&self, mail_domain: &Domain, accepted: &AcceptedDomains, addresses: &Addresses) -> Setup {
-        let Addresses { base_url, smtp: HostAndPort { host: smtp_host, port: smtp_port } } = addresses;
+    pub(super) fn setup(
+        &self,
+        mail_domain: &Domain,
+        accepted: &AcceptedDomains,
+        addresses: &Addresses,
+    ) -> Setup {
+        let Addresses {
+            base_url,
+            smtp:
+                HostAndPort {
+                    host: smtp_host,
+                    port: smtp_port,
+                },
+        } = addresses;
         let tls = if !self.starttls {
             "STARTTLS is not offered: turn TLS off in the client."
         } else if self.self_signed {
@@ -43,7 +55,10 @@ impl Installation {
                 tls: tls.to_owned(),
                 credentials: credentials(self.smtp_auth).to_owned(),
             },
-            smtps: self.smtps_port.map(|port| Listener { host: smtp_host.clone(), port }),
+            smtps: self.smtps_port.map(|port| Listener {
+                host: smtp_host.clone(),
+                port,
+            }),
             mail_domain: mail_domain.to_string(),
             accepted_domains: accepted.to_string(),
             base_url: base_url.clone(),
@@ -66,7 +81,10 @@ fn credentials(smtp_auth: SmtpAuth) -> &'static str {
 
 fn frameworks(host: &str, port: u16) -> Vec<Framework> {
     let settings = [
-        ("Django, settings.py", format!("EMAIL_HOST = \"{host}\", EMAIL_PORT = {port}")),
+        (
+            "Django, settings.py",
+            format!("EMAIL_HOST = \"{host}\", EMAIL_PORT = {port}"),
+        ),
         (
             "Rails, config/environments/test.rb",
             format!(
@@ -74,17 +92,40 @@ fn frameworks(host: &str, port: u16) -> Vec<Framework> {
                  {{ address: \"{host}\", port: {port}, enable_starttls_auto: false }}"
             ),
         ),
-        ("Nodemailer", format!("nodemailer.createTransport({{ host: \"{host}\", port: {port}, ignoreTLS: true }})")),
-        ("Spring Boot, application.properties", format!("spring.mail.host={host}, spring.mail.port={port}")),
+        (
+            "Nodemailer",
+            format!(
+                "nodemailer.createTransport({{ host: \"{host}\", port: {port}, ignoreTLS: true }})"
+            ),
+        ),
+        (
+            "Spring Boot, application.properties",
+            format!("spring.mail.host={host}, spring.mail.port={port}"),
+        ),
         (
             "Laravel, config/mail.php, mailers.smtp",
             format!("'host' => '{host}', 'port' => {port}, 'verify_peer' => false"),
         ),
-        ("Symfony, .env.test", format!("MAILER_DSN=smtp://{host}:{port}?verify_peer=0")),
-        ("PHP, php.ini", format!("sendmail_path = \"restante sendmail -t -i\" with RESTANTE_SMTP={host}:{port}")),
-        ("Many others, in the environment", format!("SMTP_HOST={host}, SMTP_PORT={port}")),
+        (
+            "Symfony, .env.test",
+            format!("MAILER_DSN=smtp://{host}:{port}?verify_peer=0"),
+        ),
+        (
+            "PHP, php.ini",
+            format!("sendmail_path = \"restante sendmail -t -i\" with RESTANTE_SMTP={host}:{port}"),
+        ),
+        (
+            "Many others, in the environment",
+            format!("SMTP_HOST={host}, SMTP_PORT={port}"),
+        ),
     ];
-    settings.into_iter().map(|(name, setting)| Framework { name: name.to_owned(), setting }).collect()
+    settings
+        .into_iter()
+        .map(|(name, setting)| Framework {
+            name: name.to_owned(),
+            setting,
+        })
+        .collect()
 }
 
 #[cfg(test)]

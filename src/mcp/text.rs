@@ -1,10 +1,12 @@
-//! The readable text of a result. Text from the sender of a message is put between two lines with a random number, so
-//! that a message cannot end its own part.
+//! The readable text of a result. Text from the sender of a message is put between two lines with a
+//! random number, so that a message cannot end its own part.
 
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{Arrived, Authentication, FaultList, FaultState, MessageChecks, MissedBy, SendApisUse, Via};
+use restante_api::{
+    Arrived, Authentication, FaultList, FaultState, MessageChecks, MissedBy, SendApisUse, Via,
+};
 
 use super::output::{Attachment, Explanation, Message, Messages, Outgoing, Setup, Summary};
 
@@ -32,12 +34,29 @@ fn part_end(text: &str, start: usize, most: usize) -> usize {
 
 /// One line without control characters.
 fn line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    text.chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect()
 }
 
 pub(super) fn message(message: &Message, start: usize) -> String {
-    let Message { id, inbox_id, received_at, .. } = message;
-    let mut mail = format!("From: {}\nSubject: {}\n", line(&message.from), line(&message.subject));
+    let Message {
+        id,
+        inbox_id,
+        received_at,
+        ..
+    } = message;
+    let mut mail = format!(
+        "From: {}\nSubject: {}\n",
+        line(&message.from),
+        line(&message.subject)
+    );
     if !message.code.is_empty() {
         let _ = writeln!(mail, "Code: {}", message.code);
     }
@@ -46,17 +65,35 @@ pub(super) fn message(message: &Message, start: usize) -> String {
     }
     for attachment in &message.attachments {
         let name = attachment.filename.as_deref().unwrap_or("without a name");
-        let (index, kind, size) = (attachment.index, line(&attachment.content_type), attachment.size);
-        let _ = writeln!(mail, "Attachment {index}: {} ({kind}, {size} bytes)", line(name));
+        let (index, kind, size) = (
+            attachment.index,
+            line(&attachment.content_type),
+            attachment.size,
+        );
+        let _ = writeln!(
+            mail,
+            "Attachment {index}: {} ({kind}, {size} bytes)",
+            line(name)
+        );
     }
     let _ = write!(mail, "\n{}", message.text);
     if let Some(html) = &message.html {
         let _ = write!(mail, "\n\nHTML:\n{html}");
     }
-    let mut text = format!("Message {id} in the inbox {inbox_id}, received {received_at}.\n{}", delimited(&mail));
+    let mut text = format!(
+        "Message {id} in the inbox {inbox_id}, received {received_at}.\n{}",
+        delimited(&mail)
+    );
     for (what, left, shown) in [
         ("text", message.text_left, message.text.chars().count()),
-        ("HTML", message.html_left, message.html.as_deref().map_or(0, |html| html.chars().count())),
+        (
+            "HTML",
+            message.html_left,
+            message
+                .html
+                .as_deref()
+                .map_or(0, |html| html.chars().count()),
+        ),
     ] {
         if left > 0 {
             let next = start + shown;
@@ -67,7 +104,11 @@ pub(super) fn message(message: &Message, start: usize) -> String {
         }
     }
     if message.links_left > 0 {
-        let _ = write!(text, "\n{} more links were left out; they are in the text or the HTML.", message.links_left);
+        let _ = write!(
+            text,
+            "\n{} more links were left out; they are in the text or the HTML.",
+            message.links_left
+        );
     }
     text
 }
@@ -78,30 +119,73 @@ pub(super) fn messages(messages: &Messages, tool: &str) -> String {
     let mut text = match lines.len() {
         0 if messages.next_before.is_some() => "No such message was found so far.".to_owned(),
         0 => "There is no such message. explain_missing explains why.".to_owned(),
-        count => format!("{count} messages, newest first.\n{}", delimited(&lines.join("\n"))),
+        count => format!(
+            "{count} messages, newest first.\n{}",
+            delimited(&lines.join("\n"))
+        ),
     };
     if let Some(before) = &messages.next_before {
-        let _ = write!(text, "\nThere may be more: call {tool} with before {before}.");
+        let _ = write!(
+            text,
+            "\nThere may be more: call {tool} with before {before}."
+        );
     }
     text
 }
 
-fn summary(Summary { id, inbox_id, from, subject, received_at }: &Summary) -> String {
-    format!("{id}  {received_at}  in {}  from {}: {}", line(inbox_id), line(from), line(subject))
+fn summary(
+    Summary {
+        id,
+        inbox_id,
+        from,
+        subject,
+        received_at,
+    }: &Summary,
+) -> String {
+    format!(
+        "{id}  {received_at}  in {}  from {}: {}",
+        line(inbox_id),
+        line(from),
+        line(subject)
+    )
 }
 
-fn arrived(Arrived { id, from, subject, received_at, missed_by }: &Arrived) -> String {
+fn arrived(
+    Arrived {
+        id,
+        from,
+        subject,
+        received_at,
+        missed_by,
+    }: &Arrived,
+) -> String {
     let missed: Vec<_> = missed_by.iter().copied().map(MissedBy::as_str).collect();
-    let missed = if missed.is_empty() { "passes".to_owned() } else { missed.join(", ") };
+    let missed = if missed.is_empty() {
+        "passes".to_owned()
+    } else {
+        missed.join(", ")
+    };
     let (from, subject) = (line(from), line(subject));
     format!("- {id}  {received_at}  from {from}: {subject} (filters that exclude it: {missed})")
 }
 
 pub(super) fn attachment(attachment: &Attachment) -> String {
-    let Attachment { head, encoding, content, .. } = attachment;
-    let about = format!("Attachment {}, {} bytes, as {encoding}.", head.index, head.size);
+    let Attachment {
+        head,
+        encoding,
+        content,
+        ..
+    } = attachment;
+    let about = format!(
+        "Attachment {}, {} bytes, as {encoding}.",
+        head.index, head.size
+    );
     let name = head.filename.as_deref().unwrap_or("none");
-    let content = format!("Name: {}\nType: {}\n\n{content}", line(name), line(&head.content_type));
+    let content = format!(
+        "Name: {}\nType: {}\n\n{content}",
+        line(name),
+        line(&head.content_type)
+    );
     format!("{about}\n{}", delimited(&content))
 }
 
@@ -112,38 +196,73 @@ pub(super) fn checks(checks: &MessageChecks) -> String {
             (Some(part), Some(number)) => format!(" ({part}, line {number})"),
             _ => String::new(),
         };
-        let _ = writeln!(lines, "- {} {}{place}: {}", problem.severity, problem.check, line(&problem.detail));
+        let _ = writeln!(
+            lines,
+            "- {} {}{place}: {}",
+            problem.severity,
+            problem.check,
+            line(&problem.detail)
+        );
         if let Some(source) = &problem.source {
             let _ = writeln!(lines, "    {}", line(source));
         }
     }
     let support = checks.html.as_ref().map_or_else(String::new, |html| {
-        format!(" On average, {} % of the mail clients support an HTML feature of it.", html.support_percent)
+        format!(
+            " On average, {} % of the mail clients support an HTML feature of it.",
+            html.support_percent
+        )
     });
     match checks.problems.len() {
-        0 => format!("The message has no problem.{support}{}", authentication(checks)),
+        0 => format!(
+            "The message has no problem.{support}{}",
+            authentication(checks)
+        ),
         count => {
-            format!("The message has {count} problems.{support}\n{}{}", delimited(&lines), authentication(checks))
+            format!(
+                "The message has {count} problems.{support}\n{}{}",
+                delimited(&lines),
+                authentication(checks)
+            )
         }
     }
 }
 
-/// The results of SPF, DKIM and DMARC, which quote the message and the DNS; empty if they were not requested.
+/// The results of SPF, DKIM and DMARC, which quote the message and the DNS; empty if they were not
+/// requested.
 fn authentication(checks: &MessageChecks) -> String {
-    let results = checks.authentication.iter().flat_map(Authentication::results);
-    let lines: String =
-        results.map(|(name, result, detail)| format!("- {name} {result}: {}\n", line(detail))).collect();
-    if lines.is_empty() { lines } else { format!("\n{}", delimited(&lines)) }
+    let results = checks
+        .authentication
+        .iter()
+        .flat_map(Authentication::results);
+    let lines: String = results
+        .map(|(name, result, detail)| format!("- {name} {result}: {}\n", line(detail)))
+        .collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\n{}", delimited(&lines))
+    }
 }
 
-pub(super) fn explanation(Explanation { explanation, summary, .. }: &Explanation) -> String {
+pub(super) fn explanation(
+    Explanation {
+        explanation,
+        summary,
+        ..
+    }: &Explanation,
+) -> String {
     let (summary, quotes) = summary.apart();
     let mut facts = String::new();
     for (index, quote) in quotes.into_iter().enumerate() {
         let _ = writeln!(facts, "[{}] {}", index + 1, line(quote));
     }
     if explanation.messages.count > 0 {
-        let _ = writeln!(facts, "\nMessages in the inbox: {}. The newest:", explanation.messages.count);
+        let _ = writeln!(
+            facts,
+            "\nMessages in the inbox: {}. The newest:",
+            explanation.messages.count
+        );
         for message in &explanation.messages.latest {
             let _ = writeln!(facts, "{}", arrived(message));
         }
@@ -151,19 +270,37 @@ pub(super) fn explanation(Explanation { explanation, summary, .. }: &Explanation
     if !explanation.refused.is_empty() {
         let _ = writeln!(facts, "\nRefused over SMTP:");
         for refused in &explanation.refused {
-            let (from, to, reply) = (line(&refused.sender), line(&refused.recipient), line(&refused.reply));
-            let _ = writeln!(facts, "- {} {} from {from} to {to}: {reply}", refused.at, line(&refused.client));
+            let (from, to, reply) = (
+                line(&refused.sender),
+                line(&refused.recipient),
+                line(&refused.reply),
+            );
+            let _ = writeln!(
+                facts,
+                "- {} {} from {from} to {to}: {reply}",
+                refused.at,
+                line(&refused.client)
+            );
         }
     }
     if !explanation.similar.is_empty() {
         let _ = writeln!(facts, "\nSimilar addresses that received mail:");
         for similar in &explanation.similar {
-            let _ = writeln!(facts, "- {}: {} messages", line(&similar.address), similar.messages);
+            let _ = writeln!(
+                facts,
+                "- {}: {} messages",
+                line(&similar.address),
+                similar.messages
+            );
         }
     }
     let smtp = &explanation.smtp;
     let last = |at: &Option<String>| at.clone().unwrap_or_else(|| "never".to_owned());
-    let evidence = if facts.is_empty() { String::new() } else { format!("\n{}", delimited(facts.trim_start())) };
+    let evidence = if facts.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", delimited(facts.trim_start()))
+    };
     format!(
         "{}{evidence}\nSMTP: {} connections are open; the last connection was {}, the last message {}.",
         line(&summary),
@@ -175,9 +312,18 @@ pub(super) fn explanation(Explanation { explanation, summary, .. }: &Explanation
 
 /// The APIs for sending that were used.
 fn send_apis(used: &SendApisUse) -> String {
-    let SendApisUse { ses, resend, sendgrid, postmark, mailgun } = used;
-    let each = Via::SEND_APIS.into_iter().zip([ses, resend, sendgrid, postmark, mailgun]);
-    let used = each.filter_map(|(via, at)| Some(format!(" {}: last used {}.", via.title(), at.as_ref()?)));
+    let SendApisUse {
+        ses,
+        resend,
+        sendgrid,
+        postmark,
+        mailgun,
+    } = used;
+    let each = Via::SEND_APIS
+        .into_iter()
+        .zip([ses, resend, sendgrid, postmark, mailgun]);
+    let used =
+        each.filter_map(|(via, at)| Some(format!(" {}: last used {}.", via.title(), at.as_ref()?)));
     used.collect()
 }
 
@@ -186,8 +332,15 @@ pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {
         return format!("The inbox {inbox} has no faults: mail for it is accepted.");
     }
     let line = |fault: &FaultState| {
-        let uses: String = fault.uses.iter().map(|used_at| format!("\n  used at {used_at}")).collect();
-        format!("- at {}: {}, {} times, {} left{uses}", fault.at, fault.action, fault.times, fault.left)
+        let uses: String = fault
+            .uses
+            .iter()
+            .map(|used_at| format!("\n  used at {used_at}"))
+            .collect();
+        format!(
+            "- at {}: {}, {} times, {} left{uses}",
+            fault.at, fault.action, fault.times, fault.left
+        )
     };
     let lines: Vec<_> = faults.faults.iter().map(line).collect();
     format!(
@@ -197,21 +350,40 @@ pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {
 }
 
 pub(super) fn outgoing(Outgoing { outgoing, .. }: &Outgoing) -> String {
-    let restante_api::Outgoing { id, to, subject, status, attempts, next_attempt_at, .. } = outgoing;
+    let restante_api::Outgoing {
+        id,
+        to,
+        subject,
+        status,
+        attempts,
+        next_attempt_at,
+        ..
+    } = outgoing;
     let mut text = format!("The outgoing message {id} is {status}.");
     if let Some(at) = next_attempt_at {
         let _ = write!(text, " The next attempt is due at {at}.");
     }
     let mut facts = format!("To: {}\nSubject: {}", line(to), line(subject));
     for attempt in attempts {
-        let (at, server) = (attempt.at.as_deref().unwrap_or("-"), attempt.server.as_deref().unwrap_or("-"));
+        let (at, server) = (
+            attempt.at.as_deref().unwrap_or("-"),
+            attempt.server.as_deref().unwrap_or("-"),
+        );
         let _ = write!(facts, "\n- {at} {}: {}", line(server), line(&attempt.reply));
     }
     format!("{text}\n{}", delimited(&facts))
 }
 
 pub(super) fn setup(setup: &Setup) -> String {
-    let Setup { smtp, smtps, mail_domain, accepted_domains, base_url, guide, frameworks } = setup;
+    let Setup {
+        smtp,
+        smtps,
+        mail_domain,
+        accepted_domains,
+        base_url,
+        guide,
+        frameworks,
+    } = setup;
     let mut text = format!(
         "Let the application under test send its mail to the SMTP server {}:{}. {} {}\nMail for every address on \
          {mail_domain} is received here; create_inbox makes one.\n",
@@ -225,9 +397,16 @@ pub(super) fn setup(setup: &Setup) -> String {
         );
     }
     if let Some(smtps) = smtps {
-        let _ = writeln!(text, "SMTP with implicit TLS: {}:{}.", smtps.host, smtps.port);
+        let _ = writeln!(
+            text,
+            "SMTP with implicit TLS: {}:{}.",
+            smtps.host, smtps.port
+        );
     }
-    let _ = writeln!(text, "The HTTP API for the tests themselves is at {base_url}; {guide} documents it.\n");
+    let _ = writeln!(
+        text,
+        "The HTTP API for the tests themselves is at {base_url}; {guide} documents it.\n"
+    );
     for framework in frameworks {
         let _ = writeln!(text, "{}: {}", framework.name, framework.setting);
     }
@@ -251,9 +430,13 @@ mod tests {
     #[test]
     fn a_part_counts_characters_and_what_is_left() {
         let all = usize::MAX;
-        for (start, most, expected) in
-            [(0, 2, ("äö", 3)), (2, 2, ("ü1", 1)), (4, 9, ("2", 0)), (9, 1, ("", 0)), (0, all, ("äöü12", 0))]
-        {
+        for (start, most, expected) in [
+            (0, 2, ("äö", 3)),
+            (2, 2, ("ü1", 1)),
+            (4, 9, ("2", 0)),
+            (9, 1, ("", 0)),
+            (0, all, ("äöü12", 0)),
+        ] {
             let (text, left) = part("äöü12", start, most);
             assert_eq!((text.as_str(), left), expected);
         }

@@ -18,7 +18,8 @@ const MAX_CHARACTERS: usize = 128;
 #[error("an API key is rst_live_ followed by 16 to 128 letters and digits")]
 pub struct InvalidApiKey;
 
-/// A key in plain text. It exists only while it is generated, shown or checked. Its `Debug` output hides it.
+/// A key in plain text. It exists only while it is generated, shown or checked. Its `Debug` output
+/// hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
@@ -33,7 +34,10 @@ impl ApiKey {
     /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
-        let random = rand::rng().sample_iter(Alphanumeric).take(RANDOM_CHARACTERS).map(char::from);
+        let random = rand::rng()
+            .sample_iter(Alphanumeric)
+            .take(RANDOM_CHARACTERS)
+            .map(char::from);
         Self(Self::PREFIX.chars().chain(random).collect())
     }
 

@@ -1,8 +1,11 @@
-//! The facts of an explanation: how an inbox ended, the latest messages, similar inboxes, and the use of SMTP.
+//! The facts of an explanation: how an inbox ended, the latest messages, similar inboxes, and the
+//! use of SMTP.
 
 use std::time::Duration;
 
-use super::{Domain, Inbox, InboxId, MessageId, SharedAddress, Timestamp, Via, WaitRecord, address_of};
+use super::{
+    Domain, Inbox, InboxId, MessageId, SharedAddress, Timestamp, Via, WaitRecord, address_of,
+};
 
 /// A wait is explained by what happened since this long before it started.
 const BEFORE_WAIT: Duration = Duration::from_secs(5 * 60);
@@ -25,15 +28,26 @@ impl Period {
     /// The life of an inbox until then, if there was no wait.
     #[must_use]
     pub fn of_inbox(inbox: &Inbox, until: Timestamp) -> Self {
-        Self { since: inbox.created_at, started_at: inbox.created_at, until }
+        Self {
+            since: inbox.created_at,
+            started_at: inbox.created_at,
+            until,
+        }
     }
 
     /// The period of a wait, with a few minutes before it.
     #[must_use]
     pub fn of_wait(wait: &WaitRecord) -> Self {
-        let since = wait.started_at.before(BEFORE_WAIT).max(wait.inbox_created_at);
+        let since = wait
+            .started_at
+            .before(BEFORE_WAIT)
+            .max(wait.inbox_created_at);
         let until = wait.end.map_or_else(|| wait.deadline(), |(at, _)| at);
-        Self { since, started_at: wait.started_at, until }
+        Self {
+            since,
+            started_at: wait.started_at,
+            until,
+        }
     }
 
     /// The part that a time belongs to.
@@ -48,7 +62,8 @@ impl Period {
     }
 }
 
-/// The parts of a period, in reverse order: the later something happened, the more likely it is the cause.
+/// The parts of a period, in reverse order: the later something happened, the more likely it is the
+/// cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// During the wait.
@@ -135,7 +150,9 @@ impl SendApisUse {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let mut both = self.0;
-        both.iter_mut().zip(other.0).for_each(|(own, other)| *own = (*own).max(other));
+        both.iter_mut()
+            .zip(other.0)
+            .for_each(|(own, other)| *own = (*own).max(other));
         Self(both)
     }
 }

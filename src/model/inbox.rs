@@ -84,7 +84,8 @@ pub struct InboxSummary {
     pub last_subject: Option<String>,
     /// When the last message was accepted.
     pub last_received_at: Option<Timestamp>,
-    /// How many waits on it timed out, of those whose explanation is kept. Counted only if the filter says so.
+    /// How many waits on it timed out, of those whose explanation is kept. Counted only if the
+    /// filter says so.
     pub timeouts: i64,
     /// How many recent rejections of mail to it are known. Counted only if the filter says so.
     pub rejections: i64,
@@ -99,7 +100,10 @@ mod tests {
         for _ in 0..200 {
             let id = generate_inbox_id();
             assert_eq!(id.as_str().len(), 16);
-            assert!(id.as_str().starts_with(|first: char| first.is_ascii_lowercase()));
+            assert!(
+                id.as_str()
+                    .starts_with(|first: char| first.is_ascii_lowercase())
+            );
             assert!(id.as_str().bytes().all(|byte| ID_ALPHABET.contains(&byte)));
             assert_eq!(InboxId::parse(id.as_str()), Ok(id));
         }

@@ -1,4 +1,5 @@
-//! The lists of the dashboard and of the command line: their filters and totals, and what a page watches.
+//! The lists of the dashboard and of the command line: their filters and totals, and what a page
+//! watches.
 
 use super::{InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason, SearchText, Timestamp};
 

@@ -33,7 +33,8 @@ pub struct MailTerm {
 /// What of a message a text is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailPart {
-    /// The address of the inbox (unless the list is that of an inbox), the sender, the subject or the text.
+    /// The address of the inbox (unless the list is that of an inbox), the sender, the subject or
+    /// the text.
     Anywhere,
     /// The sender's address.
     From,
@@ -45,8 +46,9 @@ pub enum MailPart {
     Text,
 }
 
-/// A text to search for. If it has an `@` after its first character, it is compared with the beginning of an address,
-/// so that `u5@example.com` does not find `xu5@example.com`; any other text may be anywhere in an address.
+/// A text to search for. If it has an `@` after its first character, it is compared with the
+/// beginning of an address, so that `u5@example.com` does not find `xu5@example.com`; any other
+/// text may be anywhere in an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchText {
     text: String,
@@ -57,8 +59,18 @@ impl MailFilter {
     /// Messages that contain a text anywhere.
     #[must_use]
     pub fn containing(text: SearchText) -> Self {
-        let terms = if text.is_empty() { Vec::new() } else { vec![MailTerm { part: MailPart::Anywhere, text }] };
-        Self { terms, ..Self::default() }
+        let terms = if text.is_empty() {
+            Vec::new()
+        } else {
+            vec![MailTerm {
+                part: MailPart::Anywhere,
+                text,
+            }]
+        };
+        Self {
+            terms,
+            ..Self::default()
+        }
     }
 
     /// Whether the texts of messages are compared.
@@ -87,7 +99,10 @@ impl SearchText {
     /// The text, without the spaces around it.
     #[must_use]
     pub fn new(text: &str, mail_domain: &Domain) -> Self {
-        Self { text: text.trim().to_owned(), mail_domain: mail_domain.to_string() }
+        Self {
+            text: text.trim().to_owned(),
+            mail_domain: mail_domain.to_string(),
+        }
     }
 
     /// The text as it was written.
@@ -108,11 +123,16 @@ impl SearchText {
         self.text.find('@').is_some_and(|at| at > 0)
     }
 
-    /// What follows the id of an inbox on the mail domain when its address is compared. The domain is compared only
-    /// with a text that has an `@`, because otherwise a part of the domain would find every inbox.
+    /// What follows the id of an inbox on the mail domain when its address is compared. The domain
+    /// is compared only with a text that has an `@`, because otherwise a part of the domain would
+    /// find every inbox.
     #[must_use]
     pub fn domain_part(&self) -> String {
-        if self.text.contains('@') { format!("@{}", self.mail_domain) } else { String::new() }
+        if self.text.contains('@') {
+            format!("@{}", self.mail_domain)
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -124,7 +144,12 @@ mod tests {
     fn the_domain_is_compared_only_with_an_address() {
         let mail_domain = Domain::parse("restante.example.com").unwrap();
         for (search, text, begins, domain) in [
-            (" K3v9@Restante.Example.COM ", "K3v9@Restante.Example.COM", true, true),
+            (
+                " K3v9@Restante.Example.COM ",
+                "K3v9@Restante.Example.COM",
+                true,
+                true,
+            ),
             ("k3v9", "k3v9", false, false),
             ("ada@shop", "ada@shop", true, true),
             ("@shop.test", "@shop.test", false, true),
@@ -132,8 +157,16 @@ mod tests {
             ("", "", false, false),
         ] {
             let searched = SearchText::new(search, &mail_domain);
-            assert_eq!((searched.as_str(), searched.begins_address()), (text, begins), "{search}");
-            assert_eq!(searched.domain_part(), if domain { "@restante.example.com" } else { "" }, "{search}");
+            assert_eq!(
+                (searched.as_str(), searched.begins_address()),
+                (text, begins),
+                "{search}"
+            );
+            assert_eq!(
+                searched.domain_part(),
+                if domain { "@restante.example.com" } else { "" },
+                "{search}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A search in all messages of a project, as the API of Mailpit has it: several conditions, all of which must be met.
+//! A search in all messages of a project, as the API of Mailpit has it: several conditions, all of
+//! which must be met.
 
 use restante_mail::Addressing;
 
@@ -87,7 +88,9 @@ impl MailSearch {
     /// Whether more than the row of a message is compared.
     #[must_use]
     pub fn needs_content(&self) -> bool {
-        self.texts.iter().any(|condition| condition.part != SearchedPart::Subject)
+        self.texts
+            .iter()
+            .any(|condition| condition.part != SearchedPart::Subject)
     }
 }
 
@@ -95,10 +98,23 @@ impl MailEntry {
     /// About how many bytes of memory it needs.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let Addressing { from, to, cc, bcc, reply_to, message_id } = &self.addressing;
+        let Addressing {
+            from,
+            to,
+            cc,
+            bcc,
+            reply_to,
+            message_id,
+        } = &self.addressing;
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let mailboxes = [from, to, cc, bcc, reply_to].into_iter().flatten();
-        let addresses: usize = mailboxes.map(|one| 64 + text(&one.name) + text(&one.address)).sum();
-        512 + addresses + message_id.len() + self.subject.len() + self.text.len() + self.inboxes.len() * 128
+        let addresses: usize = mailboxes
+            .map(|one| 64 + text(&one.name) + text(&one.address))
+            .sum();
+        512 + addresses
+            + message_id.len()
+            + self.subject.len()
+            + self.text.len()
+            + self.inboxes.len() * 128
     }
 }

@@ -48,7 +48,10 @@ impl Features {
     #[must_use]
     pub fn words(self) -> Vec<&'static str> {
         let words = [("otp", self.otp), ("code", self.code), ("link", self.link)];
-        words.into_iter().filter_map(|(word, wanted)| wanted.then_some(word)).collect()
+        words
+            .into_iter()
+            .filter_map(|(word, wanted)| wanted.then_some(word))
+            .collect()
     }
 
     /// Whether it has all that `wanted` has.

@@ -49,7 +49,10 @@ impl MessageFilter {
             ("after", &self.after),
         ];
         for (name, text) in texts {
-            if text.as_ref().is_some_and(|text| text.len() > MAX_FILTER_LENGTH) {
+            if text
+                .as_ref()
+                .is_some_and(|text| text.len() > MAX_FILTER_LENGTH)
+            {
                 return Err(FieldError::Invalid(name));
             }
         }
@@ -64,17 +67,31 @@ impl MessageFilter {
             ("to", self.to.clone()),
             ("text", self.text.clone()),
             ("header", self.header.as_ref().map(HeaderFilter::to_string)),
-            ("has", Some(self.has.words().join(", ")).filter(|has| !has.is_empty())),
-            ("after", self.after.as_ref().map(|_| "an earlier message".to_owned())),
+            (
+                "has",
+                Some(self.has.words().join(", ")).filter(|has| !has.is_empty()),
+            ),
+            (
+                "after",
+                self.after.as_ref().map(|_| "an earlier message".to_owned()),
+            ),
         ];
-        filters.into_iter().filter_map(|(name, value)| Some((name, value?)))
+        filters
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
     }
 
-    /// The filters as one text, without the cursor: two waits for the same message have the same text.
+    /// The filters as one text, without the cursor: two waits for the same message have the same
+    /// text.
     #[must_use]
     pub fn key(&self) -> String {
-        let given = self.given().filter(|(name, value)| *name != "after" && !value.is_empty());
-        given.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        let given = self
+            .given()
+            .filter(|(name, value)| *name != "after" && !value.is_empty());
+        given
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -90,7 +107,10 @@ impl HeaderFilter {
         if !is_name || text.len() > MAX_FILTER_LENGTH {
             return Err(FieldError::Invalid("header"));
         }
-        Ok(Self { name: name.to_owned(), part: part.to_owned() })
+        Ok(Self {
+            name: name.to_owned(),
+            part: part.to_owned(),
+        })
     }
 }
 
@@ -107,14 +127,26 @@ mod tests {
     #[test]
     fn a_text_is_as_long_as_a_line_at_most() {
         let longest = "x".repeat(MAX_FILTER_LENGTH);
-        let filter = |text: &str| MessageFilter { text: Some(text.to_owned()), ..MessageFilter::default() };
+        let filter = |text: &str| MessageFilter {
+            text: Some(text.to_owned()),
+            ..MessageFilter::default()
+        };
         assert_eq!(filter(&longest).checked(), Ok(filter(&longest)));
-        assert_eq!(filter(&format!("{longest}x")).checked(), Err(FieldError::Invalid("text")));
-        let cursor = MessageFilter { after: Some(format!("{longest}x")), ..MessageFilter::default() };
+        assert_eq!(
+            filter(&format!("{longest}x")).checked(),
+            Err(FieldError::Invalid("text"))
+        );
+        let cursor = MessageFilter {
+            after: Some(format!("{longest}x")),
+            ..MessageFilter::default()
+        };
         assert_eq!(cursor.checked(), Err(FieldError::Invalid("after")));
         let header = format!("a:{}", &longest[2..]);
         assert!(HeaderFilter::parse(&header).is_ok());
-        assert_eq!(HeaderFilter::parse(&format!("{header}x")), Err(FieldError::Invalid("header")));
+        assert_eq!(
+            HeaderFilter::parse(&format!("{header}x")),
+            Err(FieldError::Invalid("header"))
+        );
     }
 
     #[test]
@@ -122,10 +154,16 @@ mod tests {
         let filter = MessageFilter {
             subject: Some("Welcome".to_owned()),
             text: Some(String::new()),
-            has: Features { otp: true, ..Features::default() },
+            has: Features {
+                otp: true,
+                ..Features::default()
+            },
             ..MessageFilter::default()
         };
-        let later = MessageFilter { after: Some("a message".to_owned()), ..filter.clone() };
+        let later = MessageFilter {
+            after: Some("a message".to_owned()),
+            ..filter.clone()
+        };
         assert_eq!([filter.key(), later.key()], ["subject=Welcome has=otp"; 2]);
     }
 
@@ -136,11 +174,25 @@ mod tests {
             ("x-id: a:b ", "x-id", "a:b"),
             ("List-Id:", "List-Id", ""),
         ] {
-            let expected = HeaderFilter { name: name.to_owned(), part: part.to_owned() };
+            let expected = HeaderFilter {
+                name: name.to_owned(),
+                part: part.to_owned(),
+            };
             assert_eq!(HeaderFilter::parse(text), Ok(expected), "{text}");
         }
-        for text in ["", ":", "X-Campaign", "two words:x", ":x", &format!("a:{}", "x".repeat(1_000))] {
-            assert_eq!(HeaderFilter::parse(text), Err(FieldError::Invalid("header")), "{text}");
+        for text in [
+            "",
+            ":",
+            "X-Campaign",
+            "two words:x",
+            ":x",
+            &format!("a:{}", "x".repeat(1_000)),
+        ] {
+            assert_eq!(
+                HeaderFilter::parse(text),
+                Err(FieldError::Invalid("header")),
+                "{text}"
+            );
         }
     }
 }

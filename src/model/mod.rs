@@ -28,25 +28,32 @@ pub use difference::{Difference, bracketed};
 pub use explanation::{InboxEnd, Latest, Part, Period, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
-pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched};
+pub use list::{
+    Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched,
+};
 pub use mail_filter::{MailFilter, MailPart, MailTerm, SearchText};
 pub use mail_search::{MailEntries, MailEntry, MailSearch, SearchedPart, TextCondition};
 pub use message::{Features, MessageId, MessageStart};
 pub use message_filter::{HeaderFilter, MessageFilter};
 pub use original::Everything;
-pub use outgoing::{Attempt, Outgoing, OutgoingId, OutgoingStatus, SUBJECT_CHARACTERS, WorkerId, domain_of};
+pub use outgoing::{
+    Attempt, Outgoing, OutgoingId, OutgoingStatus, SUBJECT_CHARACTERS, WorkerId, domain_of,
+};
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
 pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
-pub use summary::{Reading, Summary, SummaryPiece, ago, cut, given, quoted, seconds, smtp_server, spoken, with_remedy};
+pub use summary::{
+    Reading, Summary, SummaryPiece, ago, cut, given, quoted, seconds, smtp_server, spoken,
+    with_remedy,
+};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 
 pub use restante_delivery::{
-    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId, Recipient,
-    SharedAddress, parse_id,
+    Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId,
+    Recipient, SharedAddress, parse_id,
 };
 pub use restante_mail::{AcceptedDomains, Domain, EmailAddress, InvalidAddress};
 pub use restante_smtp::{Closing, Refusal, RequestedReply, SessionFailure};

@@ -98,7 +98,8 @@ pub struct Outgoing {
     pub leased_until: Option<Timestamp>,
     /// The result of the last attempt, on one line; empty before the first.
     pub last_reply: String,
-    /// Whether it is a delivery status notification: it has the null reverse-path, and its failure is not reported.
+    /// Whether it is a delivery status notification: it has the null reverse-path, and its failure
+    /// is not reported.
     pub is_report: bool,
     /// The address of the sending inbox, if that is not on the mail domain.
     pub shared: Option<SharedAddress>,

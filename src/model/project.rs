@@ -9,7 +9,8 @@ pub struct Project {
     pub id: ProjectId,
     /// Its unique name.
     pub name: String,
-    /// Whether it is the default project, which owns inboxes that are created by mail to an unknown address.
+    /// Whether it is the default project, which owns inboxes that are created by mail to an unknown
+    /// address.
     pub is_default: bool,
     /// When it was created.
     pub created_at: Timestamp,

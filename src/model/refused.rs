@@ -1,4 +1,5 @@
-//! A rejection over SMTP or over an API for sending, stored so that users can find out why a message did not arrive.
+//! A rejection over SMTP or over an API for sending, stored so that users can find out why a
+//! message did not arrive.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,11 +41,14 @@ impl RefusalReason {
         }
     }
 
-    /// Whether it concerns a session before it can have a recipient: TLS, AUTH or the sender failed.
+    /// Whether it concerns a session before it can have a recipient: TLS, AUTH or the sender
+    /// failed.
     #[must_use]
     pub fn ends_session(&self) -> bool {
         match self {
-            Self::Session(failure) => !matches!(failure, SessionFailure::NoMail | SessionFailure::NoCommand),
+            Self::Session(failure) => {
+                !matches!(failure, SessionFailure::NoMail | SessionFailure::NoCommand)
+            }
             Self::Smtp(refusal) => matches!(
                 refusal,
                 Refusal::StartTlsOff
@@ -89,7 +93,8 @@ pub fn closed_on_request(closing: Closing) -> &'static str {
     }
 }
 
-/// The flag with which the server accepts mail to this recipient; `None` if its domain is no domain name.
+/// The flag with which the server accepts mail to this recipient; `None` if its domain is no domain
+/// name.
 #[must_use]
 pub fn accepting_flag(recipient: &str) -> Option<String> {
     let address = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok()?;
@@ -99,8 +104,8 @@ pub fn accepting_flag(recipient: &str) -> Option<String> {
 /// One reply that rejected something, or a session that ended before MAIL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedMail {
-    /// The client's address and port. Without a port, it stands for all refusals of the client that have this reason:
-    /// only the latest is kept.
+    /// The client's address and port. Without a port, it stands for all refusals of the client that
+    /// have this reason: only the latest is kept.
     pub peer: String,
     /// The reverse-path as the client sent it; empty if it had not sent one.
     pub sender: String,
@@ -129,7 +134,10 @@ impl RefusedMail {
     #[must_use]
     pub fn client(&self) -> String {
         let peer: Result<SocketAddr, _> = self.peer.parse();
-        peer.map_or_else(|_| self.peer.clone(), |peer| peer.ip().to_canonical().to_string())
+        peer.map_or_else(
+            |_| self.peer.clone(),
+            |peer| peer.ip().to_canonical().to_string(),
+        )
     }
 
     /// The sender without the brackets of the path.
@@ -147,7 +155,8 @@ impl RefusedMail {
         }
     }
 
-    /// The flag with which the server would accept the mail, if it was refused because of the domain of its recipient.
+    /// The flag with which the server would accept the mail, if it was refused because of the
+    /// domain of its recipient.
     #[must_use]
     pub fn accepting_flag(&self) -> Option<String> {
         let is_relay = self.reason == RefusalReason::Smtp(Refusal::RelayNotPermitted);

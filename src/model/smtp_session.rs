@@ -1,20 +1,21 @@
-//! What the timeline of an inbox is made of: claims, SMTP sessions, messages, uses of faults, and sent mail.
+//! What the timeline of an inbox is made of: claims, SMTP sessions, messages, uses of faults, and
+//! sent mail.
 
 use restante_api::Exchange;
 use uuid::Uuid;
 
 use super::{InboxId, MessageId, ProjectId, Timestamp};
 
-/// The part of an SMTP session that concerns one mail transaction, with the commands before it. It has no password, no
-/// key and no body.
+/// The part of an SMTP session that concerns one mail transaction, with the commands before it. It
+/// has no password, no key and no body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmtpSession {
     /// Identifies it; a UUID of version 7.
     pub id: Uuid,
     /// The inboxes that it named: the ids on the mail domain, and whole addresses on other domains.
     pub named: Vec<String>,
-    /// The project that it concerns alone: that of the client's key, or the owner of the only inbox that it named. It
-    /// is `None` if that is not known.
+    /// The project that it concerns alone: that of the client's key, or the owner of the only inbox
+    /// that it named. It is `None` if that is not known.
     pub project: Option<ProjectId>,
     /// The client's address.
     pub client: String,

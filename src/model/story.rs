@@ -4,7 +4,8 @@ pub use restante_api::Cause;
 use restante_api::Event;
 
 use super::{
-    Domain, InboxEnd, Latest, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp, WaitRecord, address_of,
+    Domain, InboxEnd, Latest, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp,
+    WaitRecord, address_of,
 };
 
 /// What an explanation is based on.
@@ -31,7 +32,8 @@ pub struct Finding {
     pub cause: Cause,
     /// The text for [`super::Summary::new`].
     pub marked: String,
-    /// What failures with the same cause and the same origin have in common, such as a filter or a reply.
+    /// What failures with the same cause and the same origin have in common, such as a filter or a
+    /// reply.
     pub origin: String,
 }
 
@@ -80,7 +82,9 @@ impl Failure {
     /// When the wait ended.
     #[must_use]
     pub fn ended_at(&self) -> Timestamp {
-        self.wait.end.map_or_else(|| self.wait.deadline(), |(at, _)| at)
+        self.wait
+            .end
+            .map_or_else(|| self.wait.deadline(), |(at, _)| at)
     }
 
     /// The address of the inbox.

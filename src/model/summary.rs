@@ -1,8 +1,9 @@
-//! A sentence of the service that quotes parts of mails, and names times. A reader that must not follow instructions in
-//! a mail, such as a coding agent, gets the quotes apart from the sentence.
+//! A sentence of the service that quotes parts of mails, and names times. A reader that must not
+//! follow instructions in a mail, such as a coding agent, gets the quotes apart from the sentence.
 //!
-//! A sentence can be stored as marked text and read later. Its times are then relative to the end of the wait that it
-//! explains, or else to the reader, and the SMTP server in it is the one that this reader uses.
+//! A sentence can be stored as marked text and read later. Its times are then relative to the end
+//! of the wait that it explains, or else to the reader, and the SMTP server in it is the one that
+//! this reader uses.
 
 use std::fmt;
 use std::time::Duration;
@@ -53,7 +54,8 @@ pub struct Reading<'a> {
     pub smtp_address: &'a str,
 }
 
-/// Marks `text`, which a sender or a client has chosen, as a quote in the text for [`Summary::new`].
+/// Marks `text`, which a sender or a client has chosen, as a quote in the text for
+/// [`Summary::new`].
 #[must_use]
 pub fn quoted(text: &str) -> String {
     format!("{BEGIN}{}{END}", unmarked(text))
@@ -110,33 +112,44 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
-/// A timeout in seconds, with one decimal. A client asks for a little less than its user did. One of a few milliseconds
-/// is shown as it is, because its user may have meant seconds.
+/// A timeout in seconds, with one decimal. A client asks for a little less than its user did. One
+/// of a few milliseconds is shown as it is, because its user may have meant seconds.
 #[must_use]
 pub fn seconds(timeout: Duration) -> String {
     if let millis @ 1..100 = timeout.as_millis() {
         return format!("{millis} ms");
     }
     let tenths = (timeout.as_millis() + 50) / 100;
-    if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) {
+        format!("{} s", tenths / 10)
+    } else {
+        format!("{}.{} s", tenths / 10, tenths % 10)
+    }
 }
 
 impl Summary {
     /// The sentence with these marks, for a reader.
     #[must_use]
     pub fn new(marked: &str, reading: Reading<'_>) -> Self {
-        let (marked, remedy) = marked.split_once(REMEDY).map_or((marked, None), |(cause, own)| (cause, Some(own)));
+        let (marked, remedy) = marked
+            .split_once(REMEDY)
+            .map_or((marked, None), |(cause, own)| (cause, Some(own)));
         let mut cause = Vec::new();
         for part in marked.split(BEGIN) {
             // Only the first part has no quote before it.
-            let (quote, own) = part.split_once(END).map_or((None, part), |(quote, own)| (Some(quote), own));
+            let (quote, own) = part
+                .split_once(END)
+                .map_or((None, part), |(quote, own)| (Some(quote), own));
             cause.extend(quote.map(|quote| match quote.strip_prefix(GIVEN) {
                 Some(given) => SummaryPiece::Given(given.to_owned()),
                 None => SummaryPiece::Quote(quote.to_owned()),
             }));
             cause.push(SummaryPiece::Own(reading.read(own)));
         }
-        Self { cause, remedy: remedy.map(|own| reading.read(own)) }
+        Self {
+            cause,
+            remedy: remedy.map(|own| reading.read(own)),
+        }
     }
 
     /// The pieces of the sentence without what to do.
@@ -197,7 +210,9 @@ impl fmt::Display for Summary {
                 formatter.write_str(text)
             }
         })?;
-        self.remedy.iter().try_for_each(|remedy| write!(formatter, " {remedy}"))
+        self.remedy
+            .iter()
+            .try_for_each(|remedy| write!(formatter, " {remedy}"))
     }
 }
 
@@ -206,29 +221,64 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
-    const READING: Reading<'_> = Reading { now: NOW, ended_at: None, smtp_address: "127.0.0.1:25" };
+    const READING: Reading<'_> = Reading {
+        now: NOW,
+        ended_at: None,
+        smtp_address: "127.0.0.1:25",
+    };
 
     #[test]
     fn quotes_are_numbered_and_cannot_end_themselves() {
-        let summary = Summary::new(&format!("None matches: {}, {}.", quoted("a\u{3}b\u{2}"), quoted("\u{6}")), READING);
+        let summary = Summary::new(
+            &format!(
+                "None matches: {}, {}.",
+                quoted("a\u{3}b\u{2}"),
+                quoted("\u{6}")
+            ),
+            READING,
+        );
         assert_eq!(summary.to_string(), "None matches: a b ,  .");
-        assert_eq!(summary.apart(), ("None matches: [1], [2].".to_owned(), vec!["a b ", " "]));
-        assert_eq!(Summary::new("plain", READING).apart(), ("plain".to_owned(), vec![]));
+        assert_eq!(
+            summary.apart(),
+            ("None matches: [1], [2].".to_owned(), vec!["a b ", " "])
+        );
+        assert_eq!(
+            Summary::new("plain", READING).apart(),
+            ("plain".to_owned(), vec![])
+        );
     }
 
     #[test]
     fn what_to_do_follows_the_cause() {
         let marked = with_remedy(&format!("Mail from {}.", quoted("a\u{7}b")), "Use `x`.");
         let summary = Summary::new(&marked, READING);
-        assert_eq!((summary.to_string().as_str(), summary.remedy()), ("Mail from a b. Use `x`.", Some("Use `x`.")));
-        assert_eq!(summary.apart(), ("Mail from [1]. Use `x`.".to_owned(), vec!["a b"]));
-        let pieces = [SummaryPiece::Own("Mail from ".into()), SummaryPiece::Quote("a b".into())];
-        assert_eq!((&summary.cause()[..2], Summary::new("plain", READING).remedy()), (&pieces[..], None));
+        assert_eq!(
+            (summary.to_string().as_str(), summary.remedy()),
+            ("Mail from a b. Use `x`.", Some("Use `x`."))
+        );
+        assert_eq!(
+            summary.apart(),
+            ("Mail from [1]. Use `x`.".to_owned(), vec!["a b"])
+        );
+        let pieces = [
+            SummaryPiece::Own("Mail from ".into()),
+            SummaryPiece::Quote("a b".into()),
+        ];
+        assert_eq!(
+            (
+                &summary.cause()[..2],
+                Summary::new("plain", READING).remedy()
+            ),
+            (&pieces[..], None)
+        );
     }
 
     #[test]
     fn a_text_of_the_caller_is_in_the_sentence_and_has_no_code() {
-        let summary = Summary::new(&format!("Expected \"{}\" in `x`.", given("a`\u{2}\u{8}b")), READING);
+        let summary = Summary::new(
+            &format!("Expected \"{}\" in `x`.", given("a`\u{2}\u{8}b")),
+            READING,
+        );
         assert_eq!(summary.to_string(), "Expected \"a`  b\" in `x`.");
         assert_eq!(summary.apart(), (summary.to_string(), vec![]));
         assert_eq!(summary.cause()[1], SummaryPiece::Given("a`  b".into()));
@@ -236,27 +286,51 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_reader() {
-        let marked = format!("Nothing came since {}. Is {} right?", ago(NOW), smtp_server());
+        let marked = format!(
+            "Nothing came since {}. Is {} right?",
+            ago(NOW),
+            smtp_server()
+        );
         let read = |seconds, ended_at| {
             let now = NOW.after(Duration::from_secs(seconds));
-            Summary::new(&marked, Reading { now, ended_at, ..READING }).to_string()
+            Summary::new(
+                &marked,
+                Reading {
+                    now,
+                    ended_at,
+                    ..READING
+                },
+            )
+            .to_string()
         };
         let ended_at = Some(NOW.after(Duration::from_secs(3)));
-        assert_eq!(read(5, None), "Nothing came since 5 s ago. Is 127.0.0.1:25 right?");
-        assert_eq!(read(9, ended_at), "Nothing came since 3 s before the wait ended. Is 127.0.0.1:25 right?");
+        assert_eq!(
+            read(5, None),
+            "Nothing came since 5 s ago. Is 127.0.0.1:25 right?"
+        );
+        assert_eq!(
+            read(9, ended_at),
+            "Nothing came since 3 s before the wait ended. Is 127.0.0.1:25 right?"
+        );
     }
 
     #[test]
     fn durations_are_written_in_words() {
         let spoken = |seconds| spoken(Duration::from_secs(seconds));
-        assert_eq!([32, 119, 120, 7_200, 172_800].map(spoken), ["32 s", "119 s", "2 min", "2 h", "2 days"]);
+        assert_eq!(
+            [32, 119, 120, 7_200, 172_800].map(spoken),
+            ["32 s", "119 s", "2 min", "2 h", "2 days"]
+        );
         assert_eq!(
             [0, 647, 1_999].map(|millis| super::spoken(Duration::from_millis(millis))),
             ["0 s", "647 ms", "1 s"]
         );
         assert_eq!(
-            [0, 1, 30, 99, 100, 499, 2_999, 30_000].map(|millis| seconds(Duration::from_millis(millis))),
-            ["0 s", "1 ms", "30 ms", "99 ms", "0.1 s", "0.5 s", "3 s", "30 s"]
+            [0, 1, 30, 99, 100, 499, 2_999, 30_000]
+                .map(|millis| seconds(Duration::from_millis(millis))),
+            [
+                "0 s", "1 ms", "30 ms", "99 ms", "0.1 s", "0.5 s", "3 s", "30 s"
+            ]
         );
     }
 }

@@ -48,7 +48,8 @@ impl Timestamp {
         httpdate::fmt_http_date(self.to_system_time()).replace("GMT", "+0000")
     }
 
-    /// The nearest instant between 1970 and the year 9999, because both formats can represent these years.
+    /// The nearest instant between 1970 and the year 9999, because both formats can represent these
+    /// years.
     fn to_system_time(self) -> SystemTime {
         let milliseconds = u64::try_from(self.0).unwrap_or(0).min(LAST);
         SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds)
@@ -77,23 +78,47 @@ mod tests {
 
     #[test]
     fn is_shown_in_utc_with_milliseconds() {
-        assert_eq!(Timestamp::from_millis(1_795_167_000_123).to_string(), "2026-11-20T09:30:00.123Z");
-        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(Timestamp::from_millis(-1).to_string(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(
+            Timestamp::from_millis(1_795_167_000_123).to_string(),
+            "2026-11-20T09:30:00.123Z"
+        );
+        assert_eq!(
+            Timestamp::from_millis(0).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(
+            Timestamp::from_millis(-1).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(
+            Timestamp::from_millis(i64::MAX).to_string(),
+            "9999-12-31T23:59:59.999Z"
+        );
     }
 
     #[test]
     fn a_mail_date_has_the_day_and_the_zone() {
-        assert_eq!(Timestamp::from_millis(1_795_167_000_123).to_rfc5322(), "Fri, 20 Nov 2026 09:30:00 +0000");
-        assert_eq!(Timestamp::from_millis(i64::MAX).to_rfc5322(), "Fri, 31 Dec 9999 23:59:59 +0000");
+        assert_eq!(
+            Timestamp::from_millis(1_795_167_000_123).to_rfc5322(),
+            "Fri, 20 Nov 2026 09:30:00 +0000"
+        );
+        assert_eq!(
+            Timestamp::from_millis(i64::MAX).to_rfc5322(),
+            "Fri, 31 Dec 9999 23:59:59 +0000"
+        );
     }
 
     #[test]
     fn arithmetic_saturates() {
         let hour = Duration::from_secs(3600);
         assert_eq!(Timestamp::from_millis(1).after(hour).as_millis(), 3_600_001);
-        assert_eq!(Timestamp::from_millis(i64::MAX).after(hour).as_millis(), i64::MAX);
-        assert_eq!(Timestamp::from_millis(5).since(Timestamp::from_millis(9)), Duration::ZERO);
+        assert_eq!(
+            Timestamp::from_millis(i64::MAX).after(hour).as_millis(),
+            i64::MAX
+        );
+        assert_eq!(
+            Timestamp::from_millis(5).since(Timestamp::from_millis(9)),
+            Duration::ZERO
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The differences between operating systems: private files, limits, disks and stop signals. Everything above this
-//! module is the same on Linux, macOS and Windows.
+//! The differences between operating systems: private files, limits, disks and stop signals.
+//! Everything above this module is the same on Linux, macOS and Windows.
 
 mod heap;
 mod process;
@@ -15,8 +15,8 @@ pub(crate) use unix::*;
 #[cfg(windows)]
 pub(crate) use windows::*;
 
-/// Whether a lock on a whole file and SQLite's own locks can be used on the same file. On Linux they are of two kinds
-/// (flock and fcntl); on other systems they may exclude each other.
+/// Whether a lock on a whole file and SQLite's own locks can be used on the same file. On Linux
+/// they are of two kinds (flock and fcntl); on other systems they may exclude each other.
 pub(crate) const FILE_LOCKS_ARE_SEPARATE: bool = cfg!(target_os = "linux");
 
 #[cfg(test)]
@@ -29,8 +29,12 @@ mod tests {
     fn private_files_are_accessible_only_to_their_owner() {
         let parent = tempfile::tempdir().unwrap();
         let (directory, file) = (parent.path().join("a/b"), parent.path().join("file"));
-        private_directory(DirBuilder::new().recursive(true)).create(&directory).unwrap();
-        private_file(File::options().write(true).create_new(true)).open(&file).unwrap();
+        private_directory(DirBuilder::new().recursive(true))
+            .create(&directory)
+            .unwrap();
+        private_file(File::options().write(true).create_new(true))
+            .open(&file)
+            .unwrap();
         assert!(!others_may_access(&directory.metadata().unwrap()));
         assert!(!others_may_access(&file.metadata().unwrap()));
     }

@@ -28,17 +28,26 @@ pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
     use rustix::process::{Resource, getrlimit};
 
     let fields = stat_fields(&fs::read_to_string("/proc/self/stat")?);
-    let field = |number: usize| fields.get(number).copied().ok_or(io::ErrorKind::InvalidData);
+    let field = |number: usize| {
+        fields
+            .get(number)
+            .copied()
+            .ok_or(io::ErrorKind::InvalidData)
+    };
     let ticks = as_f64(rustix::param::clock_ticks_per_second());
     let kernel = fs::read_to_string("/proc/stat")?;
-    let booted_at = kernel.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse::<f64>().ok());
+    let booted_at = kernel
+        .lines()
+        .find_map(|line| line.strip_prefix("btime ")?.trim().parse::<f64>().ok());
     Ok(Some(ProcessUse {
         // proc(5): 14 utime, 15 stime, 22 starttime in ticks since the boot, 24 rss in pages.
         cpu_seconds: (field(14)? + field(15)?) / ticks,
         resident_bytes: field(24)? * as_f64(rustix::param::page_size() as u64),
         // The directory that is being read is one of them.
         open_files: as_f64(fs::read_dir("/proc/self/fd")?.count() as u64) - 1.0,
-        max_files: getrlimit(Resource::Nofile).current.map_or(f64::INFINITY, as_f64),
+        max_files: getrlimit(Resource::Nofile)
+            .current
+            .map_or(f64::INFINITY, as_f64),
         started_at: booted_at.ok_or(io::ErrorKind::InvalidData)? + field(22)? / ticks,
     }))
 }
@@ -52,9 +61,12 @@ pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
 /// The numbers of /proc/self/stat by their number in proc(5). What is not a number is 0.
 #[cfg(target_os = "linux")]
 fn stat_fields(stat: &str) -> Vec<f64> {
-    // The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
+    // The second field is the program's name in parentheses, which may itself contain spaces and
+    // parentheses.
     let after_name = stat.rsplit_once(')').map_or("", |(_, after)| after);
-    let rest = after_name.split_whitespace().map(|field| field.parse().unwrap_or_default());
+    let rest = after_name
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or_default());
     [0.0; 3].into_iter().chain(rest).collect()
 }
 
@@ -71,8 +83,16 @@ mod tests {
     #[test]
     fn a_running_process_uses_something() {
         let used = process_use().unwrap().unwrap();
-        assert!(used.resident_bytes > 1e5 && used.open_files >= 3.0 && used.max_files >= used.open_files, "{used:?}");
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+        assert!(
+            used.resident_bytes > 1e5
+                && used.open_files >= 3.0
+                && used.max_files >= used.open_files,
+            "{used:?}"
+        );
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap()
+            .as_secs_f64();
         assert!((now - used.started_at).abs() < 24.0 * 3600.0, "{used:?}");
     }
 

@@ -14,7 +14,8 @@ const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// Whether a listener can use an address while connections of an earlier process are still being closed.
+/// Whether a listener can use an address while connections of an earlier process are still being
+/// closed.
 pub(crate) const REUSES_ADDRESSES: bool = true;
 
 /// Makes a new file accessible only to its owner.
@@ -50,16 +51,27 @@ pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
 
 /// The name of this host.
 pub(crate) fn host_name() -> Option<String> {
-    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+    rustix::system::uname()
+        .nodename()
+        .to_str()
+        .ok()
+        .map(str::to_owned)
 }
 
-/// Raises the limit on open files to `wanted`, or as far as the system allows, and returns the new limit.
+/// Raises the limit on open files to `wanted`, or as far as the system allows, and returns the new
+/// limit.
 pub(crate) fn raise_open_files(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
     match current {
         Some(current) if current < raised => {
-            let set = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+            let set = setrlimit(
+                Resource::Nofile,
+                Rlimit {
+                    current: Some(raised),
+                    maximum,
+                },
+            );
             // If the system rejects the new limit, the old one remains.
             if set.is_ok() { raised } else { current }
         }
@@ -84,7 +96,10 @@ pub(crate) struct StopSignals {
 impl StopSignals {
     /// Starts listening for the signals; needs a Tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 
     /// Waits for the next signal.

@@ -1,4 +1,5 @@
-//! Windows: files inherit their permissions, handles are not limited, and the console sends stop events.
+//! Windows: files inherit their permissions, handles are not limited, and the console sends stop
+//! events.
 
 use std::borrow::Cow;
 use std::fs::{DirBuilder, Metadata, OpenOptions};
@@ -11,11 +12,12 @@ use tokio::signal::windows::{
 };
 use tokio_postgres::config::Host;
 
-/// On Windows, the option would let a second process use the port of a running one. For the other purpose, Windows
-/// needs no option.
+/// On Windows, the option would let a second process use the port of a running one. For the other
+/// purpose, Windows needs no option.
 pub(crate) const REUSES_ADDRESSES: bool = false;
 
-/// A new file inherits its permissions from its directory. Files in a user's profile are accessible only to that user.
+/// A new file inherits its permissions from its directory. Files in a user's profile are accessible
+/// only to that user.
 pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
@@ -40,7 +42,8 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
     fs4::available_space(path)
 }
 
-/// The file system keeps the names of files by its own journal, and a directory cannot be opened as a file.
+/// The file system keeps the names of files by its own journal, and a directory cannot be opened as
+/// a file.
 pub(crate) fn flush_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
@@ -72,7 +75,12 @@ pub(crate) struct StopSignals {
 impl StopSignals {
     /// Starts listening for the events; needs a Tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self { interrupt: ctrl_c()?, stop: ctrl_break()?, close: ctrl_close()?, shutdown: ctrl_shutdown()? })
+        Ok(Self {
+            interrupt: ctrl_c()?,
+            stop: ctrl_break()?,
+            close: ctrl_close()?,
+            shutdown: ctrl_shutdown()?,
+        })
     }
 
     /// Waits for the next event.

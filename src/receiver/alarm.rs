@@ -1,5 +1,5 @@
-//! A timer for deadlines that change often and are seldom reached. A new deadline does not restart it: if the timer
-//! ends before the deadline, it is restarted for the remaining time.
+//! A timer for deadlines that change often and are seldom reached. A new deadline does not restart
+//! it: if the timer ends before the deadline, it is restarted for the remaining time.
 
 use std::pin::Pin;
 
@@ -40,7 +40,10 @@ impl Alarm {
 
 impl Timer {
     fn start(clock: Clock, until: Instant) -> Self {
-        Self { until, sleep: Box::pin(async move { clock.sleep_until(until).await }) }
+        Self {
+            until,
+            sleep: Box::pin(async move { clock.sleep_until(until).await }),
+        }
     }
 }
 
@@ -58,11 +61,19 @@ mod tests {
         let clock = Clock::manual(Timestamp::from_millis(0));
         let mut alarm = Alarm::new(clock.clone());
         let at = |seconds| Instant::default().after(Duration::from_secs(seconds));
-        for (now, deadline, is_over) in
-            [(0, 10, false), (5, 15, false), (12, 15, false), (13, 13, true), (15, 15, true)]
-        {
+        for (now, deadline, is_over) in [
+            (0, 10, false),
+            (5, 15, false),
+            (12, 15, false),
+            (13, 13, true),
+            (15, 15, true),
+        ] {
             clock.advance(at(now).since(clock.instant()));
-            assert_eq!(alarm.wait_until(at(deadline)).now_or_never().is_some(), is_over, "{now} of {deadline}");
+            assert_eq!(
+                alarm.wait_until(at(deadline)).now_or_never().is_some(),
+                is_over,
+                "{now} of {deadline}"
+            );
         }
     }
 }

@@ -63,7 +63,11 @@ impl Arrival {
 
     /// How many bytes may be read.
     pub(super) fn room(&self) -> usize {
-        let room = if self.discarded { u64::MAX } else { self.share.covered().saturating_sub(self.received) };
+        let room = if self.discarded {
+            u64::MAX
+        } else {
+            self.share.covered().saturating_sub(self.received)
+        };
         usize::try_from(room).unwrap_or(usize::MAX)
     }
 
@@ -74,10 +78,15 @@ impl Arrival {
 
     /// When to check the time again.
     pub(super) fn due(&self) -> Instant {
-        if self.share.is_large() { self.deadline.min(self.pace_due()) } else { self.deadline }
+        if self.share.is_large() {
+            self.deadline.min(self.pace_due())
+        } else {
+            self.deadline
+        }
     }
 
-    /// Whether the message takes too long, or is too slow while other messages wait for memory that it uses.
+    /// Whether the message takes too long, or is too slow while other messages wait for memory that
+    /// it uses.
     pub(super) fn is_time_up(&mut self, now: Instant) -> bool {
         if now < self.pace_due() || !self.share.is_large() {
             return now >= self.deadline;

@@ -23,15 +23,16 @@ use super::tls;
 use crate::admission::Admitted;
 use crate::clock::Instant;
 
-/// Maximum number of bytes of one read. The buffer is on the stack, so an idle client needs no memory for it.
+/// Maximum number of bytes of one read. The buffer is on the stack, so an idle client needs no
+/// memory for it.
 const READ_BYTES: usize = 16 * 1024;
 /// A larger reply buffer is shrunk to this size after sending.
 const KEPT_REPLY_BYTES: usize = 256;
 /// How long a client may take to close its side after the last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Serves a client until it disconnects, its session ends, or a time limit is exceeded. With `implicit_tls`, the
-/// connection starts with the TLS handshake.
+/// Serves a client until it disconnects, its session ends, or a time limit is exceeded. With
+/// `implicit_tls`, the connection starts with the TLS handshake.
 pub(super) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -41,13 +42,25 @@ pub(super) async fn serve(
 ) {
     // Replies are sent in one piece, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
-    let transport = Transport { encrypted: implicit_tls, loopback: peer.ip().to_canonical().is_loopback() };
+    let transport = Transport {
+        encrypted: implicit_tls,
+        loopback: peer.ip().to_canonical().is_loopback(),
+    };
     let mut connection = Connection::new(peer, transport, admitted, context);
-    let served = if implicit_tls { connection.run_encrypted(stream).await } else { connection.run_plain(stream).await };
+    let served = if implicit_tls {
+        connection.run_encrypted(stream).await
+    } else {
+        connection.run_plain(stream).await
+    };
     if let Err(error) = &served {
         tracing::debug!(%peer, %error, "connection lost");
     }
-    let Connection { mut handler, session, unfinished_handshake, .. } = connection;
+    let Connection {
+        mut handler,
+        session,
+        unfinished_handshake,
+        ..
+    } = connection;
     handler.record_transcript();
     let failure = unfinished_handshake.or_else(|| Some((session.failure()?, None)));
     if let Some((failure, detail)) = failure {
@@ -91,7 +104,12 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(peer: SocketAddr, transport: Transport, admitted: Admitted, context: Arc<Context>) -> Self {
+    fn new(
+        peer: SocketAddr,
+        transport: Transport,
+        admitted: Admitted,
+        context: Arc<Context>,
+    ) -> Self {
         Self {
             session: Session::new(Arc::clone(&context.session), transport),
             handler: EventHandler::new(peer, admitted, Arc::clone(&context)),
@@ -125,8 +143,8 @@ impl Connection {
         }
     }
 
-    /// Handles one event of the session after another. Replies are collected and sent together when the session needs
-    /// input (RFC 2920, section 3.2).
+    /// Handles one event of the session after another. Replies are collected and sent together when
+    /// the session needs input (RFC 2920, section 3.2).
     async fn run<S: AsyncRead + AsyncWrite + Unpin>(&mut self, stream: &mut S) -> io::Result<End> {
         self.restart_idle_time();
         loop {
@@ -134,8 +152,8 @@ impl Connection {
                 Event::Send(reply) => self.add_reply(&reply),
                 Event::NeedInput => {
                     let answered = self.send_replies(stream).await?;
-                    // Parts of a command do not restart the idle time. Otherwise a client could keep the connection
-                    // open forever by sending one byte at a time.
+                    // Parts of a command do not restart the idle time. Otherwise a client could
+                    // keep the connection open forever by sending one byte at a time.
                     if answered || self.session.progress().is_some() {
                         self.restart_idle_time();
                     }
@@ -162,13 +180,26 @@ impl Connection {
                     return Ok(End::Close);
                 }
                 // Boxed, so that the large future takes no memory while the client is idle.
-                event => Box::pin(self.handler.handle(&mut self.session, event, self.arrival.take())).await,
+                event => {
+                    Box::pin(
+                        self.handler
+                            .handle(&mut self.session, event, self.arrival.take()),
+                    )
+                    .await
+                }
             }
         }
     }
 
     async fn encrypt(&mut self, stream: TcpStream) -> io::Result<Box<TlsStream<TcpStream>>> {
-        let handshake = Box::pin(async { self.context.certificate.acceptor().await.accept(stream).await });
+        let handshake = Box::pin(async {
+            self.context
+                .certificate
+                .acceptor()
+                .await
+                .accept(stream)
+                .await
+        });
         let shaken = tokio::select! {
             biased;
             () = self.context.stop.cancelled() => return Err(io::ErrorKind::Interrupted.into()),
@@ -180,12 +211,22 @@ impl Connection {
         })?;
         // Has no effect if the session was encrypted from the start.
         self.session.tls_started();
-        self.handler.encrypted(stream.get_ref().1.protocol_version().and_then(tls::version_name));
+        self.handler.encrypted(
+            stream
+                .get_ref()
+                .1
+                .protocol_version()
+                .and_then(tls::version_name),
+        );
         Ok(Box::new(stream))
     }
 
     fn restart_idle_time(&mut self) {
-        self.idle_until = self.context.clock().instant().after(self.context.limits.idle_timeout);
+        self.idle_until = self
+            .context
+            .clock()
+            .instant()
+            .after(self.context.limits.idle_timeout);
     }
 
     fn add_reply(&mut self, reply: &Reply) {
@@ -216,7 +257,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Reads once, or ends the session if a time limit is exceeded. Returns whether the client is still connected.
+    /// Reads once, or ends the session if a time limit is exceeded. Returns whether the client is
+    /// still connected.
     async fn read<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> io::Result<bool> {
         self.follow_message();
         if !self.make_room().await {
@@ -237,10 +279,20 @@ impl Connection {
         }
     }
 
-    /// Delays the next reply, or until the server stops. Buffers up to [`READ_BYTES`] of input in the meantime. Returns
-    /// whether the client is still connected.
-    async fn hold_back<S: AsyncRead + Unpin>(&mut self, stream: &mut S, delay: Duration) -> io::Result<bool> {
-        let Self { context, session, alarm, stopped, .. } = self;
+    /// Delays the next reply, or until the server stops. Buffers up to [`READ_BYTES`] of input in
+    /// the meantime. Returns whether the client is still connected.
+    async fn hold_back<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        delay: Duration,
+    ) -> io::Result<bool> {
+        let Self {
+            context,
+            session,
+            alarm,
+            stopped,
+            ..
+        } = self;
         let until = context.clock().instant().after(delay);
         let mut room = READ_BYTES;
         while !context.stop.is_cancelled() {
@@ -260,16 +312,31 @@ impl Connection {
 
     /// Updates `arrival` with the progress of the current message.
     fn follow_message(&mut self) {
-        let Self { context, session, arrival, .. } = self;
+        let Self {
+            context,
+            session,
+            arrival,
+            ..
+        } = self;
         match session.progress() {
             None => *arrival = None,
-            Some(progress) => arrival.get_or_insert_with(|| Arrival::start(context)).follow(progress),
+            Some(progress) => arrival
+                .get_or_insert_with(|| Arrival::start(context))
+                .follow(progress),
         }
     }
 
     /// Waits for memory for the message. Returns `false` if the deadline passed.
     async fn make_room(&mut self) -> bool {
-        let Self { context, session, arrival: Some(arrival), .. } = self else { return true };
+        let Self {
+            context,
+            session,
+            arrival: Some(arrival),
+            ..
+        } = self
+        else {
+            return true;
+        };
         let deadline = arrival.deadline();
         let any_size = tokio::select! {
             biased;
@@ -284,9 +351,19 @@ impl Connection {
 
     /// Waits for input, for the server to stop, or for the next check of the time limits.
     async fn wait<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> io::Result<Input> {
-        let Self { session, arrival, idle_until, alarm, stopped, .. } = self;
+        let Self {
+            session,
+            arrival,
+            idle_until,
+            alarm,
+            stopped,
+            ..
+        } = self;
         let (room, due) = match arrival {
-            Some(arrival) => (arrival.room().min(READ_BYTES), arrival.due().min(*idle_until)),
+            Some(arrival) => (
+                arrival.room().min(READ_BYTES),
+                arrival.due().min(*idle_until),
+            ),
             None => (READ_BYTES, *idle_until),
         };
         tokio::select! {
@@ -301,12 +378,20 @@ impl Connection {
     /// Whether the client was idle for too long, or its message takes too long.
     fn is_time_up(&mut self) -> bool {
         let now = self.context.clock().instant();
-        now >= self.idle_until || self.arrival.as_mut().is_some_and(|arrival| arrival.is_time_up(now))
+        now >= self.idle_until
+            || self
+                .arrival
+                .as_mut()
+                .is_some_and(|arrival| arrival.is_time_up(now))
     }
 }
 
 /// Reads at most `room` bytes from the socket and passes them to the session. Returns their number.
-async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, room: usize) -> io::Result<usize> {
+async fn read_into<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    session: &mut Session,
+    room: usize,
+) -> io::Result<usize> {
     poll_fn(|task| {
         let mut bytes = [MaybeUninit::uninit(); READ_BYTES];
         let mut read = ReadBuf::uninit(&mut bytes[..room]);
@@ -317,8 +402,8 @@ async fn read_into<S: AsyncRead + Unpin>(stream: &mut S, session: &mut Session, 
     .await
 }
 
-/// Closes the connection in a way that the client receives the last reply: if bytes were left unread, the system would
-/// send a reset.
+/// Closes the connection in a way that the client receives the last reply: if bytes were left
+/// unread, the system would send a reset.
 async fn close<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
     let closed = tokio::time::timeout(LINGER, async {
         stream.shutdown().await?;

@@ -35,7 +35,11 @@ impl Context {
         let limits = settings.limits.clone();
         Self {
             memory: MessageMemory::new(&limits),
-            disk: Disk::new(settings.data.data_dir.clone(), limits.free_disk, service.clock().clone()),
+            disk: Disk::new(
+                settings.data.data_dir.clone(),
+                limits.free_disk,
+                service.clock().clone(),
+            ),
             session: Arc::new(SessionConfig {
                 mail_domain: settings.mail_domain.clone(),
                 accepted: settings.accepted.clone(),

@@ -1,5 +1,6 @@
-//! Uses the service to answer the events of the session. Writes one log line for each message, stored or rejected, and
-//! one for each rejected sender or recipient. The log never contains a body, a code or a key.
+//! Uses the service to answer the events of the session. Writes one log line for each message,
+//! stored or rejected, and one for each rejected sender or recipient. The log never contains a
+//! body, a code or a key.
 
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
@@ -15,14 +16,17 @@ use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{
-    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, RefusedMail, Via,
-    accepting_flag, closed_on_request,
+    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
+    Via, accepting_flag, closed_on_request,
 };
 use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
-use restante_smtp::{Credentials, Envelope, Event, Fault, Refusal, Reply, Said, Session, SessionFailure, Verb};
+use restante_smtp::{
+    Credentials, Envelope, Event, Fault, Refusal, Reply, Said, Session, SessionFailure, Verb,
+};
 
-/// How long the client waits for an answer of the service. After that, the reply tells it to try again later.
+/// How long the client waits for an answer of the service. After that, the reply tells it to try
+/// again later.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Enough for most traces.
 const TRACE_BYTES: usize = 256;
@@ -72,8 +76,14 @@ impl EventHandler {
         self.tls = version;
     }
 
-    /// Answers `event`, if an answer is needed. `arrival` belongs to the message that was just received.
-    pub(super) async fn handle(&mut self, session: &mut Session, event: Event, arrival: Option<Arrival>) {
+    /// Answers `event`, if an answer is needed. `arrival` belongs to the message that was just
+    /// received.
+    pub(super) async fn handle(
+        &mut self,
+        session: &mut Session,
+        event: Event,
+        arrival: Option<Arrival>,
+    ) {
         // Before the event changes the transcript, or the client's project.
         self.record_complete_transcript();
         match event {
@@ -109,13 +119,19 @@ impl EventHandler {
                     self.transcript.accepted_for(receipt.owner);
                     let ids = receipt.messages;
                     match &receipt.reply {
-                        Some(action) => answer(session, action, |session| session.delivered(Ok(ids))),
+                        Some(action) => {
+                            answer(session, action, |session| session.delivered(Ok(ids)))
+                        }
                         None => session.delivered(Ok(ids)),
                     }
                 }
                 Err(refusal) => session.delivered::<MessageId>(Err(refusal)),
             },
-            Event::Refused { envelope, size, refusal } => {
+            Event::Refused {
+                envelope,
+                size,
+                refusal,
+            } => {
                 write_joined(&mut self.recipients, &envelope.recipients);
                 self.transcript.message();
                 self.log_message(size, Err(&refusal));
@@ -125,8 +141,8 @@ impl EventHandler {
         }
     }
 
-    /// A password that looks like a key must be a valid key. Any other password has no effect, because test
-    /// environments often use dummy credentials. The user name is ignored.
+    /// A password that looks like a key must be a valid key. Any other password has no effect,
+    /// because test environments often use dummy credentials. The user name is ignored.
     async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
         self.caller = None;
         if self.context.auth == SmtpAuth::Any && !credentials.password.starts_with(ApiKey::PREFIX) {
@@ -135,13 +151,25 @@ impl EventHandler {
         let unavailable = Refusal::AuthenticationUnavailable;
         let project = self.project_of(&credentials.password, unavailable).await?;
         let project = project.ok_or(Refusal::AuthenticationFailed)?;
-        self.caller = Some(AuthenticatedClient { key: credentials.password, project });
+        self.caller = Some(AuthenticatedClient {
+            key: credentials.password,
+            project,
+        });
         Ok(())
     }
 
     /// Finds the project of a key. Returns the refusal `unavailable` if the store fails.
-    async fn project_of(&mut self, key: &str, unavailable: Refusal) -> Result<Option<ProjectId>, Refusal> {
-        let found = within_time_limit(&mut self.alarm, &self.context, self.context.service.authenticate(key)).await;
+    async fn project_of(
+        &mut self,
+        key: &str,
+        unavailable: Refusal,
+    ) -> Result<Option<ProjectId>, Refusal> {
+        let found = within_time_limit(
+            &mut self.alarm,
+            &self.context,
+            self.context.service.authenticate(key),
+        )
+        .await;
         match found.ok_or(unavailable)? {
             Ok(caller) => Ok(caller.map(|caller| caller.project)),
             Err(error) => {
@@ -163,7 +191,8 @@ impl EventHandler {
         }
     }
 
-    /// Checks the key of the session again, because it may have been revoked since the client authenticated.
+    /// Checks the key of the session again, because it may have been revoked since the client
+    /// authenticated.
     async fn check_again(&mut self, caller: AuthenticatedClient) -> Result<(), Refusal> {
         let found = self.project_of(&caller.key, Refusal::StoreFailure).await;
         if let Ok(found) = found
@@ -175,7 +204,10 @@ impl EventHandler {
         found.map(drop)
     }
 
-    async fn check_recipient(&mut self, address: &EmailAddress) -> Result<Option<FaultAction>, Refusal> {
+    async fn check_recipient(
+        &mut self,
+        address: &EmailAddress,
+    ) -> Result<Option<FaultAction>, Refusal> {
         let project = self.caller.as_ref().map(|caller| caller.project);
         let checked = self.context.service.accept_recipient(address, project);
         match within_time_limit(&mut self.alarm, &self.context, checked).await {
@@ -192,30 +224,39 @@ impl EventHandler {
     ) -> Result<Receipt, Refusal> {
         self.transcript.message();
         write_joined(&mut self.recipients, &envelope.recipients);
-        let (size, time) = (raw.len() as u64, self.context.service.delivery_timeout(raw.len()));
+        let (size, time) = (
+            raw.len() as u64,
+            self.context.service.delivery_timeout(raw.len()),
+        );
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
         let started = Instant::now();
         let outcome = match within(&mut self.alarm, &self.context, time, delivery).await {
             Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
             None => Err(Refusal::StoreFailure),
         };
-        if outcome.as_ref().is_ok_and(|receipt| !receipt.messages.is_empty()) {
+        if outcome
+            .as_ref()
+            .is_ok_and(|receipt| !receipt.messages.is_empty())
+        {
             metrics::message_stored(size, started.elapsed());
         }
         self.log_message(size, outcome.as_ref());
         outcome
     }
 
-    /// Parses and stores a message. The committer keeps the memory of the message and the admission of the connection
-    /// until the delivery has ended, even if the client got its reply earlier. Therefore, if the store hangs, clients
-    /// that retry cannot exceed these limits.
+    /// Parses and stores a message. The committer keeps the memory of the message and the admission
+    /// of the connection until the delivery has ended, even if the client got its reply earlier.
+    /// Therefore, if the store hangs, clients that retry cannot exceed these limits.
     fn delivery(
         &self,
         envelope: Envelope,
         raw: Vec<u8>,
         arrival: Option<Arrival>,
     ) -> impl Future<Output = Result<Receipt, DeliverError>> + Send + use<> {
-        let (service, memory) = (self.context.service.clone(), Arc::clone(&self.context.memory));
+        let (service, memory) = (
+            self.context.service.clone(),
+            Arc::clone(&self.context.memory),
+        );
         let incoming = self.incoming(envelope, raw);
         let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
         async move {
@@ -249,7 +290,11 @@ impl EventHandler {
         };
         Incoming {
             reverse_path: envelope.reverse_path.as_str().to_owned(),
-            project: self.caller.as_ref().filter(|_| envelope.authenticated).map(|caller| caller.project),
+            project: self
+                .caller
+                .as_ref()
+                .filter(|_| envelope.authenticated)
+                .map(|caller| caller.project),
             recipients: envelope.recipients,
             trace,
             reception: Some(reception),
@@ -283,10 +328,13 @@ impl EventHandler {
         }
     }
 
-    /// Logs a reply that rejects a sender or a recipient. Stores every refusal except that of a DATA without valid
-    /// recipients, because the refusal of each recipient is stored and has the reason.
+    /// Logs a reply that rejects a sender or a recipient. Stores every refusal except that of a
+    /// DATA without valid recipients, because the refusal of each recipient is stored and has the
+    /// reason.
     pub(super) fn log_refusal(&self, reply: &Reply) {
-        let Some(refusal) = reply.refusal() else { return };
+        let Some(refusal) = reply.refusal() else {
+            return;
+        };
         if refusal != Refusal::NoValidRecipients {
             self.store_refusal(refusal, reply);
         }
@@ -295,18 +343,22 @@ impl EventHandler {
             if self.context.refusal_log.admits(self.peer.ip()) {
                 let outcome = refusal.label();
                 match accepting_flag(path).filter(|_| refusal == Refusal::RelayNotPermitted) {
-                    Some(remedy) => tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused"),
+                    Some(remedy) => {
+                        tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused")
+                    }
                     None => tracing::info!(peer = %self.peer, path, outcome, "path refused"),
                 }
             }
         }
     }
 
-    /// Adds the reply to the last command to the transcript. That of an earlier transaction is recorded before.
+    /// Adds the reply to the last command to the transcript. That of an earlier transaction is
+    /// recorded before.
     pub(super) fn write_down(&mut self, session: &Session, reply: &Reply) {
         self.record_complete_transcript();
         let said = session.last_said();
-        self.transcript.reply(said, reply, session.is_in_transaction());
+        self.transcript
+            .reply(said, reply, session.is_in_transaction());
         let is_stored = said == Said::Command(Verb::Data) && reply.refusal().is_none();
         if !is_stored {
             self.record_complete_transcript();
@@ -329,14 +381,23 @@ impl EventHandler {
             now: self.context.clock().now(),
         };
         let sessions = self.transcript.end(&client);
-        sessions.into_iter().for_each(|session| self.context.service.record_session(session));
+        sessions
+            .into_iter()
+            .for_each(|session| self.context.service.record_session(session));
     }
 
     fn store_refusal(&self, refusal: Refusal, reply: &Reply) {
         if refusal == Refusal::AuthenticationFailed {
-            // One row for all failed logins of the client, so that guesses do not displace other refusals.
+            // One row for all failed logins of the client, so that guesses do not displace other
+            // refusals.
             let peer = self.peer.ip().to_canonical().to_string();
-            return self.record(&peer, "", vec![""], &RefusalReason::Smtp(refusal), reply.to_string().trim_end());
+            return self.record(
+                &peer,
+                "",
+                vec![""],
+                &RefusalReason::Smtp(refusal),
+                reply.to_string().trim_end(),
+            );
         }
         let (sender, recipients) = match reply.path() {
             None => (self.sender.as_str(), self.recipients.split(' ').collect()),
@@ -352,8 +413,8 @@ impl EventHandler {
         );
     }
 
-    /// The session ended before MAIL. Logs and counts it, and stores it among the refusals, unless one of them is the
-    /// reason: one row for each client and kind.
+    /// The session ended before MAIL. Logs and counts it, and stores it among the refusals, unless
+    /// one of them is the reason: one row for each client and kind.
     pub(super) fn failed(&self, failure: SessionFailure, detail: Option<String>) {
         metrics::session_failed(failure.label());
         let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
@@ -374,17 +435,29 @@ impl EventHandler {
         }
     }
 
-    /// Stores the faults of a message among the refusals if the message is not stored and no reply shows that.
+    /// Stores the faults of a message among the refusals if the message is not stored and no reply
+    /// shows that.
     fn store_faults(&self, receipt: &Receipt) {
-        receipt.reply.iter().for_each(|action| self.store_disconnection(action));
+        receipt
+            .reply
+            .iter()
+            .for_each(|action| self.store_disconnection(action));
         if receipt.unstored.is_empty() {
             return;
         }
         for recipient in self.recipients.split(' ') {
             let address = EmailAddress::parse(recipient).ok();
-            if let Some(fate) = address.and_then(|address| receipt.unstored(&address, &self.context.service)) {
+            if let Some(fate) =
+                address.and_then(|address| receipt.unstored(&address, &self.context.service))
+            {
                 let reason = fate.reason();
-                self.record(&self.peer.to_string(), &self.sender, vec![recipient], &reason, fate.description());
+                self.record(
+                    &self.peer.to_string(),
+                    &self.sender,
+                    vec![recipient],
+                    &reason,
+                    fate.description(),
+                );
             }
         }
     }
@@ -395,13 +468,29 @@ impl EventHandler {
             && action.copies() == 0
         {
             let what = closed_on_request(closing);
-            let (recipients, reason) = (self.recipients.split(' ').collect(), RefusalReason::DisconnectedOnRequest);
-            self.record(&self.peer.to_string(), &self.sender, recipients, &reason, what);
+            let (recipients, reason) = (
+                self.recipients.split(' ').collect(),
+                RefusalReason::DisconnectedOnRequest,
+            );
+            self.record(
+                &self.peer.to_string(),
+                &self.sender,
+                recipients,
+                &reason,
+                what,
+            );
         }
     }
 
     /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(&self, peer: &str, sender: &str, recipients: Vec<&str>, reason: &RefusalReason, reply: &str) {
+    fn record(
+        &self,
+        peer: &str,
+        sender: &str,
+        recipients: Vec<&str>,
+        reason: &RefusalReason,
+        reply: &str,
+    ) {
         for recipient in recipients {
             let refused = RefusedMail {
                 peer: peer.to_owned(),
@@ -413,13 +502,15 @@ impl EventHandler {
                 reply: reply.to_owned(),
                 refused_at: self.context.clock().now(),
             };
-            self.context.service.record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
+            self.context
+                .service
+                .record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
         }
     }
 }
 
-/// Answers an event with a fault. If the fault only delays the answer or stores the message twice, the real answer
-/// follows.
+/// Answers an event with a fault. If the fault only delays the answer or stores the message twice,
+/// the real answer follows.
 fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut Session)) {
     if let Some(reply) = action.refusal() {
         return session.fault(Fault::Refuse(reply));
@@ -434,12 +525,21 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
 }
 
 /// The result of `work`, or `None` if it takes too long.
-async fn within_time_limit<T>(alarm: &mut Alarm, context: &Context, work: impl Future<Output = T>) -> Option<T> {
+async fn within_time_limit<T>(
+    alarm: &mut Alarm,
+    context: &Context,
+    work: impl Future<Output = T>,
+) -> Option<T> {
     within(alarm, context, ANSWER_TIMEOUT, work).await
 }
 
 /// The result of `work`, or `None` if it takes longer than `time`.
-async fn within<T>(alarm: &mut Alarm, context: &Context, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+async fn within<T>(
+    alarm: &mut Alarm,
+    context: &Context,
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
     let deadline = context.clock().instant().after(time);
     tokio::select! {
         biased;

@@ -29,7 +29,11 @@ impl Listener {
     pub(super) fn bind(address: SocketAddr, implicit_tls: bool) -> io::Result<Self> {
         let socket = tcp::listen(address)?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address, implicit_tls })
+        Ok(Self {
+            socket,
+            address,
+            implicit_tls,
+        })
     }
 }
 
@@ -52,7 +56,13 @@ pub(super) async fn accept(listener: Listener, admission: &Arc<Admission>, conte
     }
 }
 
-fn start(stream: TcpStream, peer: SocketAddr, implicit_tls: bool, admission: &Arc<Admission>, context: &Arc<Context>) {
+fn start(
+    stream: TcpStream,
+    peer: SocketAddr,
+    implicit_tls: bool,
+    admission: &Arc<Admission>,
+    context: &Arc<Context>,
+) {
     let Ok(admitted) = admission.admit(peer.ip()) else {
         metrics::connection_refused();
         if context.refusal_log.admits(peer.ip()) {
@@ -72,13 +82,22 @@ fn start(stream: TcpStream, peer: SocketAddr, implicit_tls: bool, admission: &Ar
         connection::serve(stream, peer, implicit_tls, admitted, context_of_task).await;
         drop(counted);
     });
-    context.tasks.spawn(context.end.clone().run_until_cancelled_owned(serving));
+    context
+        .tasks
+        .spawn(context.end.clone().run_until_cancelled_owned(serving));
 }
 
-/// Sends the reason and closes. The reply fits into the empty send buffer of a new socket, so this does not block.
+/// Sends the reason and closes. The reply fits into the empty send buffer of a new socket, so this
+/// does not block.
 fn refuse(stream: TcpStream, context: &Context) -> io::Result<()> {
     let mut stream = stream.into_std()?;
-    let mut session = Session::new(Arc::clone(&context.session), Transport { encrypted: false, loopback: false });
+    let mut session = Session::new(
+        Arc::clone(&context.session),
+        Transport {
+            encrypted: false,
+            loopback: false,
+        },
+    );
     session.close(Refusal::TooManyConnections);
     while let Event::Send(reply) = session.next() {
         stream.write_all(reply.to_string().as_bytes())?;
@@ -89,7 +108,10 @@ fn refuse(stream: TcpStream, context: &Context) -> io::Result<()> {
 /// Errors of one connection. All other errors, such as EMFILE, last until something is closed.
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted
+    )
 }
 
 #[cfg(test)]
@@ -99,7 +121,11 @@ mod tests {
     #[test]
     fn the_system_out_of_descriptors_calls_for_a_pause() {
         const EMFILE: i32 = 24;
-        assert!(!concerns_one_connection(&io::Error::from_raw_os_error(EMFILE)));
-        assert!(concerns_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        assert!(!concerns_one_connection(&io::Error::from_raw_os_error(
+            EMFILE
+        )));
+        assert!(concerns_one_connection(
+            &io::ErrorKind::ConnectionAborted.into()
+        ));
     }
 }

@@ -1,19 +1,24 @@
-//! Limits the memory for the messages of all sessions. A session reserves memory before it reads. If none is free, it
-//! waits, and its socket is not read.
+//! Limits the memory for the messages of all sessions. A session reserves memory before it reads.
+//! If none is free, it waits, and its socket is not read.
 //!
 //! The budget has three parts:
 //!
-//! - *Own*: each possible connection has memory for the first bytes of a message. A small message never waits.
-//! - *Pool*: shared by all connections; a growing message reserves from it in steps, in the order of the requests.
-//! - *Seats*: each is memory for a whole message. If the pool is empty, a session waits for the pool or for a seat. A
-//!   session with a seat does not wait for memory again until its message is complete.
+//! - *Own*: each possible connection has memory for the first bytes of a message. A small message
+//!   never waits.
+//! - *Pool*: shared by all connections; a growing message reserves from it in steps, in the order
+//!   of the requests.
+//! - *Seats*: each is memory for a whole message. If the pool is empty, a session waits for the
+//!   pool or for a seat. A session with a seat does not wait for memory again until its message is
+//!   complete.
 //!
-//! No session waits forever: a waiting session has no seat. A session with a seat waits only for its client and for the
-//! store. Both have time limits, and then the next session gets the seat. A slow client cannot keep a seat for long
-//! either: while others wait ([`MessageMemory::is_short`]), a session that receives too little is ended.
+//! No session waits forever: a waiting session has no seat. A session with a seat waits only for
+//! its client and for the store. Both have time limits, and then the next session gets the seat. A
+//! slow client cannot keep a seat for long either: while others wait ([`MessageMemory::is_short`]),
+//! a session that receives too little is ended.
 //!
-//! Parsing also needs memory, for the parts and the compressed copy. The total size of all large messages that are
-//! parsed at the same time is at most the size of the largest allowed message ([`MessageMemory::workspace`]).
+//! Parsing also needs memory, for the parts and the compressed copy. The total size of all large
+//! messages that are parsed at the same time is at most the size of the largest allowed message
+//! ([`MessageMemory::workspace`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,13 +45,16 @@ pub(super) struct MessageMemory {
 }
 
 impl MessageMemory {
-    /// Splits the budget: at most a quarter for the connections' own memory, then half of the rest for the seats, and
-    /// the remainder for the pool. There is always one seat, because a large message needs one.
+    /// Splits the budget: at most a quarter for the connections' own memory, then half of the rest
+    /// for the seats, and the remainder for the pool. There is always one seat, because a large
+    /// message needs one.
     pub(super) fn new(limits: &Limits) -> Arc<Self> {
         let connections = limits.smtp_connections.max(1) as u64;
         let own = MAX_OWN_BYTES.min(limits.message_memory / 4 / connections);
         let seats = (limits.message_memory / 2 / limits.message_size.max(1)).max(1);
-        let set_aside = own.saturating_mul(connections).saturating_add(seats.saturating_mul(limits.message_size));
+        let set_aside = own
+            .saturating_mul(connections)
+            .saturating_add(seats.saturating_mul(limits.message_size));
         let pool = limits.message_memory.saturating_sub(set_aside);
         let workspace_bytes = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
         Arc::new(Self {
@@ -61,7 +69,12 @@ impl MessageMemory {
 
     /// Creates the share of a new session.
     pub(super) fn share(self: &Arc<Self>) -> Share {
-        Share { memory: Arc::clone(self), covered: self.own, pooled: None, seat: None }
+        Share {
+            memory: Arc::clone(self),
+            covered: self.own,
+            pooled: None,
+            seat: None,
+        }
     }
 
     /// Whether a session is waiting for memory.
@@ -69,20 +82,30 @@ impl MessageMemory {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until a message of `bytes` may be parsed. The caller keeps the permit until the message is parsed.
+    /// Waits until a message of `bytes` may be parsed. The caller keeps the permit until the
+    /// message is parsed.
     pub(super) async fn workspace(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         if bytes <= SMALL_DELIVERY {
             return None;
         }
-        let wanted = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.workspace_bytes);
+        let wanted = u32::try_from(bytes)
+            .unwrap_or(u32::MAX)
+            .min(self.workspace_bytes);
         // The semaphore is never closed.
-        Arc::clone(&self.workspace).acquire_many_owned(wanted).await.ok()
+        Arc::clone(&self.workspace)
+            .acquire_many_owned(wanted)
+            .await
+            .ok()
     }
 }
 
 /// A tokio semaphore has a maximum number of permits; a larger budget is unlimited in practice.
 fn semaphore(permits: u64) -> Semaphore {
-    Semaphore::new(usize::try_from(permits).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS))
+    Semaphore::new(
+        usize::try_from(permits)
+            .unwrap_or(usize::MAX)
+            .min(Semaphore::MAX_PERMITS),
+    )
 }
 
 /// The memory that one session has reserved; dropping this frees it.
@@ -94,7 +117,8 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Waits until the session may use `bytes`. If the future is dropped, the session leaves the queue.
+    /// Waits until the session may use `bytes`. If the future is dropped, the session leaves the
+    /// queue.
     pub(super) async fn cover(&mut self, bytes: u64) {
         while self.covered() < bytes {
             self.grow().await;
@@ -103,7 +127,11 @@ impl Share {
 
     /// How many bytes the session may use; unlimited with a seat.
     pub(super) fn covered(&self) -> u64 {
-        if self.has_seat() { u64::MAX } else { self.covered }
+        if self.has_seat() {
+            u64::MAX
+        } else {
+            self.covered
+        }
     }
 
     /// Whether the session has memory for a whole message.
@@ -181,7 +209,10 @@ mod tests {
         let memory = MessageMemory::new(&limits);
         let seats = memory.seats.available_permits() as u64;
         let own = memory.own * limits.smtp_connections as u64;
-        assert_eq!(own + seats * limits.message_size + memory.pool.available_permits() as u64, limits.message_memory);
+        assert_eq!(
+            own + seats * limits.message_size + memory.pool.available_permits() as u64,
+            limits.message_memory
+        );
         assert!(seats >= 2 && memory.own >= 8 * 1024);
     }
 
@@ -225,7 +256,9 @@ mod tests {
             })
         });
         let all = futures_util::future::join_all(messages);
-        let ended = tokio::time::timeout(Duration::from_secs(60), all).await.expect("a deadlock");
+        let ended = tokio::time::timeout(Duration::from_secs(60), all)
+            .await
+            .expect("a deadlock");
         assert!(ended.into_iter().all(|message| message.is_ok()));
         assert_eq!(memory.seats.available_permits(), 2);
         assert!(!memory.is_short());
@@ -233,7 +266,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_that_gives_up_leaves_the_queue() {
-        let memory = MessageMemory::new(&Limits { message_memory: 0, message_size: MIB, ..Limits::default() });
+        let memory = MessageMemory::new(&Limits {
+            message_memory: 0,
+            message_size: MIB,
+            ..Limits::default()
+        });
         let mut seated = memory.share();
         seated.cover(MIB).await;
         let mut waiting = memory.share();
@@ -254,7 +291,12 @@ mod tests {
         let memory = four_messages();
         let large = memory.workspace(usize::MAX).await;
         assert!(large.is_some());
-        assert!(memory.workspace(SMALL_DELIVERY + 1).now_or_never().is_none());
+        assert!(
+            memory
+                .workspace(SMALL_DELIVERY + 1)
+                .now_or_never()
+                .is_none()
+        );
         assert!(memory.workspace(SMALL_DELIVERY).now_or_never().is_some());
         drop(large);
         assert!(memory.workspace(usize::MAX).now_or_never().is_some());

@@ -1,10 +1,12 @@
-//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection, and uses the service to
-//! answer its events.
+//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection, and uses
+//! the service to answer its events.
 //!
-//! - `listener` accepts connections, plain or with implicit TLS, and `crate::admission` counts them.
+//! - `listener` accepts connections, plain or with implicit TLS, and `crate::admission` counts
+//!   them.
 //! - `connection` runs one connection; `event_handler` answers the events of its session.
 //! - `trace` writes the header fields that this server adds.
-//! - `arrival` tracks the time and memory of one message, and `memory` limits the memory of all messages.
+//! - `arrival` tracks the time and memory of one message, and `memory` limits the memory of all
+//!   messages.
 //! - `refusal_log` limits the log lines about refusals.
 //! - `disk` measures the free disk space, `tls` has the certificate, and `alarm` is a cheap timer.
 //! - `context` has the settings and the state that all connections share.
@@ -65,17 +67,25 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Binds the sockets and reads the certificate. If the settings contain no certificate, the first start creates
-    /// one.
+    /// Binds the sockets and reads the certificate. If the settings contain no certificate, the
+    /// first start creates one.
     ///
     /// # Errors
     /// [`ReceiverError`] if an address or the certificate cannot be used.
     pub async fn bind(settings: &Settings, service: Service) -> Result<Self, ReceiverError> {
         let certificate = load_certificate(settings, &service).await?;
         let listener = bind(settings.listeners.smtp_listen, false)?;
-        let tls_listener = settings.listeners.smtps_listen.map(|address| bind(address, true)).transpose()?;
+        let tls_listener = settings
+            .listeners
+            .smtps_listen
+            .map(|address| bind(address, true))
+            .transpose()?;
         let context = Context::new(settings, service, certificate);
-        Ok(Self { listener, tls_listener, context })
+        Ok(Self {
+            listener,
+            tls_listener,
+            context,
+        })
     }
 
     /// The address of the listener, including the actual port if the configured port is 0.
@@ -90,23 +100,33 @@ impl Receiver {
         self.tls_listener.as_ref().map(|listener| listener.address)
     }
 
-    /// Serves until `stop` is cancelled. Then it accepts no new connections, idle sessions receive 421 immediately, and
-    /// the others at their next command. Messages that are being received have `grace` to finish; then their
-    /// connections are closed.
+    /// Serves until `stop` is cancelled. Then it accepts no new connections, idle sessions receive
+    /// 421 immediately, and the others at their next command. Messages that are being received have
+    /// `grace` to finish; then their connections are closed.
     pub async fn run(self, stop: CancellationToken, grace: Duration) {
-        let context = Arc::new(Context { stop, ..self.context });
+        let context = Arc::new(Context {
+            stop,
+            ..self.context
+        });
         // Dropping this future also ends the connections.
         let _end = context.end.clone().drop_guard();
         let admission = {
             let limits = &context.limits;
-            Admission::new(limits.smtp_connections, limits.smtp_connections_per_address, Vec::new())
+            Admission::new(
+                limits.smtp_connections,
+                limits.smtp_connections_per_address,
+                Vec::new(),
+            )
         };
         let encrypted = async {
             if let Some(listener) = self.tls_listener {
                 listener::accept(listener, &admission, &context).await;
             }
         };
-        tokio::join!(listener::accept(self.listener, &admission, &context), encrypted);
+        tokio::join!(
+            listener::accept(self.listener, &admission, &context),
+            encrypted
+        );
         context.tasks.close();
         tokio::select! {
             () = context.tasks.wait() => {}
@@ -121,10 +141,17 @@ impl Receiver {
 }
 
 fn bind(address: SocketAddr, implicit_tls: bool) -> Result<Listener, ReceiverError> {
-    Listener::bind(address, implicit_tls).map_err(|source| ReceiverError::Listen { address, implicit_tls, source })
+    Listener::bind(address, implicit_tls).map_err(|source| ReceiverError::Listen {
+        address,
+        implicit_tls,
+        source,
+    })
 }
 
-async fn load_certificate(settings: &Settings, service: &Service) -> Result<Certificate, ReceiverError> {
+async fn load_certificate(
+    settings: &Settings,
+    service: &Service,
+) -> Result<Certificate, ReceiverError> {
     let (given, data_dir) = (settings.tls.files(), settings.data.data_dir.clone());
     let (names, clock) = (tls::names(settings), service.clock().clone());
     let loaded = tokio::task::spawn_blocking(move || {

@@ -1,6 +1,6 @@
-//! Limits the log lines about refusals. In each time window, the first few refusals of a client are logged one by one;
-//! the rest are counted, and logged as one line when the window ends. This prevents a client that is rejected a hundred
-//! thousand times per second from filling the disk.
+//! Limits the log lines about refusals. In each time window, the first few refusals of a client are
+//! logged one by one; the rest are counted, and logged as one line when the window ends. This
+//! prevents a client that is rejected a hundred thousand times per second from filling the disk.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -31,7 +31,10 @@ struct Window {
 
 impl RefusalLog {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { windows: Arc::default(), clock }
+        Self {
+            windows: Arc::default(),
+            clock,
+        }
     }
 
     /// Counts a refusal. Returns whether to log it.
@@ -46,12 +49,20 @@ impl RefusalLog {
             return false;
         }
         let started = self.clock.instant();
-        windows.insert(client, Window { started, refusals: 1 });
+        windows.insert(
+            client,
+            Window {
+                started,
+                refusals: 1,
+            },
+        );
         let log = self.clone();
         tokio::spawn(async move {
             log.clock.sleep_until(started.after(WINDOW)).await;
             let ended = log.windows().remove(&client);
-            ended.into_iter().for_each(|window| log.report(client, &window));
+            ended
+                .into_iter()
+                .for_each(|window| log.report(client, &window));
         });
         true
     }
@@ -59,7 +70,9 @@ impl RefusalLog {
     /// Ends every window now, because the server is stopping.
     pub(super) fn end(&self) {
         let windows = std::mem::take(&mut *self.windows());
-        windows.iter().for_each(|(client, window)| self.report(*client, window));
+        windows
+            .iter()
+            .for_each(|(client, window)| self.report(*client, window));
     }
 
     fn report(&self, client: IpAddr, window: &Window) {
@@ -85,7 +98,11 @@ mod tests {
     async fn each_client_has_some_lines_in_each_window() {
         let clock = Clock::manual(Timestamp::from_millis(0));
         let log = RefusalLog::new(clock.clone());
-        let lines = |client: &str| (0..1_000).filter(|_| log.admits(client.parse().unwrap())).count() as u64;
+        let lines = |client: &str| {
+            (0..1_000)
+                .filter(|_| log.admits(client.parse().unwrap()))
+                .count() as u64
+        };
         assert_eq!((lines("192.0.2.1"), lines("192.0.2.2")), (LINES, LINES));
         assert_eq!(lines("::ffff:192.0.2.1"), 0);
         clock.advance(WINDOW);

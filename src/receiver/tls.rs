@@ -1,5 +1,5 @@
-//! The certificate for STARTTLS and implicit TLS. If the settings contain none, the first start creates one. If its
-//! files change, they are read again.
+//! The certificate for STARTTLS and implicit TLS. If the settings contain none, the first start
+//! creates one. If its files change, they are read again.
 
 use std::collections::HashSet;
 use std::fs;
@@ -81,8 +81,16 @@ impl Certificate {
     pub(super) fn load(files: TlsFiles, clock: Clock) -> Result<Self, TlsError> {
         let stamp = Stamp::of(&files)?;
         let config = Arc::new(read_config(&files)?);
-        let current = Mutex::new(Current { config, stamp, checked_at: clock.instant() });
-        Ok(Self { files, clock, current })
+        let current = Mutex::new(Current {
+            config,
+            stamp,
+            checked_at: clock.instant(),
+        });
+        Ok(Self {
+            files,
+            clock,
+            current,
+        })
     }
 
     /// The certificate for a handshake that starts now.
@@ -96,7 +104,8 @@ impl Certificate {
         TlsAcceptor::from(Arc::clone(&current.config))
     }
 
-    /// Reads the files again if they have changed. If the new files cannot be used, the old certificate remains in use.
+    /// Reads the files again if they have changed. If the new files cannot be used, the old
+    /// certificate remains in use.
     async fn take_up_change(&self, current: &mut Current) {
         let (files, known) = (self.files.clone(), current.stamp);
         let looked = tokio::task::spawn_blocking(move || {
@@ -133,16 +142,26 @@ struct FileStamp {
 
 impl Stamp {
     fn of(files: &TlsFiles) -> Result<Self, TlsError> {
-        Ok(Self([FileStamp::of(&files.certificate)?, FileStamp::of(&files.key)?]))
+        Ok(Self([
+            FileStamp::of(&files.certificate)?,
+            FileStamp::of(&files.key)?,
+        ]))
     }
 }
 
 impl FileStamp {
     fn of(path: &Path) -> Result<Self, TlsError> {
-        let unreadable = |source| TlsError::Read { path: path.to_owned(), source };
+        let unreadable = |source| TlsError::Read {
+            path: path.to_owned(),
+            source,
+        };
         let metadata = fs::metadata(path).map_err(unreadable)?;
         let modified = metadata.modified().map_err(unreadable)?;
-        Ok(Self { identity: os::file_identity(&metadata), length: metadata.len(), modified })
+        Ok(Self {
+            identity: os::file_identity(&metadata),
+            length: metadata.len(),
+            modified,
+        })
     }
 }
 
@@ -162,46 +181,83 @@ fn read_config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     Ok(config)
 }
 
-/// The names for which a generated certificate is valid. The first ones are required; the last one is the name of the
-/// host, which is another one whenever a container is replaced.
+/// The names for which a generated certificate is valid. The first ones are required; the last one
+/// is the name of the host, which is another one whenever a container is replaced.
 pub(super) fn names(settings: &Settings) -> Vec<String> {
     let base_url: Option<Uri> = settings.base_url.as_ref().and_then(|url| url.parse().ok());
     let hosts = [
         base_url.as_ref().and_then(Uri::host),
-        settings.listeners.smtp_public_address.as_ref().map(|address| address.host.as_str()),
+        settings
+            .listeners
+            .smtp_public_address
+            .as_ref()
+            .map(|address| address.host.as_str()),
     ];
-    let own = [settings.mail_domain.as_str(), "restante", "localhost", "127.0.0.1", "::1"];
+    let own = [
+        settings.mail_domain.as_str(),
+        "restante",
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    ];
     let mut names: Vec<String> = own.into_iter().map(str::to_owned).collect();
-    names.extend(hosts.into_iter().flatten().map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()));
+    names.extend(
+        hosts
+            .into_iter()
+            .flatten()
+            .map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()),
+    );
     names.extend(settings.tls.tls_names.iter().cloned());
-    names.extend(os::host_name().map(|name| name.to_ascii_lowercase()).filter(|name| name.is_ascii()));
+    names.extend(
+        os::host_name()
+            .map(|name| name.to_ascii_lowercase())
+            .filter(|name| name.is_ascii()),
+    );
     let mut seen = HashSet::new();
     names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
     names
 }
 
-/// Returns the files of the self-signed certificate for `names` in `data_dir`. Creates them if they are missing, or if
-/// the certificate lacks a name that is required. Blocks on the disk.
+/// Returns the files of the self-signed certificate for `names` in `data_dir`. Creates them if they
+/// are missing, or if the certificate lacks a name that is required. Blocks on the disk.
 pub(super) fn self_signed(data_dir: &Path, names: &[String]) -> Result<TlsFiles, TlsError> {
-    let files = TlsFiles { certificate: data_dir.join("tls-cert.pem"), key: data_dir.join("tls-key.pem") };
+    let files = TlsFiles {
+        certificate: data_dir.join("tls-cert.pem"),
+        key: data_dir.join("tls-key.pem"),
+    };
     let header = fs::read_to_string(&files.certificate).unwrap_or_default();
-    let known: HashSet<&str> =
-        header.lines().next().and_then(|line| line.strip_prefix(NAMES)).unwrap_or_default().split(' ').collect();
+    let known: HashSet<&str> = header
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix(NAMES))
+        .unwrap_or_default()
+        .split(' ')
+        .collect();
     let host_name = os::host_name().unwrap_or_default().to_ascii_lowercase();
-    if files.key.exists() && names.iter().all(|name| known.contains(name.as_str()) || *name == host_name) {
+    if files.key.exists()
+        && names
+            .iter()
+            .all(|name| known.contains(name.as_str()) || *name == host_name)
+    {
         return Ok(files);
     }
     let made = rcgen::generate_simple_self_signed(names)?;
     write_whole(&files.key, &made.signing_key.serialize_pem())?;
     // Text before the PEM has no meaning for its readers.
-    write_whole(&files.certificate, &format!("{NAMES}{}\n{}", names.join(" "), made.cert.pem()))?;
+    write_whole(
+        &files.certificate,
+        &format!("{NAMES}{}\n{}", names.join(" "), made.cert.pem()),
+    )?;
     Ok(files)
 }
 
 /// Why a client and the server did not complete a handshake.
 pub(super) fn failure(error: &io::Error) -> SessionFailure {
     use AlertDescription as Alert;
-    if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) {
+    if matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
+    ) {
         return SessionFailure::LeftInHandshake;
     }
     match error.get_ref().and_then(|error| error.downcast_ref()) {
@@ -225,7 +281,8 @@ pub(super) fn failure(error: &io::Error) -> SessionFailure {
     }
 }
 
-/// Writes a new file and renames it, so that a crash never leaves an incomplete file. Only its owner may read it.
+/// Writes a new file and renames it, so that a crash never leaves an incomplete file. Only its
+/// owner may read it.
 fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
     let unwritten = path.with_extension("pem.new");
     let write = || {
@@ -233,12 +290,16 @@ fn write_whole(path: &Path, text: &str) -> Result<(), TlsError> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = os::private_file(fs::OpenOptions::new().write(true).create_new(true)).open(&unwritten)?;
+        let mut file = os::private_file(fs::OpenOptions::new().write(true).create_new(true))
+            .open(&unwritten)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&unwritten, path)
     };
-    write().map_err(|source| TlsError::Write { path: path.to_owned(), source })
+    write().map_err(|source| TlsError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The name of a TLS version; `None` for one that is never negotiated.
@@ -263,29 +324,46 @@ mod tests {
     fn the_made_certificate_is_kept_and_its_key_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let files = self_signed(dir.path(), &domain()).unwrap();
-        let made = (fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap());
+        let made = (
+            fs::read(&files.certificate).unwrap(),
+            fs::read(&files.key).unwrap(),
+        );
         assert!(!os::others_may_access(&fs::metadata(&files.key).unwrap()));
         assert_eq!(self_signed(dir.path(), &domain()).unwrap(), files);
-        assert_eq!((fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap()), made);
+        assert_eq!(
+            (
+                fs::read(&files.certificate).unwrap(),
+                fs::read(&files.key).unwrap()
+            ),
+            made
+        );
         assert!(Certificate::load(files, Clock::system()).is_ok());
     }
 
     #[test]
     fn a_certificate_without_a_required_name_is_made_again() {
         let dir = tempfile::tempdir().unwrap();
-        let made = |names: &[String]| fs::read(self_signed(dir.path(), names).unwrap().certificate).unwrap();
+        let made = |names: &[String]| {
+            fs::read(self_signed(dir.path(), names).unwrap().certificate).unwrap()
+        };
         let first = made(&domain());
         // A container has another name after each replacement.
         let host = os::host_name().unwrap().to_ascii_lowercase();
         assert_eq!(made(&[domain(), vec![host]].concat()), first);
         assert_eq!(made(&domain()[1..]), first);
-        assert_ne!(made(&[domain(), vec!["mail.internal".to_owned()]].concat()), first);
+        assert_ne!(
+            made(&[domain(), vec!["mail.internal".to_owned()]].concat()),
+            first
+        );
     }
 
     #[test]
     fn the_names_come_from_the_settings() {
         let base_url = Some("https://Mail.example:8443/x".to_owned());
-        let mut settings = Settings { base_url, ..Settings::default() };
+        let mut settings = Settings {
+            base_url,
+            ..Settings::default()
+        };
         settings.tls.tls_names = vec!["mail.internal".to_owned(), "localhost".to_owned()];
         let names = names(&settings);
         assert_eq!(
@@ -293,7 +371,11 @@ mod tests {
             "restante.example.com restante localhost 127.0.0.1 ::1 mail.example mail.internal"
         );
         let directory = tempfile::tempdir().unwrap();
-        Certificate::load(self_signed(directory.path(), &names).unwrap(), Clock::system()).unwrap();
+        Certificate::load(
+            self_signed(directory.path(), &names).unwrap(),
+            Clock::system(),
+        )
+        .unwrap();
     }
 
     #[test]
@@ -301,7 +383,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let files = self_signed(dir.path(), &domain()).unwrap();
         fs::remove_file(&files.certificate).unwrap();
-        assert!(Certificate::load(self_signed(dir.path(), &domain()).unwrap(), Clock::system()).is_ok());
+        assert!(
+            Certificate::load(self_signed(dir.path(), &domain()).unwrap(), Clock::system()).is_ok()
+        );
     }
 
     #[test]
@@ -318,7 +402,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let files = self_signed(dir.path(), &domain()).unwrap();
         fs::write(&files.key, "no key").unwrap();
-        assert!(matches!(Certificate::load(files, Clock::system()), Err(TlsError::Pem { .. })));
+        assert!(matches!(
+            Certificate::load(files, Clock::system()),
+            Err(TlsError::Pem { .. })
+        ));
     }
 
     #[tokio::test]
@@ -337,7 +424,10 @@ mod tests {
         let new = self_signed(other.path(), &domain()).unwrap();
         fs::copy(&new.certificate, &files.certificate).unwrap();
         fs::copy(&new.key, &files.key).unwrap();
-        assert!(Arc::ptr_eq(&first, &presented().await), "not looked at again within the interval");
+        assert!(
+            Arc::ptr_eq(&first, &presented().await),
+            "not looked at again within the interval"
+        );
         clock.advance(CHECK_INTERVAL);
         assert!(!Arc::ptr_eq(&first, &presented().await));
     }

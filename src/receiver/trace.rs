@@ -1,4 +1,5 @@
-//! The trace fields that this server adds in front of a message: `Return-Path` and `Received` (RFC 5321, section 4.4).
+//! The trace fields that this server adds in front of a message: `Return-Path` and `Received` (RFC
+//! 5321, section 4.4).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,7 +20,11 @@ pub(super) struct Trace<'a> {
 
 impl fmt::Display for Trace<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { envelope, mail_domain, .. } = self;
+        let Self {
+            envelope,
+            mail_domain,
+            ..
+        } = self;
         write!(formatter, "Return-Path: {}\r\n", envelope.reverse_path)?;
         let peer = AddressLiteral(self.peer);
         match self.client_name() {
@@ -36,7 +41,8 @@ impl fmt::Display for Trace<'_> {
 }
 
 impl Trace<'_> {
-    /// The client's name, if it looks like a domain or an address literal. Other names are not written to the header.
+    /// The client's name, if it looks like a domain or an address literal. Other names are not
+    /// written to the header.
     fn client_name(&self) -> Option<&str> {
         let name = &*self.envelope.client_name;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
@@ -64,7 +70,9 @@ mod tests {
     use restante_smtp::ReversePath;
 
     fn trace(client_name: &str, peer: &str, recipients: &[&str]) -> String {
-        let recipients = recipients.iter().map(|text| EmailAddress::parse(text).unwrap());
+        let recipients = recipients
+            .iter()
+            .map(|text| EmailAddress::parse(text).unwrap());
         let envelope = Envelope {
             reverse_path: ReversePath::parse("<a@b.example>").unwrap().0,
             recipients: recipients.collect(),
@@ -74,9 +82,17 @@ mod tests {
             authenticated: false,
             smtputf8: false,
         };
-        let (mail_domain, peer) = (&Domain::parse("restante.example.com").unwrap(), peer.parse().unwrap());
-        Trace { envelope: &envelope, peer, mail_domain, received_at: Timestamp::from_millis(1_795_167_000_123) }
-            .to_string()
+        let (mail_domain, peer) = (
+            &Domain::parse("restante.example.com").unwrap(),
+            peer.parse().unwrap(),
+        );
+        Trace {
+            envelope: &envelope,
+            peer,
+            mail_domain,
+            received_at: Timestamp::from_millis(1_795_167_000_123),
+        }
+        .to_string()
     }
 
     #[test]
@@ -93,7 +109,11 @@ mod tests {
 
     #[test]
     fn several_recipients_do_not_learn_of_each_other() {
-        let traced = trace("[IPv6:2001:db8::2]", "2001:db8::1", &["x@restante.example.com", "y@restante.example.com"]);
+        let traced = trace(
+            "[IPv6:2001:db8::2]",
+            "2001:db8::1",
+            &["x@restante.example.com", "y@restante.example.com"],
+        );
         assert!(traced.contains("from [IPv6:2001:db8::2] ([IPv6:2001:db8::1])\r\n"));
         assert!(traced.contains("with ESMTPS;\r\n") && !traced.contains("for"));
     }
@@ -101,9 +121,21 @@ mod tests {
     #[test]
     fn an_invalid_name_is_not_repeated() {
         let long = "a".repeat(256);
-        for name in ["", "x\r\nBcc: y", "a b", "a(b)", "a;b", "büro", "a\tb", &long] {
+        for name in [
+            "",
+            "x\r\nBcc: y",
+            "a b",
+            "a(b)",
+            "a;b",
+            "büro",
+            "a\tb",
+            &long,
+        ] {
             let traced = trace(name, "::ffff:192.0.2.1", &[]);
-            assert!(traced.contains("Received: from [192.0.2.1] ([192.0.2.1])\r\n"), "{traced}");
+            assert!(
+                traced.contains("Received: from [192.0.2.1] ([192.0.2.1])\r\n"),
+                "{traced}"
+            );
         }
     }
 }

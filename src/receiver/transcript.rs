@@ -1,9 +1,9 @@
-//! Writes down what a client and the server say, so that the timeline of an inbox can show it. It contains no password,
-//! no key and no body, and of the recipients each inbox sees only its own.
+//! Writes down what a client and the server say, so that the timeline of an inbox can show it. It
+//! contains no password, no key and no body, and of the recipients each inbox sees only its own.
 //!
-//! A transcript covers one mail transaction of the session, after the commands that introduced the client. It is
-//! recorded when the transaction has ended: if a message was stored, with the next command, so that nothing is added to
-//! the way of a delivery.
+//! A transcript covers one mail transaction of the session, after the commands that introduced the
+//! client. It is recorded when the transaction has ended: if a message was stored, with the next
+//! command, so that nothing is added to the way of a delivery.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,9 @@ use restante_smtp::reply::RefusedPath;
 use restante_smtp::{Reply, Said, Verb};
 use uuid::Uuid;
 
-use crate::model::{Domain, EmailAddress, InboxId, ProjectId, SharedAddress, SmtpSession, Timestamp};
+use crate::model::{
+    Domain, EmailAddress, InboxId, ProjectId, SharedAddress, SmtpSession, Timestamp,
+};
 
 /// Maximum number of commands before the first MAIL, and of commands of a transaction.
 const MAX_INTRODUCTION: usize = 8;
@@ -80,20 +82,31 @@ pub(super) struct Client<'a> {
 impl Transcript {
     /// The client sent MAIL with this reverse-path.
     pub(super) fn sender(&mut self, reverse_path: &str) {
-        self.pending = Some(Line::new(format!("MAIL FROM:{}", short(reverse_path)), SeenBy::All));
+        self.pending = Some(Line::new(
+            format!("MAIL FROM:{}", short(reverse_path)),
+            SeenBy::All,
+        ));
     }
 
     /// The client sent RCPT with this address.
     pub(super) fn recipient(&mut self, address: &EmailAddress) {
         let seen_by = self.name(Some(address));
-        self.pending = Some(Line::new(format!("RCPT TO:<{}>", short(&address.to_string())), seen_by));
+        self.pending = Some(Line::new(
+            format!("RCPT TO:<{}>", short(&address.to_string())),
+            seen_by,
+        ));
     }
 
     /// Adds a recipient. Returns who sees the command that named it.
     fn name(&mut self, address: Option<&EmailAddress>) -> SeenBy {
         let number = self.named.len();
-        self.named.extend(address.filter(|_| number < MAX_NAMED).cloned());
-        if self.named.len() > number { SeenBy::One(number) } else { SeenBy::None }
+        self.named
+            .extend(address.filter(|_| number < MAX_NAMED).cloned());
+        if self.named.len() > number {
+            SeenBy::One(number)
+        } else {
+            SeenBy::None
+        }
     }
 
     /// The client sent a whole message.
@@ -111,9 +124,13 @@ impl Transcript {
         self.state == State::Ended
     }
 
-    /// The server replies to what the client said. `is_open`: whether the session is in a transaction now.
+    /// The server replies to what the client said. `is_open`: whether the session is in a
+    /// transaction now.
     pub(super) fn reply(&mut self, said: Said, reply: &Reply, is_open: bool) {
-        let mut line = self.pending.take().unwrap_or_else(|| Line::new(name_of(said), SeenBy::All));
+        let mut line = self
+            .pending
+            .take()
+            .unwrap_or_else(|| Line::new(name_of(said), SeenBy::All));
         if let Some(path) = reply.path() {
             self.rejected_path(&mut line, path);
         }
@@ -132,7 +149,9 @@ impl Transcript {
         }
         match self.state {
             // Later recipients see the introduction, so it must name none.
-            State::None if line.seen_by == SeenBy::All && self.introduction.len() < MAX_INTRODUCTION => {
+            State::None
+                if line.seen_by == SeenBy::All && self.introduction.len() < MAX_INTRODUCTION =>
+            {
                 self.introduction.push(line);
             }
             State::Open if self.lines.len() < MAX_EXCHANGES => self.lines.push(line),
@@ -149,7 +168,11 @@ impl Transcript {
             RefusedPath::Sender(path) => line.command = format!("MAIL FROM:{}", short(path)).into(),
             RefusedPath::Recipient(path) if line.seen_by == SeenBy::All => {
                 line.command = format!("RCPT TO:{}", short(path)).into();
-                line.seen_by = self.name(EmailAddress::parse(path.trim_matches(['<', '>'])).ok().as_ref());
+                line.seen_by = self.name(
+                    EmailAddress::parse(path.trim_matches(['<', '>']))
+                        .ok()
+                        .as_ref(),
+                );
             }
             RefusedPath::Recipient(_) => {}
         }
@@ -181,8 +204,8 @@ impl Transcript {
         sessions
     }
 
-    /// What the inbox of a recipient may see. The last recipient takes the lines, so that those of a message with one
-    /// recipient are not copied.
+    /// What the inbox of a recipient may see. The last recipient takes the lines, so that those of
+    /// a message with one recipient are not copied.
     fn seen_by(&mut self, number: usize) -> Vec<Exchange> {
         let is_own = |line: &Line| [SeenBy::All, SeenBy::One(number)].contains(&line.seen_by);
         let mut seen = Vec::with_capacity(self.introduction.len() + self.lines.len());
@@ -190,7 +213,13 @@ impl Transcript {
         if number + 1 == self.named.len() {
             seen.extend(self.lines.drain(..).filter(is_own).map(Exchange::from));
         } else {
-            seen.extend(self.lines.iter().filter(|line| is_own(line)).cloned().map(Exchange::from));
+            seen.extend(
+                self.lines
+                    .iter()
+                    .filter(|line| is_own(line))
+                    .cloned()
+                    .map(Exchange::from),
+            );
         }
         seen
     }
@@ -198,12 +227,22 @@ impl Transcript {
 
 impl Line {
     fn new(command: impl Into<Cow<'static, str>>, seen_by: SeenBy) -> Self {
-        Self { command: command.into(), reply: Cow::Borrowed(""), seen_by }
+        Self {
+            command: command.into(),
+            reply: Cow::Borrowed(""),
+            seen_by,
+        }
     }
 }
 
 impl From<Line> for Exchange {
-    fn from(Line { command, reply, seen_by: _ }: Line) -> Self {
+    fn from(
+        Line {
+            command,
+            reply,
+            seen_by: _,
+        }: Line,
+    ) -> Self {
         Self { command, reply }
     }
 }
@@ -211,13 +250,20 @@ impl From<Line> for Exchange {
 /// The names of the inboxes to which an address may lead.
 fn names(address: &EmailAddress, mail_domain: &Domain) -> Vec<String> {
     if address.domain() == mail_domain {
-        InboxId::of(address).meant().map(|id| id.to_string()).collect()
+        InboxId::of(address)
+            .meant()
+            .map(|id| id.to_string())
+            .collect()
     } else {
-        SharedAddress::of(address).meant().map(|address| address.to_string()).collect()
+        SharedAddress::of(address)
+            .meant()
+            .map(|address| address.to_string())
+            .collect()
     }
 }
 
-/// A command without its arguments. Those of AUTH are secret, and so may be a line that is no command.
+/// A command without its arguments. Those of AUTH are secret, and so may be a line that is no
+/// command.
 fn name_of(said: Said) -> &'static str {
     let verb = match said {
         Said::Nothing => return "",
@@ -241,5 +287,7 @@ fn name_of(said: Said) -> &'static str {
 }
 
 fn short(text: &str) -> &str {
-    text.char_indices().nth(MAX_CHARACTERS).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(MAX_CHARACTERS)
+        .map_or(text, |(end, _)| &text[..end])
 }

@@ -1,4 +1,5 @@
-//! The bounce for a message that could not be delivered (RFC 3464), sent to the inbox that sent the message.
+//! The bounce for a message that could not be delivered (RFC 3464), sent to the inbox that sent the
+//! message.
 
 use restante_mail::report::{FailedRecipient, Report};
 
@@ -75,24 +76,48 @@ mod tests {
 
     #[test]
     fn a_report_has_words_fields_and_the_header() {
-        let report = compose("a@shop.example", b"Subject: Hello\r\nMessage-ID: <1@restante.example.com>\r\n");
+        let report = compose(
+            "a@shop.example",
+            b"Subject: Hello\r\nMessage-ID: <1@restante.example.com>\r\n",
+        );
         let parsed = mail_parser::MessageParser::new().parse(&report).unwrap();
         assert_eq!(parsed.subject(), Some("Undelivered Mail: Hello"));
-        let [whole, text, fields, header] = &parsed.parts[..] else { panic!("{} parts", parsed.parts.len()) };
-        assert_eq!(whole.content_type().unwrap().attribute("report-type"), Some("delivery-status"));
-        assert!(text.text_contents().unwrap().contains("could not be delivered:\r\n\r\n    mx: refused\r\n"));
+        let [whole, text, fields, header] = &parsed.parts[..] else {
+            panic!("{} parts", parsed.parts.len())
+        };
+        assert_eq!(
+            whole.content_type().unwrap().attribute("report-type"),
+            Some("delivery-status")
+        );
+        assert!(
+            text.text_contents()
+                .unwrap()
+                .contains("could not be delivered:\r\n\r\n    mx: refused\r\n")
+        );
         let fields = String::from_utf8_lossy(fields.contents());
-        for line in
-            ["Final-Recipient: rfc822; a@shop.example", "Action: failed", "Status: 5.4.1", "Remote-MTA: dns; mx"]
-        {
-            assert!(fields.contains(&format!("\r\n{line}\r\n")), "{line} is not in {fields}");
+        for line in [
+            "Final-Recipient: rfc822; a@shop.example",
+            "Action: failed",
+            "Status: 5.4.1",
+            "Remote-MTA: dns; mx",
+        ] {
+            assert!(
+                fields.contains(&format!("\r\n{line}\r\n")),
+                "{line} is not in {fields}"
+            );
         }
-        assert!(header.text_contents().unwrap().starts_with("Subject: Hello\r\nMessage-ID: <1@restante.example.com>"));
+        assert!(
+            header
+                .text_contents()
+                .unwrap()
+                .starts_with("Subject: Hello\r\nMessage-ID: <1@restante.example.com>")
+        );
     }
 
     #[test]
     fn an_address_outside_ascii_has_fields_of_another_type() {
-        let report = String::from_utf8(compose("jörg@shop.example", b"Subject: Hello\r\n")).unwrap();
+        let report =
+            String::from_utf8(compose("jörg@shop.example", b"Subject: Hello\r\n")).unwrap();
         assert!(report.contains("Content-Type: message/global-delivery-status\r\n"));
         assert!(report.contains("\r\nFinal-Recipient: utf-8; jörg@shop.example\r\n"));
     }
@@ -117,10 +142,23 @@ mod tests {
             is_report: false,
             shared: None,
         };
-        let peer = Peer { name: "mx".to_owned(), address: ([192, 0, 2, 1], 25).into() };
-        let failure = Failure { text: "mx: refused".to_owned(), ..Failure::transient(4, 1, "refused").at(&peer) };
+        let peer = Peer {
+            name: "mx".to_owned(),
+            address: ([192, 0, 2, 1], 25).into(),
+        };
+        let failure = Failure {
+            text: "mx: refused".to_owned(),
+            ..Failure::transient(4, 1, "refused").at(&peer)
+        };
         let mail_domain = &Domain::parse("restante.example.com").unwrap();
-        Bounce { item: &item, sender: "k3v9@restante.example.com", header, failure: &failure, mail_domain, now }
-            .compose()
+        Bounce {
+            item: &item,
+            sender: "k3v9@restante.example.com",
+            header,
+            failure: &failure,
+            mail_domain,
+            now,
+        }
+        .compose()
     }
 }

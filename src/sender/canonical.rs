@@ -1,19 +1,27 @@
-//! The canonical form `relaxed` of DKIM (RFC 6376, section 3.4): servers on the way may change white space.
+//! The canonical form `relaxed` of DKIM (RFC 6376, section 3.4): servers on the way may change
+//! white space.
 
 use std::io::Write;
 
 /// RFC 6376, section 3.4.2, without the line end.
 pub(super) fn relaxed_field(name: &str, value: &[u8]) -> Vec<u8> {
-    let unfolded: Vec<u8> = value.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    let words = unfolded.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let unfolded: Vec<u8> = value
+        .iter()
+        .copied()
+        .filter(|byte| !matches!(byte, b'\r' | b'\n'))
+        .collect();
+    let words = unfolded
+        .split(|byte| matches!(byte, b' ' | b'\t'))
+        .filter(|word| !word.is_empty());
     let mut canonical = name.to_ascii_lowercase().into_bytes();
     canonical.push(b':');
     canonical.extend(words.collect::<Vec<_>>().join(&b' '));
     canonical
 }
 
-/// Writes the canonical form of a body that arrives in pieces (RFC 6376, section 3.4.4): white space at line ends and
-/// empty lines at the end are ignored, and other white space becomes one space.
+/// Writes the canonical form of a body that arrives in pieces (RFC 6376, section 3.4.4): white
+/// space at line ends and empty lines at the end are ignored, and other white space becomes one
+/// space.
 #[derive(Debug)]
 pub(super) struct RelaxedBody<W> {
     canonical: W,
@@ -28,7 +36,13 @@ pub(super) struct RelaxedBody<W> {
 
 impl<W: Write> RelaxedBody<W> {
     pub(super) fn new(canonical: W) -> Self {
-        Self { canonical, empty_lines: 0, has_word: false, space: false, cr: false }
+        Self {
+            canonical,
+            empty_lines: 0,
+            has_word: false,
+            space: false,
+            cr: false,
+        }
     }
 
     pub(super) fn add(&mut self, piece: &[u8]) {
@@ -111,7 +125,12 @@ mod tests {
             (b"a\rb \r\r\n", b"a\rb \r\r\n"),
         ] {
             for piece in 1..=body.len().max(1) {
-                assert_eq!(relaxed_body(body, piece), canonical, "{} in pieces of {piece}", body.escape_ascii());
+                assert_eq!(
+                    relaxed_body(body, piece),
+                    canonical,
+                    "{} in pieces of {piece}",
+                    body.escape_ascii()
+                );
             }
         }
     }

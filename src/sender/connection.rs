@@ -1,4 +1,5 @@
-//! A connection to a server: sends commands and reads replies, with a limit on time and size for every step.
+//! A connection to a server: sends commands and reads replies, with a limit on time and size for
+//! every step.
 
 use std::io;
 use std::net::SocketAddr;
@@ -56,16 +57,21 @@ impl ClientConnection {
     /// Connects.
     pub(super) async fn open(address: SocketAddr, clock: Clock) -> Result<Self, ConnectionError> {
         let dialled = within(&clock, CONNECT, async {
-            let stream = TcpStream::connect(address).await.map_err(ConnectionError::Connect)?;
+            let stream = TcpStream::connect(address)
+                .await
+                .map_err(ConnectionError::Connect)?;
             stream.set_nodelay(true).map_err(ConnectionError::Connect)?;
             Ok(stream)
         });
         let stream = dialled.await?;
-        Ok(Self { stream: BufReader::new(Box::new(stream)), clock })
+        Ok(Self {
+            stream: BufReader::new(Box::new(stream)),
+            clock,
+        })
     }
 
-    /// Starts TLS. Text that arrived before the handshake would be read as if it were encrypted, so it is an error (RFC
-    /// 3207, section 4.2).
+    /// Starts TLS. Text that arrived before the handshake would be read as if it were encrypted, so
+    /// it is an error (RFC 3207, section 4.2).
     pub(super) async fn encrypt(
         self,
         config: Arc<ClientConfig>,
@@ -76,13 +82,25 @@ impl ClientConnection {
             return Err(ConnectionError::Injected);
         }
         let connector = TlsConnector::from(config);
-        let shaking = async { connector.connect(name, stream.into_inner()).await.map_err(ConnectionError::Handshake) };
+        let shaking = async {
+            connector
+                .connect(name, stream.into_inner())
+                .await
+                .map_err(ConnectionError::Handshake)
+        };
         let stream = within(&clock, HANDSHAKE, shaking).await?;
-        Ok(Self { stream: BufReader::new(Box::new(stream)), clock })
+        Ok(Self {
+            stream: BufReader::new(Box::new(stream)),
+            clock,
+        })
     }
 
     /// Sends a command and reads its reply, within `limit`.
-    pub(super) async fn command(&mut self, line: &str, limit: Duration) -> Result<Reply, ConnectionError> {
+    pub(super) async fn command(
+        &mut self,
+        line: &str,
+        limit: Duration,
+    ) -> Result<Reply, ConnectionError> {
         self.write(format!("{line}\r\n").as_bytes()).await?;
         self.reply(limit).await
     }
@@ -95,7 +113,10 @@ impl ClientConnection {
     /// Sends bytes.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         for piece in bytes.chunks(PIECE) {
-            within(&self.clock, WRITE, async { Ok(self.stream.write_all(piece).await?) }).await?;
+            within(&self.clock, WRITE, async {
+                Ok(self.stream.write_all(piece).await?)
+            })
+            .await?;
         }
         within(&self.clock, WRITE, async { Ok(self.stream.flush().await?) }).await
     }
@@ -112,7 +133,11 @@ async fn read_reply(stream: &mut BufReader<Box<dyn Stream>>) -> Result<Reply, Co
             return Err(ConnectionError::Closed);
         }
         if !line.ends_with(b"\n") {
-            return Err(if bytes < LINE_BYTES { ConnectionError::Closed } else { MalformedReply.into() });
+            return Err(if bytes < LINE_BYTES {
+                ConnectionError::Closed
+            } else {
+                MalformedReply.into()
+            });
         }
         if let Some(reply) = reading.take(&line)? {
             return Ok(reply);

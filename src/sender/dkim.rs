@@ -1,7 +1,8 @@
 //! DKIM signatures (RFC 6376, RFC 8463): they prove that a message was sent by the mail domain.
 //!
-//! The canonical form is `relaxed/relaxed` ([`super::canonical`]). The signature contains no time, so that every copy
-//! of a message has the same bytes; mail-auth, with which [`crate::authentication`] verifies, always adds the time.
+//! The canonical form is `relaxed/relaxed` ([`super::canonical`]). The signature contains no time,
+//! so that every copy of a message has the same bytes; mail-auth, with which
+//! [`crate::authentication`] verifies, always adds the time.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ use super::canonical::{RelaxedBody, relaxed_field};
 use crate::config::Dkim;
 use crate::model::Domain;
 
-/// The header fields that are signed if present. From is listed once more than it occurs, so that adding another From
-/// breaks the signature (RFC 6376, section 8.15).
+/// The header fields that are signed if present. From is listed once more than it occurs, so that
+/// adding another From breaks the signature (RFC 6376, section 8.15).
 const SIGNED: [&str; 10] = [
     "from",
     "to",
@@ -32,8 +33,8 @@ const SIGNED: [&str; 10] = [
     "content-type",
     "content-transfer-encoding",
 ];
-/// A message with a longer header section, in bytes, is not signed: the header is kept in memory until the end of the
-/// message, of each message that is being sent.
+/// A message with a longer header section, in bytes, is not signed: the header is kept in memory
+/// until the end of the message, of each message that is being sent.
 const MAX_HEADER: usize = 128 * 1024;
 /// Names per line of `h=`.
 const NAMES_A_LINE: usize = 6;
@@ -75,24 +76,35 @@ impl Signer {
     /// [`DkimError`].
     pub(super) fn load(dkim: &Dkim, domain: Domain) -> Result<Self, DkimError> {
         let path = &dkim.key;
-        let pem =
-            PrivateKeyDer::from_pem_file(path).map_err(|source| DkimError::Read { path: path.clone(), source })?;
+        let pem = PrivateKeyDer::from_pem_file(path).map_err(|source| DkimError::Read {
+            path: path.clone(),
+            source,
+        })?;
         let key = match &pem {
-            PrivateKeyDer::Pkcs8(key) => Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der())
-                .map(|key| Key::Ed25519(Box::new(key)))
-                .or_else(|_| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).map(|key| Key::Rsa(Box::new(key))))
-                .ok(),
-            PrivateKeyDer::Pkcs1(key) => {
-                RsaKeyPair::from_der(key.secret_pkcs1_der()).map(|key| Key::Rsa(Box::new(key))).ok()
+            PrivateKeyDer::Pkcs8(key) => {
+                Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der())
+                    .map(|key| Key::Ed25519(Box::new(key)))
+                    .or_else(|_| {
+                        RsaKeyPair::from_pkcs8(key.secret_pkcs8_der())
+                            .map(|key| Key::Rsa(Box::new(key)))
+                    })
+                    .ok()
             }
+            PrivateKeyDer::Pkcs1(key) => RsaKeyPair::from_der(key.secret_pkcs1_der())
+                .map(|key| Key::Rsa(Box::new(key)))
+                .ok(),
             _ => None,
         };
         let key = key.ok_or_else(|| DkimError::Unusable(path.clone()))?;
-        Ok(Self { key, selector: dkim.selector.clone(), domain })
+        Ok(Self {
+            key,
+            selector: dkim.selector.clone(),
+            domain,
+        })
     }
 
-    /// The field with the signature of the message that was hashed. There is none if the header is too long, or if
-    /// signing fails, which happens only without memory.
+    /// The field with the signature of the message that was hashed. There is none if the header is
+    /// too long, or if signing fails, which happens only without memory.
     pub(super) fn sign(&self, message: BodyHash) -> Option<String> {
         if message.is_long {
             tracing::warn!("the header of a message is too long to be signed");
@@ -111,7 +123,10 @@ impl Signer {
             tracing::error!("cannot sign a message");
             return None;
         };
-        Some(format!("DKIM-Signature: {unsigned}{}\r\n", folded(&BASE64_STANDARD.encode(signature))))
+        Some(format!(
+            "DKIM-Signature: {unsigned}{}\r\n",
+            folded(&BASE64_STANDARD.encode(signature))
+        ))
     }
 }
 
@@ -129,7 +144,12 @@ pub(super) struct BodyHash {
 impl Default for BodyHash {
     fn default() -> Self {
         let body = RelaxedBody::new(BufWriter::new(Hasher::default()));
-        Self { header: Vec::new(), in_body: false, is_long: false, body }
+        Self {
+            header: Vec::new(),
+            in_body: false,
+            is_long: false,
+            body,
+        }
     }
 }
 
@@ -142,7 +162,10 @@ impl BodyHash {
         // The end may be divided between two pieces.
         let searched = self.header.len().saturating_sub(3);
         self.header.extend_from_slice(piece);
-        if let Some(end) = self.header[searched..].windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+        if let Some(end) = self.header[searched..]
+            .windows(4)
+            .position(|bytes| bytes == b"\r\n\r\n")
+        {
             let body = self.header.split_off(searched + end + 4);
             self.in_body = true;
             self.body.add(&body);
@@ -154,7 +177,12 @@ impl BodyHash {
 
     /// The header section, and the hash in base64.
     fn finish(self) -> (Vec<u8>, String) {
-        let Self { mut header, in_body, body, .. } = self;
+        let Self {
+            mut header,
+            in_body,
+            body,
+            ..
+        } = self;
         if in_body {
             header.truncate(header.len() - 2);
         }
@@ -190,7 +218,13 @@ impl Key {
         match self {
             Self::Rsa(key) => {
                 let mut signature = vec![0; key.public().modulus_len()];
-                key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed, &mut signature).ok()?;
+                key.sign(
+                    &RSA_PKCS1_SHA256,
+                    &SystemRandom::new(),
+                    signed,
+                    &mut signature,
+                )
+                .ok()?;
                 Some(signature)
             }
             // Ed25519 signs the hash, not the bytes (RFC 8463, section 3).
@@ -221,9 +255,13 @@ fn fields(header: &[u8]) -> Vec<Field<'_>> {
 
 /// A field ends with the first line whose next line does not begin with white space.
 fn field_end(rest: &[u8]) -> usize {
-    let line_ends = rest.windows(2).enumerate().filter(|(_, bytes)| bytes == b"\r\n");
+    let line_ends = rest
+        .windows(2)
+        .enumerate()
+        .filter(|(_, bytes)| bytes == b"\r\n");
     let mut ends = line_ends.map(|(position, _)| position + 2);
-    ends.find(|&end| !matches!(rest.get(end), Some(b' ' | b'\t'))).unwrap_or(rest.len())
+    ends.find(|&end| !matches!(rest.get(end), Some(b' ' | b'\t')))
+        .unwrap_or(rest.len())
 }
 
 /// The names for `h=`, and the canonical fields in that order.
@@ -232,14 +270,21 @@ fn signed_fields(fields: &[Field<'_>]) -> (String, Vec<u8>) {
     let mut canonical = Vec::new();
     for wanted in SIGNED {
         // If a field occurs several times, the last is signed first (RFC 6376, section 5.4.2).
-        for (name, value) in fields.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case(wanted)) {
+        for (name, value) in fields
+            .iter()
+            .rev()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(wanted))
+        {
             names.push(wanted);
             canonical.extend(relaxed_field(name, value));
             canonical.extend_from_slice(b"\r\n");
         }
     }
     names.push("from");
-    let lines: Vec<String> = names.chunks(NAMES_A_LINE).map(|names| names.join(":")).collect();
+    let lines: Vec<String> = names
+        .chunks(NAMES_A_LINE)
+        .map(|names| names.join(":"))
+        .collect();
     (lines.join(":\r\n  "), canonical)
 }
 
@@ -258,14 +303,21 @@ mod tests {
         let message = std::fs::read(directory.join("message.eml")).unwrap();
         for name in ["rsa", "ed25519"] {
             let key = directory.join(format!("{name}.pem"));
-            let dkim = Dkim { key, selector: Domain::parse(name).unwrap() };
+            let dkim = Dkim {
+                key,
+                selector: Domain::parse(name).unwrap(),
+            };
             let signer = Signer::load(&dkim, Domain::parse("restante.test").unwrap()).unwrap();
             let expected = std::fs::read_to_string(directory.join(format!("{name}.eml"))).unwrap();
             for piece in [1, 7, 100, message.len()] {
                 let mut hash = BodyHash::default();
                 message.chunks(piece).for_each(|piece| hash.add(piece));
                 let signature = signer.sign(hash).unwrap();
-                assert_eq!(signature + str::from_utf8(&message).unwrap(), expected, "{name}");
+                assert_eq!(
+                    signature + str::from_utf8(&message).unwrap(),
+                    expected,
+                    "{name}"
+                );
             }
         }
     }
@@ -273,12 +325,21 @@ mod tests {
     #[test]
     fn a_message_with_a_very_long_header_is_not_signed() {
         let key = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dkim/rsa.pem"));
-        let dkim = Dkim { key, selector: Domain::parse("s").unwrap() };
+        let dkim = Dkim {
+            key,
+            selector: Domain::parse("s").unwrap(),
+        };
         let signer = Signer::load(&dkim, Domain::parse("restante.test").unwrap()).unwrap();
         for (length, is_signed) in [(MAX_HEADER / 2, true), (2 * MAX_HEADER, false)] {
             let mut hash = BodyHash::default();
-            let message = format!("From: a@b\r\nSubject: {}\r\n\r\ntext\r\n", "a ".repeat(length / 2));
-            message.as_bytes().chunks(16 * 1024).for_each(|piece| hash.add(piece));
+            let message = format!(
+                "From: a@b\r\nSubject: {}\r\n\r\ntext\r\n",
+                "a ".repeat(length / 2)
+            );
+            message
+                .as_bytes()
+                .chunks(16 * 1024)
+                .for_each(|piece| hash.add(piece));
             assert!(hash.header.len() < MAX_HEADER);
             assert_eq!(signer.sign(hash).is_some(), is_signed, "{length}");
         }
@@ -288,7 +349,10 @@ mod tests {
     fn another_key_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let load = || {
-            let dkim = Dkim { key: file.path().into(), selector: Domain::parse("s").unwrap() };
+            let dkim = Dkim {
+                key: file.path().into(),
+                selector: Domain::parse("s").unwrap(),
+            };
             Signer::load(&dkim, Domain::parse("restante.test").unwrap()).map(drop)
         };
         assert!(matches!(load(), Err(DkimError::Read { .. })));

@@ -22,7 +22,9 @@ pub enum SenderError {
         source: pem::Error,
     },
     /// The file with the certificates for the relay has none.
-    #[error("{path} contains no certificate in PEM: set --relay-ca to a file with the authorities of the relay")]
+    #[error(
+        "{path} contains no certificate in PEM: set --relay-ca to a file with the authorities of the relay"
+    )]
     NoAuthorities {
         /// The file.
         path: PathBuf,

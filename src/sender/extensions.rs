@@ -32,7 +32,10 @@ impl Extensions {
             let mut words = line.split([' ', '=']).filter(|word| !word.is_empty());
             match words.next() {
                 Some("STARTTLS") => extensions.starttls = true,
-                Some("SIZE") => extensions.size = Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0)),
+                Some("SIZE") => {
+                    extensions.size =
+                        Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0))
+                }
                 Some("8BITMIME") => extensions.eight_bit_mime = true,
                 Some("SMTPUTF8") => extensions.smtputf8 = true,
                 Some("AUTH") => words.for_each(|mechanism| match mechanism {
@@ -71,15 +74,32 @@ mod tests {
     fn read(lines: &[&str]) -> Extensions {
         let mut reading = Reading::default();
         let last = lines.len() - 1;
-        lines[..last]
-            .iter()
-            .for_each(|line| assert!(reading.take(format!("250-{line}").as_bytes()).unwrap().is_none()));
-        Extensions::read(&reading.take(format!("250 {}", lines[last]).as_bytes()).unwrap().unwrap())
+        lines[..last].iter().for_each(|line| {
+            assert!(
+                reading
+                    .take(format!("250-{line}").as_bytes())
+                    .unwrap()
+                    .is_none()
+            )
+        });
+        Extensions::read(
+            &reading
+                .take(format!("250 {}", lines[last]).as_bytes())
+                .unwrap()
+                .unwrap(),
+        )
     }
 
     #[test]
     fn known_extensions_are_found_in_any_case() {
-        let extensions = read(&["mx.example", "size 1000", "8BITMIME", "STARTTLS", "Auth plain LOGIN XOAUTH2", "XYZ"]);
+        let extensions = read(&[
+            "mx.example",
+            "size 1000",
+            "8BITMIME",
+            "STARTTLS",
+            "Auth plain LOGIN XOAUTH2",
+            "XYZ",
+        ]);
         let expected = Extensions {
             starttls: true,
             size: Some(1_000),
@@ -93,7 +113,13 @@ mod tests {
 
     #[test]
     fn the_server_s_name_is_no_extension() {
-        assert_eq!(read(&["STARTTLS", "SIZE"]), Extensions { size: Some(0), ..Extensions::default() });
+        assert_eq!(
+            read(&["STARTTLS", "SIZE"]),
+            Extensions {
+                size: Some(0),
+                ..Extensions::default()
+            }
+        );
         assert!(read(&["x", "AUTH=LOGIN"]).auth_login);
     }
 
@@ -108,7 +134,13 @@ mod tests {
         };
         let all = read(&["x", "SIZE", "8BITMIME", "SMTPUTF8"]);
         assert_eq!(all.mail_parameters(&mail("c@d.example", "text")), " SIZE=4");
-        assert_eq!(all.mail_parameters(&mail("ü@d.example", "ü")), " SIZE=2 BODY=8BITMIME SMTPUTF8");
-        assert_eq!(Extensions::default().mail_parameters(&mail("c@d.example", "text")), "");
+        assert_eq!(
+            all.mail_parameters(&mail("ü@d.example", "ü")),
+            " SIZE=2 BODY=8BITMIME SMTPUTF8"
+        );
+        assert_eq!(
+            Extensions::default().mail_parameters(&mail("c@d.example", "text")),
+            ""
+        );
     }
 }

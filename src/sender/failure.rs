@@ -31,10 +31,22 @@ impl Failure {
 
     /// `peer` rejected `command` with `reply`. Only 5yz is permanent (RFC 5321, section 4.2.1).
     pub(super) fn refused(peer: &Peer, command: &str, reply: &Reply) -> Self {
-        let class = if reply.is_permanent() { Status::PERMANENT } else { Status::TRANSIENT };
-        let status = reply.status().filter(|status| status.0 == class).unwrap_or(Status(class, 0, 0));
+        let class = if reply.is_permanent() {
+            Status::PERMANENT
+        } else {
+            Status::TRANSIENT
+        };
+        let status = reply
+            .status()
+            .filter(|status| status.0 == class)
+            .unwrap_or(Status(class, 0, 0));
         let text = format!("{peer} answered {command} with {reply}");
-        Self { status, text, server: Some(peer.name.clone()), reply: Some(reply.to_string()) }
+        Self {
+            status,
+            text,
+            server: Some(peer.name.clone()),
+            reply: Some(reply.to_string()),
+        }
     }
 
     /// The message cannot be read from the store.
@@ -45,7 +57,11 @@ impl Failure {
 
     /// The same failure, with the name of the server.
     pub(super) fn at(self, peer: &Peer) -> Self {
-        Self { text: format!("{peer}: {}", self.text), server: Some(peer.name.clone()), ..self }
+        Self {
+            text: format!("{peer}: {}", self.text),
+            server: Some(peer.name.clone()),
+            ..self
+        }
     }
 
     /// The same failure as a transient one.
@@ -60,6 +76,11 @@ impl Failure {
     }
 
     fn new(status: Status, text: String) -> Self {
-        Self { status, text, server: None, reply: None }
+        Self {
+            status,
+            text,
+            server: None,
+            reply: None,
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! A message and its envelope, as the client transfers it. The message is read in pieces, so that an attempt never has
-//! all of it in memory.
+//! A message and its envelope, as the client transfers it. The message is read in pieces, so that
+//! an attempt never has all of it in memory.
 
 use bytes::Bytes;
 
@@ -58,8 +58,17 @@ impl Mail {
             // Hashing a large message must not delay other tasks.
             tokio::task::yield_now().await;
         }
-        let signature = signer.zip(hash).and_then(|(signer, hash)| signer.sign(hash)).unwrap_or_default();
-        Ok(Self { sender, recipients, signature, message, is_ascii })
+        let signature = signer
+            .zip(hash)
+            .and_then(|(signer, hash)| signer.sign(hash))
+            .unwrap_or_default();
+        Ok(Self {
+            sender,
+            recipients,
+            signature,
+            message,
+            is_ascii,
+        })
     }
 
     /// Bytes of the message with its signature.
@@ -82,12 +91,18 @@ impl Message {
     /// A message in memory.
     pub(super) fn in_memory(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { size: bytes.len(), source: Source::Memory(bytes) }
+        Self {
+            size: bytes.len(),
+            source: Source::Memory(bytes),
+        }
     }
 
     /// The message of a queued item, which has `size` bytes.
     pub(super) fn queued(outbox: Outbox, id: OutgoingId, size: usize) -> Self {
-        Self { source: Source::Queue(outbox, id), size }
+        Self {
+            source: Source::Queue(outbox, id),
+            size,
+        }
     }
 
     /// The piece at `position`, counted from 0; `None` after the last.
@@ -102,10 +117,18 @@ impl Message {
         let end = self.size.min(start + OUTGOING_PIECE);
         let piece = match &self.source {
             Source::Memory(bytes) => bytes.slice(start..end),
-            Source::Queue(outbox, id) => outbox.piece(*id, position).await?.ok_or(StoreError::Removed)?.into(),
+            Source::Queue(outbox, id) => outbox
+                .piece(*id, position)
+                .await?
+                .ok_or(StoreError::Removed)?
+                .into(),
         };
         // Without this check, half a message could be sent as a whole one.
-        if piece.len() == end - start { Ok(Some(piece)) } else { Err(StoreError::Damaged("a piece is incomplete")) }
+        if piece.len() == end - start {
+            Ok(Some(piece))
+        } else {
+            Err(StoreError::Damaged("a piece is incomplete"))
+        }
     }
 
     /// The first `limit` bytes of the message, or a little more.

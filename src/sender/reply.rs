@@ -35,9 +35,17 @@ impl Reading {
     pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Reply>, MalformedReply> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let digits = line.get(..3).filter(|digits| digits.iter().all(u8::is_ascii_digit)).ok_or(MalformedReply)?;
-        let code = digits.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
-        if !(200..600).contains(&code) || *self.code.get_or_insert(code) != code || self.lines.len() == LINES {
+        let digits = line
+            .get(..3)
+            .filter(|digits| digits.iter().all(u8::is_ascii_digit))
+            .ok_or(MalformedReply)?;
+        let code = digits
+            .iter()
+            .fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
+        if !(200..600).contains(&code)
+            || *self.code.get_or_insert(code) != code
+            || self.lines.len() == LINES
+        {
             return Err(MalformedReply);
         }
         let (more, text) = match &line[3..] {
@@ -47,7 +55,10 @@ impl Reading {
             _ => return Err(MalformedReply),
         };
         self.lines.push(String::from_utf8_lossy(text).into_owned());
-        Ok((!more).then(|| Reply { code, lines: std::mem::take(&mut self.lines) }))
+        Ok((!more).then(|| Reply {
+            code,
+            lines: std::mem::take(&mut self.lines),
+        }))
     }
 }
 
@@ -74,9 +85,17 @@ impl Reply {
 
     /// The enhanced status code at the start of the text (RFC 2034), if there is one.
     pub(super) fn status(&self) -> Option<Status> {
-        let mut numbers = self.lines.first()?.split_ascii_whitespace().next()?.split('.');
-        let status =
-            Status(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        let mut numbers = self
+            .lines
+            .first()?
+            .split_ascii_whitespace()
+            .next()?
+            .split('.');
+        let status = Status(
+            numbers.next()?.parse().ok()?,
+            numbers.next()?.parse().ok()?,
+            numbers.next()?.parse().ok()?,
+        );
         numbers.next().is_none().then_some(status)
     }
 }
@@ -86,7 +105,15 @@ impl fmt::Display for Reply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{} {}", self.code, self.lines.join(" "));
         let shown = text.trim_end().chars().take(SHOWN_CHARACTERS);
-        let shown: String = shown.map(|character| if character.is_control() { ' ' } else { character }).collect();
+        let shown: String = shown
+            .map(|character| {
+                if character.is_control() {
+                    ' '
+                } else {
+                    character
+                }
+            })
+            .collect();
         formatter.write_str(&shown)
     }
 }
@@ -105,7 +132,9 @@ mod tests {
 
     #[test]
     fn a_reply_ends_with_its_last_line() {
-        let reply = read(&[b"250-mx.example\r\n", b"250-SIZE 1000\r\n", b"250 HELP\r\n"]).unwrap().unwrap();
+        let reply = read(&[b"250-mx.example\r\n", b"250-SIZE 1000\r\n", b"250 HELP\r\n"])
+            .unwrap()
+            .unwrap();
         assert_eq!(reply.lines(), ["mx.example", "SIZE 1000", "HELP"]);
         assert!(reply.is_positive());
         assert!(read(&[b"354\n"]).unwrap().unwrap().is_intermediate());
@@ -123,8 +152,22 @@ mod tests {
 
     #[test]
     fn other_text_is_not_a_reply() {
-        for line in [&b""[..], b"25", b"abc d", b"099 a", b"600 a", b"250_a", b"2500", "25\u{b2} a".as_bytes()] {
-            assert_eq!(read(&[line]), Err(MalformedReply), "{}", line.escape_ascii());
+        for line in [
+            &b""[..],
+            b"25",
+            b"abc d",
+            b"099 a",
+            b"600 a",
+            b"250_a",
+            b"2500",
+            "25\u{b2} a".as_bytes(),
+        ] {
+            assert_eq!(
+                read(&[line]),
+                Err(MalformedReply),
+                "{}",
+                line.escape_ascii()
+            );
         }
         assert_eq!(read(&[b"250-a", b"251 b"]), Err(MalformedReply));
         let endless = vec![&b"250-a"[..]; LINES + 1];
@@ -133,7 +176,12 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_one_bounded_line() {
-        let reply = read(&[b"550-a\x1b[2J\rb", format!("550 {}", "c".repeat(2_000)).as_bytes()]).unwrap().unwrap();
+        let reply = read(&[
+            b"550-a\x1b[2J\rb",
+            format!("550 {}", "c".repeat(2_000)).as_bytes(),
+        ])
+        .unwrap()
+        .unwrap();
         let shown = reply.to_string();
         assert!(shown.starts_with("550 a [2J b c"), "{shown}");
         assert_eq!(shown.chars().count(), SHOWN_CHARACTERS);

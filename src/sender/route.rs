@@ -43,7 +43,10 @@ impl Router {
     /// # Errors
     /// If that configuration cannot be read.
     pub(super) fn new(settings: Sending) -> Result<Self, NetError> {
-        Ok(Self { resolver: dns::resolver(settings.dns_server, None)?, settings })
+        Ok(Self {
+            resolver: dns::resolver(settings.dns_server, None)?,
+            settings,
+        })
     }
 
     /// The addresses to try for `domain`, the best first; at least one and at most [`ADDRESSES`].
@@ -68,7 +71,10 @@ impl Router {
                     refused.get_or_insert((server.clone(), address));
                 } else if peers.len() < ADDRESSES {
                     let name = server.to_ascii().trim_end_matches('.').to_owned();
-                    peers.push(Peer { name, address: SocketAddr::new(address, self.settings.port) });
+                    peers.push(Peer {
+                        name,
+                        address: SocketAddr::new(address, self.settings.port),
+                    });
                 }
             }
             if peers.len() == ADDRESSES {
@@ -80,10 +86,14 @@ impl Router {
         }
         Err(match (unanswered, refused) {
             (Some(cause), _) => dns_failure(&cause),
-            (None, Some((server, address))) => {
-                Failure::permanent(7, 1, format!("{server} has the address {address}, which is not public"))
+            (None, Some((server, address))) => Failure::permanent(
+                7,
+                1,
+                format!("{server} has the address {address}, which is not public"),
+            ),
+            (None, None) => {
+                Failure::permanent(4, 4, format!("no mail server of {domain} has an address"))
             }
-            (None, None) => Failure::permanent(4, 4, format!("no mail server of {domain} has an address")),
         })
     }
 
@@ -93,10 +103,17 @@ impl Router {
     /// [`Failure`] if the address is rejected.
     pub(super) fn at_literal(&self, address: IpAddr) -> Result<Vec<Peer>, Failure> {
         if !self.settings.allow_private_targets && !is_public(address) {
-            return Err(Failure::permanent(7, 1, format!("the address {address} is not public")));
+            return Err(Failure::permanent(
+                7,
+                1,
+                format!("the address {address} is not public"),
+            ));
         }
         let address = SocketAddr::new(address, self.settings.port);
-        Ok(vec![Peer { name: address.ip().to_string(), address }])
+        Ok(vec![Peer {
+            name: address.ip().to_string(),
+            address,
+        }])
     }
 
     /// The servers in order of preference; equal ones in random order.
@@ -108,22 +125,34 @@ impl Router {
             // Without an MX record, the domain itself is the server.
             Err(LookupError::NoRecord) => return Ok(vec![name]),
             Err(LookupError::NoSuchName) => {
-                return Err(Failure::permanent(1, 2, format!("there is no domain {domain}")));
+                return Err(Failure::permanent(
+                    1,
+                    2,
+                    format!("there is no domain {domain}"),
+                ));
             }
             Err(LookupError::Failed(cause)) => return Err(dns_failure(&cause)),
         };
         // The null MX (RFC 7505).
         exchangers.retain(|exchanger| !exchanger.exchange.is_root());
         if exchangers.is_empty() {
-            return Err(Failure::permanent(1, 10, format!("{domain} does not accept mail")));
+            return Err(Failure::permanent(
+                1,
+                10,
+                format!("{domain} does not accept mail"),
+            ));
         }
         exchangers.shuffle(&mut rand::rng());
         exchangers.sort_by_key(|exchanger| exchanger.preference);
-        Ok(exchangers.into_iter().take(SERVERS).map(|exchanger| exchanger.exchange).collect())
+        Ok(exchangers
+            .into_iter()
+            .take(SERVERS)
+            .map(|exchanger| exchanger.exchange)
+            .collect())
     }
 
-    /// The addresses of a server, IPv6 and IPv4 alternately, so that an attempt does not fail in a network that has
-    /// only one of them.
+    /// The addresses of a server, IPv6 and IPv4 alternately, so that an attempt does not fail in a
+    /// network that has only one of them.
     async fn addresses(&self, server: &Name) -> Result<Vec<IpAddr>, LookupError> {
         let (v6, v4) = tokio::join!(
             self.records(server.clone(), RecordType::AAAA, |data| match data {
@@ -151,10 +180,22 @@ impl Router {
         kind: RecordType,
         read: impl Fn(&RData) -> Option<T>,
     ) -> Result<Vec<T>, LookupError> {
-        let lookup = self.resolver.lookup(name, kind).await.map_err(|error| lookup_error(&error))?;
+        let lookup = self
+            .resolver
+            .lookup(name, kind)
+            .await
+            .map_err(|error| lookup_error(&error))?;
         // The response also contains the records of a CNAME chain.
-        let found: Vec<T> = lookup.answers().iter().filter_map(|record| read(&record.data)).collect();
-        if found.is_empty() { Err(LookupError::NoRecord) } else { Ok(found) }
+        let found: Vec<T> = lookup
+            .answers()
+            .iter()
+            .filter_map(|record| read(&record.data))
+            .collect();
+        if found.is_empty() {
+            Err(LookupError::NoRecord)
+        } else {
+            Ok(found)
+        }
     }
 }
 
@@ -182,7 +223,11 @@ fn dns_failure(cause: &str) -> Failure {
 
 fn interleave(first: &[IpAddr], second: &[IpAddr]) -> Vec<IpAddr> {
     let longer = first.len().max(second.len());
-    (0..longer).flat_map(|index| [first.get(index), second.get(index)]).flatten().copied().collect()
+    (0..longer)
+        .flat_map(|index| [first.get(index), second.get(index)])
+        .flatten()
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]
@@ -191,7 +236,12 @@ mod tests {
 
     #[test]
     fn addresses_are_used_in_rotation() {
-        let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
+        let parse = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect::<Vec<IpAddr>>()
+        };
         let both = interleave(&parse(&["::1", "::2", "::3"]), &parse(&["1.1.1.1"]));
         assert_eq!(both, parse(&["::1", "1.1.1.1", "::2", "::3"]));
     }

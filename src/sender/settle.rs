@@ -1,4 +1,5 @@
-//! Stores the result of an attempt: sent, to be retried, or failed. Repeats the write until it succeeds.
+//! Stores the result of an attempt: sent, to be retried, or failed. Repeats the write until it
+//! succeeds.
 
 use std::time::Duration;
 
@@ -41,7 +42,11 @@ impl Settler {
 
     /// The reverse-path of an item.
     pub(super) fn reverse_path(&self, item: &Outgoing) -> String {
-        if item.is_report { String::new() } else { self.sender(item) }
+        if item.is_report {
+            String::new()
+        } else {
+            self.sender(item)
+        }
     }
 
     /// The message of a claimed item.
@@ -51,15 +56,22 @@ impl Settler {
 
     /// Fails an item that expired before this attempt.
     pub(super) fn check_time(&self, item: &Outgoing) -> Result<(), Failure> {
-        if item.expires_at.is_none_or(|expires_at| self.now() < expires_at) {
+        if item
+            .expires_at
+            .is_none_or(|expires_at| self.now() < expires_at)
+        {
             return Ok(());
         }
-        let last = if item.last_reply.is_empty() { "there was no attempt in time" } else { &item.last_reply };
+        let last = if item.last_reply.is_empty() {
+            "there was no attempt in time"
+        } else {
+            &item.last_reply
+        };
         Err(Failure::permanent(4, 7, format!("it expired: {last}")))
     }
 
-    /// Stores the result of an attempt, and a bounce if the item has failed. If the lease was lost, nothing is stored,
-    /// because the item belongs to another worker.
+    /// Stores the result of an attempt, and a bounce if the item has failed. If the lease was lost,
+    /// nothing is stored, because the item belongs to another worker.
     pub(super) async fn settle(&self, claimed: &Claimed, outcome: Result<Taken, Failure>) {
         let item = &claimed.item;
         let decision = self.decide(item, outcome);
@@ -67,7 +79,9 @@ impl Settler {
         loop {
             match self.write(claimed, &decision).await {
                 Ok(true) => return,
-                Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
+                Ok(false) => {
+                    return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt");
+                }
                 Err(error) => {
                     tracing::warn!(outgoing = %item.id, %error, "cannot store the result of the attempt; trying again");
                     self.service.clock().sleep(WRITE_AGAIN).await;
@@ -76,15 +90,22 @@ impl Settler {
         }
     }
 
-    /// Delivers an item to a local inbox and settles it as sent, or as failed if the inbox does not accept it.
+    /// Delivers an item to a local inbox and settles it as sent, or as failed if the inbox does not
+    /// accept it.
     pub(super) async fn deliver_here(&self, claimed: &Claimed, recipient: &EmailAddress) {
         let item = &claimed.item;
         loop {
             match self.write_here(claimed, recipient).await {
-                Ok(true) => return tracing::info!(outgoing = %item.id, %recipient, "delivered to a local inbox"),
-                Ok(false) => return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt"),
+                Ok(true) => {
+                    return tracing::info!(outgoing = %item.id, %recipient, "delivered to a local inbox");
+                }
+                Ok(false) => {
+                    return tracing::warn!(outgoing = %item.id, "the lease was lost during the attempt");
+                }
                 Err(DeliverError::Refused(refusal)) => {
-                    return self.settle(claimed, Err(Failure::permanent(1, 1, refusal.to_string()))).await;
+                    return self
+                        .settle(claimed, Err(Failure::permanent(1, 1, refusal.to_string())))
+                        .await;
                 }
                 Err(error) => {
                     tracing::warn!(outgoing = %item.id, %error, "cannot deliver to a local inbox; trying again");
@@ -94,23 +115,43 @@ impl Settler {
         }
     }
 
-    async fn write_here(&self, claimed: &Claimed, recipient: &EmailAddress) -> Result<bool, DeliverError> {
+    async fn write_here(
+        &self,
+        claimed: &Claimed,
+        recipient: &EmailAddress,
+    ) -> Result<bool, DeliverError> {
         let (item, server) = (&claimed.item, self.service.mail_domain().as_str());
-        let sent = self.settlement(item, OutgoingStatus::Sent, None, Some(server), "delivered to a local inbox".into());
+        let sent = self.settlement(
+            item,
+            OutgoingStatus::Sent,
+            None,
+            Some(server),
+            "delivered to a local inbox".into(),
+        );
         let raw = match self.message(claimed).beginning(claimed.size).await {
             Ok(raw) => raw,
             // The project was deleted in the meantime, and with it the item.
             Err(StoreError::Removed) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        self.service.deliver_queued(item.project, self.reverse_path(item), recipient.clone(), raw, sent).await
+        self.service
+            .deliver_queued(
+                item.project,
+                self.reverse_path(item),
+                recipient.clone(),
+                raw,
+                sent,
+            )
+            .await
     }
 
-    /// The address of an item for a local inbox, which needs no other server: a report, or a message that was queued
-    /// before its domain was accepted.
+    /// The address of an item for a local inbox, which needs no other server: a report, or a
+    /// message that was queued before its domain was accepted.
     pub(super) fn local_recipient(&self, item: &Outgoing) -> Option<EmailAddress> {
         let recipient = EmailAddress::parse(&item.recipient).ok()?;
-        self.service.is_local(recipient.domain()).then_some(recipient)
+        self.service
+            .is_local(recipient.domain())
+            .then_some(recipient)
     }
 
     fn settlement(
@@ -122,7 +163,15 @@ impl Settler {
         reply: String,
     ) -> Settlement {
         let (id, worker, attempt) = (item.id, self.worker, item.attempts);
-        Settlement { id, worker, attempt, status, due_at, server: server.map(str::to_owned), reply }
+        Settlement {
+            id,
+            worker,
+            attempt,
+            status,
+            due_at,
+            server: server.map(str::to_owned),
+            reply,
+        }
     }
 
     fn decide(&self, item: &Outgoing, outcome: Result<Taken, Failure>) -> Decision {
@@ -131,20 +180,33 @@ impl Settler {
             Err(failure) => failure,
         };
         let next_due = retry::next_due(self.now(), item.attempts);
-        let in_time = item.expires_at.is_none_or(|expires_at| next_due < expires_at);
-        if in_time && !failure.is_permanent() { Decision::Again(next_due, failure) } else { Decision::Failed(failure) }
+        let in_time = item
+            .expires_at
+            .is_none_or(|expires_at| next_due < expires_at);
+        if in_time && !failure.is_permanent() {
+            Decision::Again(next_due, failure)
+        } else {
+            Decision::Failed(failure)
+        }
     }
 
     async fn write(&self, claimed: &Claimed, decision: &Decision) -> Result<bool, DeliverError> {
         let (item, outbox) = (&claimed.item, self.service.outbox());
         match decision {
             Decision::Sent(Taken { server, reply }) => {
-                let sent = self.settlement(item, OutgoingStatus::Sent, None, Some(server), reply.to_string());
+                let sent = self.settlement(
+                    item,
+                    OutgoingStatus::Sent,
+                    None,
+                    Some(server),
+                    reply.to_string(),
+                );
                 Ok(outbox.settle(&sent).await?)
             }
             Decision::Again(due_at, failure) => {
                 let (server, text) = (failure.server.as_deref(), failure.text.clone());
-                let again = self.settlement(item, OutgoingStatus::Queued, Some(*due_at), server, text);
+                let again =
+                    self.settlement(item, OutgoingStatus::Queued, Some(*due_at), server, text);
                 Ok(outbox.settle(&again).await?)
             }
             Decision::Failed(failure) => {
@@ -153,19 +215,41 @@ impl Settler {
                 if item.is_report {
                     return Ok(outbox.settle(&failed).await?);
                 }
-                let beginning = self.message(claimed).beginning(MAX_REPORTED_HEADER).await.unwrap_or_default();
-                self.service.bounce(item, failed, self.report(item, header_section(&beginning), failure)).await
+                let beginning = self
+                    .message(claimed)
+                    .beginning(MAX_REPORTED_HEADER)
+                    .await
+                    .unwrap_or_default();
+                self.service
+                    .bounce(
+                        item,
+                        failed,
+                        self.report(item, header_section(&beginning), failure),
+                    )
+                    .await
             }
         }
     }
 
     fn report(&self, item: &Outgoing, header: &[u8], failure: &Failure) -> Vec<u8> {
         let (sender, mail_domain) = (self.sender(item), self.service.mail_domain());
-        Bounce { item, sender: &sender, header, failure, mail_domain, now: self.now() }.compose()
+        Bounce {
+            item,
+            sender: &sender,
+            header,
+            failure,
+            mail_domain,
+            now: self.now(),
+        }
+        .compose()
     }
 
     fn sender(&self, item: &Outgoing) -> String {
-        address_of(&item.inbox, item.shared.as_ref(), self.service.mail_domain())
+        address_of(
+            &item.inbox,
+            item.shared.as_ref(),
+            self.service.mail_domain(),
+        )
     }
 
     fn now(&self) -> Timestamp {
@@ -183,7 +267,9 @@ impl Decision {
             Self::Failed(_) => "failed",
         });
         match self {
-            Self::Sent(Taken { reply, .. }) => tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent"),
+            Self::Sent(Taken { reply, .. }) => {
+                tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent")
+            }
             Self::Again(due_at, failure) => {
                 tracing::info!(outgoing = %id, recipient, attempt, %due_at, reply = failure.text, "not sent yet");
             }

@@ -1,4 +1,5 @@
-//! Sends a message to an SMTP server for a command, without the queue: the result of the attempt is returned.
+//! Sends a message to an SMTP server for a command, without the queue: the result of the attempt is
+//! returned.
 
 use tokio::net::lookup_host;
 
@@ -23,9 +24,10 @@ pub struct SubmitError {
     pub is_permanent: bool,
 }
 
-/// Sends `message` from `sender` to the SMTP server at `server` (HOST:PORT), with up to 100 recipients in each
-/// transaction. A transaction sends the message to all its recipients, or to none if the server rejects one. The
-/// connection is encrypted if the server offers it, with any certificate.
+/// Sends `message` from `sender` to the SMTP server at `server` (HOST:PORT), with up to 100
+/// recipients in each transaction. A transaction sends the message to all its recipients, or to
+/// none if the server rejects one. The connection is encrypted if the server offers it, with any
+/// certificate.
 ///
 /// # Errors
 /// [`SubmitError`] of the first transaction that fails; no more are tried.
@@ -35,19 +37,41 @@ pub async fn submit(
     recipients: Vec<String>,
     message: Vec<u8>,
 ) -> Result<(), SubmitError> {
-    let transient = |text: String| SubmitError { text, is_permanent: false };
+    let transient = |text: String| SubmitError {
+        text,
+        is_permanent: false,
+    };
     let config = tls::unverified().map_err(|error| transient(error.to_string()))?;
     let tls = TlsPolicy::Opportunistic { config };
-    let client = SmtpClient { hello: HELLO.to_owned(), tls, credentials: None, clock: Clock::system() };
-    let name = server.rsplit_once(':').map_or(server, |(host, _)| host).trim_matches(['[', ']']).to_owned();
-    let found = lookup_host(server).await.map_err(|error| transient(format!("cannot find {server}: {error}")))?;
-    let peers: Vec<Peer> = found.map(|address| Peer { name: name.clone(), address }).collect();
+    let client = SmtpClient {
+        hello: HELLO.to_owned(),
+        tls,
+        credentials: None,
+        clock: Clock::system(),
+    };
+    let name = server
+        .rsplit_once(':')
+        .map_or(server, |(host, _)| host)
+        .trim_matches(['[', ']'])
+        .to_owned();
+    let found = lookup_host(server)
+        .await
+        .map_err(|error| transient(format!("cannot find {server}: {error}")))?;
+    let peers: Vec<Peer> = found
+        .map(|address| Peer {
+            name: name.clone(),
+            address,
+        })
+        .collect();
     let message = Message::in_memory(message);
     for (number, some) in recipients.chunks(RECIPIENTS).enumerate() {
         let mail = Mail::new(sender.clone(), some.to_vec(), message.clone(), None).await;
         let mail = mail.map_err(|error| transient(error.to_string()))?;
         if let Err(failure) = transport::try_each(&client, &peers, &mail).await {
-            return Err(SubmitError::new(&failure, recipients.split_at(number * RECIPIENTS)));
+            return Err(SubmitError::new(
+                &failure,
+                recipients.split_at(number * RECIPIENTS),
+            ));
         }
     }
     Ok(())
@@ -62,7 +86,9 @@ impl SubmitError {
         } else {
             let (accepted, all) = (accepted.len(), accepted.len() + missing.len());
             let (text, missing) = (&failure.text, missing.join(", "));
-            format!("{text}. The message was accepted for {accepted} of {all} recipients, but not for: {missing}")
+            format!(
+                "{text}. The message was accepted for {accepted} of {all} recipients, but not for: {missing}"
+            )
         };
         Self { text, is_permanent }
     }

@@ -1,33 +1,36 @@
-//! The addresses to which mail may be sent: only public ones, unless the administrator allows others.
+//! The addresses to which mail may be sent: only public ones, unless the administrator allows
+//! others.
 //!
-//! The sender of a message chooses the domain, and the domain's owner chooses its addresses. Without this check, the
-//! worker could be made to connect to machines in its own network. The checked address is the one to which the worker
-//! connects.
+//! The sender of a message chooses the domain, and the domain's owner chooses its addresses.
+//! Without this check, the worker could be made to connect to machines in its own network. The
+//! checked address is the one to which the worker connects.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The IPv4 networks that are not public: the address and the length of the prefix (RFC 6890 and its registry).
+/// The IPv4 networks that are not public: the address and the length of the prefix (RFC 6890 and
+/// its registry).
 const REFUSED_V4: [(Ipv4Addr, u32); 16] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),          // this network, the unspecified address
-    (Ipv4Addr::new(10, 0, 0, 0), 8),         // private
-    (Ipv4Addr::new(100, 64, 0, 0), 10),      // shared by carriers (RFC 6598)
-    (Ipv4Addr::new(127, 0, 0, 0), 8),        // loopback
-    (Ipv4Addr::new(169, 254, 0, 0), 16),     // link-local, and the clouds' metadata
-    (Ipv4Addr::new(172, 16, 0, 0), 12),      // private
-    (Ipv4Addr::new(192, 0, 0, 0), 24),       // protocol assignments
-    (Ipv4Addr::new(192, 0, 2, 0), 24),       // documentation
-    (Ipv4Addr::new(192, 88, 99, 0), 24),     // 6to4 relays
-    (Ipv4Addr::new(192, 168, 0, 0), 16),     // private
-    (Ipv4Addr::new(198, 18, 0, 0), 15),      // benchmarks
-    (Ipv4Addr::new(198, 51, 100, 0), 24),    // documentation
-    (Ipv4Addr::new(203, 0, 113, 0), 24),     // documentation
-    (Ipv4Addr::new(224, 0, 0, 0), 4),        // multicast
-    (Ipv4Addr::new(240, 0, 0, 0), 4),        // reserved
+    (Ipv4Addr::new(0, 0, 0, 0), 8), // this network, the unspecified address
+    (Ipv4Addr::new(10, 0, 0, 0), 8), // private
+    (Ipv4Addr::new(100, 64, 0, 0), 10), // shared by carriers (RFC 6598)
+    (Ipv4Addr::new(127, 0, 0, 0), 8), // loopback
+    (Ipv4Addr::new(169, 254, 0, 0), 16), // link-local, and the clouds' metadata
+    (Ipv4Addr::new(172, 16, 0, 0), 12), // private
+    (Ipv4Addr::new(192, 0, 0, 0), 24), // protocol assignments
+    (Ipv4Addr::new(192, 0, 2, 0), 24), // documentation
+    (Ipv4Addr::new(192, 88, 99, 0), 24), // 6to4 relays
+    (Ipv4Addr::new(192, 168, 0, 0), 16), // private
+    (Ipv4Addr::new(198, 18, 0, 0), 15), // benchmarks
+    (Ipv4Addr::new(198, 51, 100, 0), 24), // documentation
+    (Ipv4Addr::new(203, 0, 113, 0), 24), // documentation
+    (Ipv4Addr::new(224, 0, 0, 0), 4), // multicast
+    (Ipv4Addr::new(240, 0, 0, 0), 4), // reserved
     (Ipv4Addr::new(255, 255, 255, 255), 32), // broadcast
 ];
 
-/// The global unicast addresses of IPv6 (RFC 4291, section 2.4). They do not contain loopback, link-local, site-local,
-/// unique local and multicast addresses, nor the mapped, compatible and NAT64 forms of IPv4.
+/// The global unicast addresses of IPv6 (RFC 4291, section 2.4). They do not contain loopback,
+/// link-local, site-local, unique local and multicast addresses, nor the mapped, compatible and
+/// NAT64 forms of IPv4.
 const GLOBAL_UNICAST: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// The networks within them that are not public, or that contain an IPv4 address.
@@ -41,10 +44,14 @@ const REFUSED_V6: [(Ipv6Addr, u32); 4] = [
 /// Whether this is a public unicast address that does not embed another address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => !REFUSED_V4.iter().any(|&(network, prefix)| lies_in_v4(address, network, prefix)),
+        IpAddr::V4(address) => !REFUSED_V4
+            .iter()
+            .any(|&(network, prefix)| lies_in_v4(address, network, prefix)),
         IpAddr::V6(address) => {
             lies_in_v6(address, GLOBAL_UNICAST.0, GLOBAL_UNICAST.1)
-                && !REFUSED_V6.iter().any(|&(network, prefix)| lies_in_v6(address, network, prefix))
+                && !REFUSED_V6
+                    .iter()
+                    .any(|&(network, prefix)| lies_in_v6(address, network, prefix))
                 && !is_isatap(address)
         }
     }
@@ -101,7 +108,10 @@ mod tests {
 
     #[test]
     fn every_other_address_is_refused() {
-        for address in include_str!("targets/refused.txt").lines().filter(|line| !line.starts_with('#')) {
+        for address in include_str!("targets/refused.txt")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+        {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
     }

@@ -1,7 +1,8 @@
 //! The TLS client settings: a relay needs a valid certificate, a recipient's server does not.
 //!
-//! Servers that receive mail for their own domain rarely have a certificate that can be verified, and without TLS the
-//! message would be sent in plain text. Unverified encryption is better than none (RFC 7435).
+//! Servers that receive mail for their own domain rarely have a certificate that can be verified,
+//! and without TLS the message would be sent in plain text. Unverified encryption is better than
+//! none (RFC 7435).
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -21,7 +22,10 @@ pub(super) fn verified(authorities: Option<&PathBuf>) -> Result<Arc<ClientConfig
     match authorities {
         None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         Some(path) => {
-            let unreadable = |source: pem::Error| SenderError::Authorities { path: path.clone(), source };
+            let unreadable = |source: pem::Error| SenderError::Authorities {
+                path: path.clone(),
+                source,
+            };
             for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
                 roots.add(certificate.map_err(unreadable)?)?;
             }
@@ -32,7 +36,9 @@ pub(super) fn verified(authorities: Option<&PathBuf>) -> Result<Arc<ClientConfig
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions()?;
-    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+    Ok(Arc::new(
+        config.with_root_certificates(roots).with_no_client_auth(),
+    ))
 }
 
 /// For a recipient's server: accepts any certificate.

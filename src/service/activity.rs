@@ -1,5 +1,5 @@
-//! Counts the use of SMTP and of the APIs for sending in memory at this node. On a shared database, reports it to the
-//! other nodes.
+//! Counts the use of SMTP and of the APIs for sending in memory at this node. On a shared database,
+//! reports it to the other nodes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -81,7 +81,10 @@ impl Activity {
     }
 
     fn send_api_used(&self, via: Via) {
-        let used = Via::SEND_APIS.into_iter().zip(&self.0.send_apis).filter(|(known, _)| *known == via);
+        let used = Via::SEND_APIS
+            .into_iter()
+            .zip(&self.0.send_apis)
+            .filter(|(known, _)| *known == via);
         used.for_each(|(_, last)| self.note(last));
     }
 
@@ -98,7 +101,9 @@ impl Activity {
 
     fn used(&self) -> (SmtpUse, SendApisUse) {
         let instant = |millis: &AtomicI64| {
-            Some(millis.load(Ordering::Relaxed)).filter(|millis| *millis > 0).map(Timestamp::from_millis)
+            Some(millis.load(Ordering::Relaxed))
+                .filter(|millis| *millis > 0)
+                .map(Timestamp::from_millis)
         };
         let smtp = SmtpUse {
             connections_open: self.0.connections_open.load(Ordering::Relaxed),
@@ -111,13 +116,18 @@ impl Activity {
     /// The use at this node, and on a shared database at all nodes.
     pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalUse, StoreError> {
         // Not bounded by the current time, because the clock of another node may be a little ahead.
-        self.and_other_nodes(store, self.at_this_node(), Timestamp::from_millis(i64::MAX)).await
+        self.and_other_nodes(store, self.at_this_node(), Timestamp::from_millis(i64::MAX))
+            .await
     }
 
     /// The use at this node.
     pub(super) fn at_this_node(&self) -> TotalUse {
         let (used, send_apis) = self.used();
-        TotalUse { used, send_apis, since: self.0.started_at }
+        TotalUse {
+            used,
+            send_apis,
+            since: self.0.started_at,
+        }
     }
 
     /// `own`, and on a shared database also the use at all other nodes, each until `until`.
@@ -131,9 +141,15 @@ impl Activity {
             return Ok(own);
         }
         let alive_since = self.0.clock.now().before(ALIVE);
-        let (smtp, apis, since) = store.use_of_other_nodes(self.0.node, alive_since, until).await?;
+        let (smtp, apis, since) = store
+            .use_of_other_nodes(self.0.node, alive_since, until)
+            .await?;
         let since = since.map_or(own.since, |since| since.min(own.since));
-        Ok(TotalUse { used: own.used.and(smtp), send_apis: own.send_apis.and(apis), since })
+        Ok(TotalUse {
+            used: own.used.and(smtp),
+            send_apis: own.send_apis.and(apis),
+            since,
+        })
     }
 
     /// The id of this node.
@@ -146,13 +162,23 @@ impl Activity {
         if !self.0.is_shared {
             return Ok(HashSet::new());
         }
-        store.other_nodes(self.0.node, self.0.clock.now().before(ALIVE)).await
+        store
+            .other_nodes(self.0.node, self.0.clock.now().before(ALIVE))
+            .await
     }
 
     /// Reports to the other nodes, so that they know that this one is running.
     pub(super) async fn report(&self, store: &Store) -> Result<(), StoreError> {
         let (used, now) = (self.used(), self.0.clock.now());
-        store.report_node(self.0.node, self.0.started_at, used, now.before(REMEMBERED), now).await
+        store
+            .report_node(
+                self.0.node,
+                self.0.started_at,
+                used,
+                now.before(REMEMBERED),
+                now,
+            )
+            .await
     }
 
     /// Reports while it is polled: after each change, and as a heartbeat.

@@ -28,8 +28,8 @@ pub fn title(cause: Cause) -> &'static str {
     }
 }
 
-/// What to do about the cause, in one or two sentences. A rejection, and a sentence that ends with what to do,
-/// has its own.
+/// What to do about the cause, in one or two sentences. A rejection, and a sentence that ends with
+/// what to do, has its own.
 #[must_use]
 pub fn advice(cause: Cause) -> &'static str {
     match cause {
@@ -45,18 +45,30 @@ pub fn advice(cause: Cause) -> &'static str {
         Cause::Fault => {
             "A test has injected this fault. `restante fault INBOX --clear` removes the faults of an inbox."
         }
-        Cause::BareLineEnd => "The application ends lines with LF only. SMTP requires CR LF: use a mail library.",
+        Cause::BareLineEnd => {
+            "The application ends lines with LF only. SMTP requires CR LF: use a mail library."
+        }
         Cause::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
-        Cause::OtherDomain => "Change the address in the test, or accept the domain with `--accept-domains`.",
+        Cause::OtherDomain => {
+            "Change the address in the test, or accept the domain with `--accept-domains`."
+        }
         Cause::Rejected => "See the reply and its remedy.",
-        Cause::Typo => "Compare the address that the test enters with the one that the application used.",
-        Cause::OtherAddress => "Check that the application sends to the address that the test enters.",
-        Cause::LoginFailed => "Use an API key of the project as the SMTP password, or send no user name and password.",
+        Cause::Typo => {
+            "Compare the address that the test enters with the one that the application used."
+        }
+        Cause::OtherAddress => {
+            "Check that the application sends to the address that the test enters."
+        }
+        Cause::LoginFailed => {
+            "Use an API key of the project as the SMTP password, or send no user name and password."
+        }
         Cause::TlsFailed => {
             "Start the server with `--smtp-starttls off`, or turn off TLS or the check of the certificate in the \
              mailer."
         }
-        Cause::WrongPort => "Compare the port in the settings of the application with the SMTP port of the server.",
+        Cause::WrongPort => {
+            "Compare the port in the settings of the application with the SMTP port of the server."
+        }
         Cause::NoMail => "See the log of the application: it connected, but sent no message.",
         Cause::SentElsewhere => {
             "Other mail arrived, so the server can be reached. Check that the application sends this message, and to \

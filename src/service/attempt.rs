@@ -1,7 +1,7 @@
 //! Writes a batch of deliveries in one transaction, and tries again what can be tried again.
 //!
-//! This is the only loop around a delivery's transaction: load the facts, decide, apply the writes, commit. The commit
-//! announces the changes.
+//! This is the only loop around a delivery's transaction: load the facts, decide, apply the writes,
+//! commit. The commit announces the changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use uuid::Uuid;
 use crate::model::generate_inbox_id;
 use crate::store::{Delivery, Locking, Policy, Store, StoreError, apply, load};
 
-/// The pause before a delivery that is written alone is tried again; it doubles up to [`MAX_PAUSE`].
+/// The pause before a delivery that is written alone is tried again; it doubles up to
+/// [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
@@ -30,20 +31,29 @@ pub struct Retry {
     locking: Locking,
     /// Maximum number of attempts.
     attempts: usize,
-    /// The time after which no attempt is started. One attempt takes at most as long as the engine lets a transaction
-    /// take.
+    /// The time after which no attempt is started. One attempt takes at most as long as the engine
+    /// lets a transaction take.
     pub time: Duration,
 }
 
 impl Retry {
     /// For a batch: mail for an inbox that stays locked is left out, with [`Verdict::Conflict`].
-    pub const BATCH: Self = Self { locking: Locking::WaitBriefly, attempts: 5, time: Duration::from_secs(10) };
+    pub const BATCH: Self = Self {
+        locking: Locking::WaitBriefly,
+        attempts: 5,
+        time: Duration::from_secs(10),
+    };
     /// For one delivery, which waits for its inboxes. SMTP clients wait longer.
-    pub const ALONE: Self = Self { locking: Locking::Wait, attempts: usize::MAX, time: Duration::from_secs(25) };
+    pub const ALONE: Self = Self {
+        locking: Locking::Wait,
+        attempts: usize::MAX,
+        time: Duration::from_secs(25),
+    };
 }
 
-/// Writes a batch. When this returns, everything that was accepted is on stable storage. `policy` is called for each
-/// attempt, because a delivery may wait so long for its inbox that the inbox expires.
+/// Writes a batch. When this returns, everything that was accepted is on stable storage. `policy`
+/// is called for each attempt, because a delivery may wait so long for its inbox that the inbox
+/// expires.
 ///
 /// # Errors
 /// If the database fails; then nothing is stored.
@@ -86,7 +96,10 @@ async fn write_once(
     let batch = Arc::clone(batch);
     let work = async move |mut transaction| {
         let loaded = load(&mut transaction, &batch, &policy, locking).await?;
-        let new_ids = NewIds { uuid: &mut Uuid::now_v7, inbox: &mut generate_inbox_id };
+        let new_ids = NewIds {
+            uuid: &mut Uuid::now_v7,
+            inbox: &mut generate_inbox_id,
+        };
         let requests = batch.iter().map(|delivery| &delivery.request);
         let decision = decide(&loaded.facts, requests, new_ids);
         apply(&mut transaction, &batch, loaded, &decision, &policy).await?;

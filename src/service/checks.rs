@@ -1,5 +1,5 @@
-//! Checks whether a message is good, on a blocking thread and within the memory budget; on request also whether its
-//! sender was allowed to send it, with the DNS.
+//! Checks whether a message is good, on a blocking thread and within the memory budget; on request
+//! also whether its sender was allowed to send it, with the DNS.
 
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
@@ -11,8 +11,8 @@ use crate::memory::{Room, UNCOUNTED};
 use crate::model::{Envelope, Everything, ProjectId, Timestamp};
 use crate::store::StoreError;
 
-/// Maximum number of messages that are verified at the same time, because each needs several sockets: of all projects,
-/// and of one.
+/// Maximum number of messages that are verified at the same time, because each needs several
+/// sockets: of all projects, and of one.
 const MAX_VERIFIED: usize = 64;
 const MAX_VERIFIED_OF_PROJECT: usize = 8;
 
@@ -40,8 +40,13 @@ struct Verified<'a> {
 
 impl<'a> Verified<'a> {
     fn new(verifying: &'a Verifying, project: ProjectId) -> Option<Self> {
-        let shares = [(Some(project), MAX_VERIFIED_OF_PROJECT), (None, MAX_VERIFIED)];
-        verifying.take(&shares).then_some(Self { verifying, shares })
+        let shares = [
+            (Some(project), MAX_VERIFIED_OF_PROJECT),
+            (None, MAX_VERIFIED),
+        ];
+        verifying
+            .take(&shares)
+            .then_some(Self { verifying, shares })
     }
 }
 
@@ -60,26 +65,49 @@ impl Verifiable {
 }
 
 impl Service {
-    /// The problems of a message in one of the caller's live inboxes, with SPF, DKIM and DMARC if `dns` is set, and the
-    /// reservation of their memory.
+    /// The problems of a message in one of the caller's live inboxes, with SPF, DKIM and DMARC if
+    /// `dns` is set, and the reservation of their memory.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`], [`ServiceError::Busy`], or if it cannot be read.
-    pub async fn checks(&self, caller: &Caller, id: &str, dns: bool) -> Result<(Checked, Room), ServiceError> {
-        let (Everything { raw, received_at, envelope, .. }, room) = self.whole_message(caller, id).await?;
+    pub async fn checks(
+        &self,
+        caller: &Caller,
+        id: &str,
+        dns: bool,
+    ) -> Result<(Checked, Room), ServiceError> {
+        let (
+            Everything {
+                raw,
+                received_at,
+                envelope,
+                ..
+            },
+            room,
+        ) = self.whole_message(caller, id).await?;
         let check = move || {
             let checks = checks::checks(&raw, received_at.as_millis() / 1_000);
             (checks, dns.then(|| Verifiable::read(&raw)))
         };
-        let ((checks, verifiable), mut room) = room.run(check).await.map_err(StoreError::Aborted)?;
+        let ((checks, verifiable), mut room) =
+            room.run(check).await.map_err(StoreError::Aborted)?;
         let authentication = match verifiable {
             Some(message) => {
                 room.shrink(UNCOUNTED + message.0.size());
-                Some(self.authentication(caller.project, &message, &envelope, received_at).await?)
+                Some(
+                    self.authentication(caller.project, &message, &envelope, received_at)
+                        .await?,
+                )
             }
             None => None,
         };
-        Ok((Checked { checks, authentication }, room))
+        Ok((
+            Checked {
+                checks,
+                authentication,
+            },
+            room,
+        ))
     }
 
     /// SPF, DKIM and DMARC of a message of a project, with queries to the DNS.
@@ -95,7 +123,10 @@ impl Service {
     ) -> Result<Authentication, ServiceError> {
         let _verified = Verified::new(&self.0.verifying, project).ok_or(ServiceError::Busy)?;
         let options = &self.0.options;
-        let verifier = Verifier { server: options.dns_server, host: options.mail_domain.clone() };
+        let verifier = Verifier {
+            server: options.dns_server,
+            host: options.mail_domain.clone(),
+        };
         let received_at = u64::try_from(received_at.as_millis() / 1_000).unwrap_or_default();
         Ok(verifier.verify(&message.0, envelope, received_at).await)
     }
@@ -109,8 +140,14 @@ mod tests {
 
     #[test]
     fn a_project_that_verifies_many_messages_leaves_room_for_others() {
-        let (verifying, busy, other) = (Verifying::new(), ProjectId(Uuid::now_v7()), ProjectId(Uuid::now_v7()));
-        let mut running: Vec<_> = (0..MAX_VERIFIED_OF_PROJECT).map(|_| Verified::new(&verifying, busy)).collect();
+        let (verifying, busy, other) = (
+            Verifying::new(),
+            ProjectId(Uuid::now_v7()),
+            ProjectId(Uuid::now_v7()),
+        );
+        let mut running: Vec<_> = (0..MAX_VERIFIED_OF_PROJECT)
+            .map(|_| Verified::new(&verifying, busy))
+            .collect();
         assert!(running.iter().all(Option::is_some));
         assert!(Verified::new(&verifying, busy).is_none());
         assert!(Verified::new(&verifying, other).is_some());

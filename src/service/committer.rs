@@ -1,8 +1,8 @@
 //! Writes deliveries in batches: one transaction, and so one flush, for many messages.
 //!
-//! A single task writes all queued deliveries in one transaction and sends each caller its result. New deliveries are
-//! queued while a batch is being written. If another transaction has locked an inbox, its deliveries move to the
-//! [`Lanes`].
+//! A single task writes all queued deliveries in one transaction and sends each caller its result.
+//! New deliveries are queued while a batch is being written. If another transaction has locked an
+//! inbox, its deliveries move to the [`Lanes`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,9 +22,11 @@ use crate::clock::Clock;
 use crate::metrics;
 use crate::store::{Delivery, Policy, Store, StoreError};
 
-/// Maximum number of deliveries in one batch. Also the capacity of the queue; when it is full, callers wait.
+/// Maximum number of deliveries in one batch. Also the capacity of the queue; when it is full,
+/// callers wait.
 const MAX_BATCH: usize = 512;
-/// After this many bytes, a batch is written, so that large messages do not make all the others wait.
+/// After this many bytes, a batch is written, so that large messages do not make all the others
+/// wait.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// The queue of the committer.
@@ -42,17 +44,39 @@ struct Job {
 
 impl Committer {
     /// Starts the task. `policy` has the settings; each attempt to write gets the current time.
-    pub(super) fn start(store: Store, clock: Clock, policy: Policy, progress: Progress, tasks: &TaskTracker) -> Self {
+    pub(super) fn start(
+        store: Store,
+        clock: Clock,
+        policy: Policy,
+        progress: Progress,
+        tasks: &TaskTracker,
+    ) -> Self {
         let (queue, jobs) = mpsc::channel(MAX_BATCH);
         let stop = CancellationToken::new();
-        let jobs = Jobs { queue: jobs, stop: stop.clone() };
+        let jobs = Jobs {
+            queue: jobs,
+            stop: stop.clone(),
+        };
         let lanes = Lanes::new(store.clone(), clock.clone(), policy.clone(), tasks.clone());
-        tasks.spawn(BatchWriter { store, clock, policy, lanes }.run(jobs));
-        Self { queue, stop, progress }
+        tasks.spawn(
+            BatchWriter {
+                store,
+                clock,
+                policy,
+                lanes,
+            }
+            .run(jobs),
+        );
+        Self {
+            queue,
+            stop,
+            progress,
+        }
     }
 
-    /// Stores a delivery. When this returns `Ok`, the delivery is on stable storage. If the future is dropped before
-    /// the transaction starts, the delivery is not written. `held` is dropped when the delivery has ended.
+    /// Stores a delivery. When this returns `Ok`, the delivery is on stable storage. If the future
+    /// is dropped before the transaction starts, the delivery is not written. `held` is dropped
+    /// when the delivery has ended.
     pub(super) async fn deliver(&self, delivery: Delivery, held: Held) -> Answer {
         let (reply, answer) = Responder::new(held);
         let job = Job { delivery, reply };
@@ -117,8 +141,8 @@ impl BatchWriter {
         }
     }
 
-    /// Takes jobs until there are enough for a batch. Drops those whose caller has stopped waiting, moves those that
-    /// must be written alone to the lanes, and returns the others.
+    /// Takes jobs until there are enough for a batch. Drops those whose caller has stopped waiting,
+    /// moves those that must be written alone to the lanes, and returns the others.
     fn select(&self, jobs: &mut VecDeque<Job>) -> Vec<Job> {
         let (mut selected, mut bytes) = (Vec::new(), 0);
         while bytes < MAX_BATCH_BYTES
@@ -143,41 +167,55 @@ impl BatchWriter {
             return;
         }
         let policy = || self.policy.at(self.clock.now());
-        let (deliveries, replies): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.delivery, job.reply)).unzip();
+        let (deliveries, replies): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .map(|job| (job.delivery, job.reply))
+            .unzip();
         let deliveries = Arc::new(deliveries);
         let started = time::Instant::now();
         match write(&self.store, &deliveries, policy, Retry::BATCH).await {
             Ok(verdicts) => {
-                let stored = verdicts.iter().filter(|verdict| verdict.messages().next().is_some()).count();
+                let stored = verdicts
+                    .iter()
+                    .filter(|verdict| verdict.messages().next().is_some())
+                    .count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
                 self.answer(&deliveries, replies, verdicts);
             }
             Err(error) if !may_be_of_one(&error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
-                replies.into_iter().for_each(|reply| reply.send(Err(DeliverError::Unavailable)));
+                replies
+                    .into_iter()
+                    .for_each(|reply| reply.send(Err(DeliverError::Unavailable)));
             }
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
                 for (delivery, reply) in deliveries.iter().zip(replies) {
-                    let Some(recipient) = delivery.request.recipients.first() else { continue };
+                    let Some(recipient) = delivery.request.recipients.first() else {
+                        continue;
+                    };
                     self.lanes.write(recipient.clone(), delivery.clone(), reply);
                 }
             }
         }
     }
 
-    /// Sends each caller its verdict, or moves the delivery to the lane of its inbox if that is locked.
+    /// Sends each caller its verdict, or moves the delivery to the lane of its inbox if that is
+    /// locked.
     fn answer(&self, deliveries: &[Delivery], replies: Vec<Responder>, verdicts: Vec<Verdict>) {
         for ((delivery, reply), verdict) in deliveries.iter().zip(replies).zip(verdicts) {
             match verdict {
-                Verdict::Conflict(recipient) => self.lanes.write(recipient, delivery.clone(), reply),
+                Verdict::Conflict(recipient) => {
+                    self.lanes.write(recipient, delivery.clone(), reply)
+                }
                 verdict => reply.send(Ok(verdict)),
             }
         }
     }
 }
 
-/// Whether the error may be due to one delivery of a batch. Otherwise, trying each of them would only take long.
+/// Whether the error may be due to one delivery of a batch. Otherwise, trying each of them would
+/// only take long.
 fn may_be_of_one(error: &StoreError) -> bool {
     !error.is_unavailable() || error.is_lock_timeout() || error.was_rolled_back()
 }
@@ -204,22 +242,38 @@ mod tests {
         let prepared = delivery("a");
         for seed in orders() {
             let (queue, jobs) = mpsc::channel(2);
-            let (stop, progress) = (CancellationToken::new(), Progress::new(Clock::manual(Timestamp::from_millis(1))));
-            let committer = Committer { queue, stop: stop.clone(), progress };
+            let (stop, progress) = (
+                CancellationToken::new(),
+                Progress::new(Clock::manual(Timestamp::from_millis(1))),
+            );
+            let committer = Committer {
+                queue,
+                stop: stop.clone(),
+                progress,
+            };
             let (written, accepted) = (Cell::new(0), Cell::new(0));
             let mut jobs = Jobs { queue: jobs, stop };
             let mut schedule = Schedule::new(seed);
             schedule.add("writer", async {
                 while let Some(batch) = jobs.next().await {
                     pause().await;
-                    let wanted: Vec<_> = batch.into_iter().filter(|job| !job.reply.is_abandoned()).collect();
+                    let wanted: Vec<_> = batch
+                        .into_iter()
+                        .filter(|job| !job.reply.is_abandoned())
+                        .collect();
                     written.set(written.get() + wanted.len());
-                    wanted.into_iter().for_each(|job| job.reply.send(Ok(Verdict::LeaseLost)));
+                    wanted
+                        .into_iter()
+                        .for_each(|job| job.reply.send(Ok(Verdict::LeaseLost)));
                 }
             });
             for number in 0..6 {
                 let caller = deliver_once(&committer, &prepared, &accepted);
-                if number % 3 == 0 { schedule.add_cancellable("left", caller) } else { schedule.add("caller", caller) }
+                if number % 3 == 0 {
+                    schedule.add_cancellable("left", caller)
+                } else {
+                    schedule.add("caller", caller)
+                }
             }
             schedule.add("shut-down", async {
                 pause().await;
@@ -227,7 +281,10 @@ mod tests {
             });
             assert_eq!(schedule.run(), [""; 0], "seed {seed}");
             // A caller may leave between the commit and its answer.
-            assert!((accepted.get()..=accepted.get() + 2).contains(&written.get()), "seed {seed}");
+            assert!(
+                (accepted.get()..=accepted.get() + 2).contains(&written.get()),
+                "seed {seed}"
+            );
             assert!(committer.progress.stuck_for().is_zero(), "seed {seed}");
         }
     }
@@ -243,12 +300,24 @@ mod tests {
     async fn prepared() -> (tempfile::TempDir, Store, Policy) {
         let directory = tempfile::tempdir().unwrap();
         let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
-        let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
+        let store = Store::open(Database::open(&url).await.unwrap())
+            .await
+            .unwrap();
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
         let mail_domain = Domain::parse("restante.example.com").unwrap();
         let lifetime = Duration::from_secs(60);
-        (directory, store, Policy { now, lifetime, inbox_messages: 10, default_project, mail_domain })
+        (
+            directory,
+            store,
+            Policy {
+                now,
+                lifetime,
+                inbox_messages: 10,
+                default_project,
+                mail_domain,
+            },
+        )
     }
 
     async fn started() -> (tempfile::TempDir, Store, ProjectId, TaskTracker, Committer) {
@@ -265,10 +334,25 @@ mod tests {
     }
 
     fn delivery_of(inbox: &str, raw: &[u8]) -> Delivery {
-        let source = Source::Client { project: None, reverse_path: String::new() };
-        let content = Content::encode(ParsedMessage::default(), String::new(), crate::store::Origin::default(), raw);
-        let request = Request { recipients: vec![InboxId::parse(inbox).unwrap().into()], source };
-        Delivery { request, content, outgoing: None }
+        let source = Source::Client {
+            project: None,
+            reverse_path: String::new(),
+        };
+        let content = Content::encode(
+            ParsedMessage::default(),
+            String::new(),
+            crate::store::Origin::default(),
+            raw,
+        );
+        let request = Request {
+            recipients: vec![InboxId::parse(inbox).unwrap().into()],
+            source,
+        };
+        Delivery {
+            request,
+            content,
+            outgoing: None,
+        }
     }
 
     #[tokio::test]
@@ -276,10 +360,23 @@ mod tests {
         let (_directory, store, project, _tasks, committer) = started().await;
         let to = "b@restante.example.com".to_owned();
         let inbox = InboxId::parse("sender").unwrap();
-        let sent = NewOutgoing::new(OutgoingId::generate(), project, inbox, to, String::new(), String::new());
+        let sent = NewOutgoing::new(
+            OutgoingId::generate(),
+            project,
+            inbox,
+            to,
+            String::new(),
+            String::new(),
+        );
         // There is an item with this id.
-        store.add_outgoing(&sent, Timestamp::from_millis(1)).await.unwrap();
-        let failing = Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..delivery("b") };
+        store
+            .add_outgoing(&sent, Timestamp::from_millis(1))
+            .await
+            .unwrap();
+        let failing = Delivery {
+            outgoing: Some(OutgoingChange::Add(sent)),
+            ..delivery("b")
+        };
         // There is one thread, so all three are queued before the committer runs.
         let (one, bad, other) = join3(
             committer.deliver(delivery("a"), None),
@@ -302,7 +399,10 @@ mod tests {
         tasks.close();
         tasks.wait().await;
         assert!(taken.await.is_ok());
-        assert!(matches!(committer.deliver(delivery("b"), None).await, Err(DeliverError::Stopping)));
+        assert!(matches!(
+            committer.deliver(delivery("b"), None).await,
+            Err(DeliverError::Stopping)
+        ));
         assert_eq!(store.stored().await.unwrap(), (1, 1));
     }
 
@@ -320,14 +420,36 @@ mod tests {
     async fn a_batch_of_large_deliveries_ends_early() {
         let (_directory, store, policy) = prepared().await;
         let clock = Clock::manual(policy.now);
-        let lanes = Lanes::new(store.clone(), clock.clone(), policy.clone(), TaskTracker::new());
-        let writer = BatchWriter { store, clock, policy, lanes };
+        let lanes = Lanes::new(
+            store.clone(),
+            clock.clone(),
+            policy.clone(),
+            TaskTracker::new(),
+        );
+        let writer = BatchWriter {
+            store,
+            clock,
+            policy,
+            lanes,
+        };
         let mut noise = vec![0; MAX_BATCH_BYTES / 4];
         rand::rng().fill_bytes(&mut noise);
         let large = delivery_of("a", &noise);
         let (replies, _answers): (Vec<_>, Vec<_>) = (0..6).map(|_| Responder::new(None)).unzip();
-        let mut jobs = replies.into_iter().map(|reply| Job { delivery: large.clone(), reply }).collect();
-        assert_eq!([writer.select(&mut jobs).len(), writer.select(&mut jobs).len()], [4, 2]);
+        let mut jobs = replies
+            .into_iter()
+            .map(|reply| Job {
+                delivery: large.clone(),
+                reply,
+            })
+            .collect();
+        assert_eq!(
+            [
+                writer.select(&mut jobs).len(),
+                writer.select(&mut jobs).len()
+            ],
+            [4, 2]
+        );
     }
 
     #[tokio::test]
@@ -336,21 +458,35 @@ mod tests {
         let stored = other.deliver(delivery("a"), None).await.unwrap();
         let clock = Clock::manual(Timestamp::from_millis(1));
         let (queue, mut jobs) = mpsc::channel(1);
-        let committer = Committer { queue, stop: CancellationToken::new(), progress: Progress::new(clock.clone()) };
+        let committer = Committer {
+            queue,
+            stop: CancellationToken::new(),
+            progress: Progress::new(clock.clone()),
+        };
         drop(committer.progress.start());
         clock.advance(Duration::from_secs(1));
         for (verdict, stuck_for) in [(Verdict::LeaseLost, 1), (stored, 0)] {
             let answered = async { jobs.recv().await.unwrap().reply.send(Ok(verdict)) };
-            assert!(join(committer.deliver(delivery("a"), None), answered).await.0.is_ok());
-            assert_eq!(committer.progress.stuck_for(), Duration::from_secs(stuck_for));
+            assert!(
+                join(committer.deliver(delivery("a"), None), answered)
+                    .await
+                    .0
+                    .is_ok()
+            );
+            assert_eq!(
+                committer.progress.stuck_for(),
+                Duration::from_secs(stuck_for)
+            );
         }
     }
 
     #[test]
     fn deliveries_are_tried_one_by_one_if_one_may_be_the_reason() {
         use DatabaseError::{Cancelled, Closed, LockTimeout, NoRow, ReadOnly, Silent};
-        for (errors, expected) in [(vec![LockTimeout, Cancelled, NoRow], true), (vec![Silent, ReadOnly, Closed], false)]
-        {
+        for (errors, expected) in [
+            (vec![LockTimeout, Cancelled, NoRow], true),
+            (vec![Silent, ReadOnly, Closed], false),
+        ] {
             for error in errors {
                 let error = StoreError::from(error);
                 assert_eq!(may_be_of_one(&error), expected, "{error}");

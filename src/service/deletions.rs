@@ -1,6 +1,6 @@
-//! Polls for projects that another process on the same SQLite file has deleted, for example `restante project delete`,
-//! and then wakes every wait. Deletions by this process, and by other nodes on PostgreSQL, are announced and need no
-//! polling.
+//! Polls for projects that another process on the same SQLite file has deleted, for example
+//! `restante project delete`, and then wakes every wait. Deletions by this process, and by other
+//! nodes on PostgreSQL, are announced and need no polling.
 
 use std::time::Duration;
 

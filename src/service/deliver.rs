@@ -11,29 +11,38 @@ use super::lanes::{MAX_BATCHED, MAX_LARGE_WAIT};
 use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{
-    EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Recipient, RefusalReason, Via,
+    EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Recipient, RefusalReason,
+    Via,
 };
-use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread};
+use crate::store::{
+    Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread,
+};
 
 /// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
 const PARSED_IN_PLACE: usize = 256 * 1024;
-/// How long a delivery may take, and the wait for large ones: more than the attempts to write it take.
+/// How long a delivery may take, and the wait for large ones: more than the attempts to write it
+/// take.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
-/// A larger message may be one that waits for others: what is stored of it is at most four times as long.
+/// A larger message may be one that waits for others: what is stored of it is at most four times as
+/// long.
 const MAX_SMALL: usize = MAX_BATCHED / 4;
 
 /// A message that was received in full.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    /// Where failures are reported, as the client gave it: not every path is an [`EmailAddress`]. Empty for `<>`.
+    /// Where failures are reported, as the client gave it: not every path is an [`EmailAddress`].
+    /// Empty for `<>`.
     pub reverse_path: String,
-    /// At least one, all on the mail domain or an accepted one. If two have the same inbox, it gets one message.
+    /// At least one, all on the mail domain or an accepted one. If two have the same inbox, it gets
+    /// one message.
     pub recipients: Vec<EmailAddress>,
     /// The project whose key the client authenticated with.
     pub project: Option<ProjectId>,
-    /// The fields `Return-Path` and `Received` that this server puts before the message, each with CR LF at its end.
+    /// The fields `Return-Path` and `Received` that this server puts before the message, each with
+    /// CR LF at its end.
     pub trace: String,
-    /// The connection over which the message arrived; `None` for messages that this service composed.
+    /// The connection over which the message arrived; `None` for messages that this service
+    /// composed.
     pub reception: Option<Reception>,
     /// The message, byte for byte.
     pub raw: Vec<u8>,
@@ -49,7 +58,10 @@ impl Prepared {
     /// Keeps `held` until the delivery has ended, even if its caller is dropped before.
     #[must_use]
     pub fn holding(self, held: impl Send + 'static) -> Self {
-        Self { held: Some(Box::new(held)), ..self }
+        Self {
+            held: Some(Box::new(held)),
+            ..self
+        }
     }
 }
 
@@ -58,7 +70,8 @@ impl Prepared {
 pub struct Receipt {
     /// The stored messages, in the order of the recipients.
     pub messages: Vec<MessageId>,
-    /// The project that owns the first recipient's inbox; `None` if a fault kept the message from all.
+    /// The project that owns the first recipient's inbox; `None` if a fault kept the message from
+    /// all.
     pub owner: Option<ProjectId>,
     /// The fault that changes the reply.
     pub reply: Option<FaultAction>,
@@ -82,11 +95,16 @@ impl Service {
     #[must_use]
     pub fn delivery_timeout(&self, bytes: usize) -> Duration {
         let may_wait = self.0.store.is_shared() && bytes > MAX_SMALL;
-        if may_wait { DELIVERY_TIMEOUT + MAX_LARGE_WAIT } else { DELIVERY_TIMEOUT }
+        if may_wait {
+            DELIVERY_TIMEOUT + MAX_LARGE_WAIT
+        } else {
+            DELIVERY_TIMEOUT
+        }
     }
 
-    /// Returns an error if mail to `recipient` would be rejected now, from a client that authenticated with a key of
-    /// `project`. Uses up a fault of the inbox for RCPT TO, and returns it.
+    /// Returns an error if mail to `recipient` would be rejected now, from a client that
+    /// authenticated with a key of `project`. Uses up a fault of the inbox for RCPT TO, and returns
+    /// it.
     ///
     /// # Errors
     /// [`DeliverError`], as [`Service::deliver`] would return.
@@ -112,17 +130,29 @@ impl Service {
         let exceptions = &self.0.exceptions;
         let (id, may_be_refused) = match &recipient {
             // An address with a tag may belong to another project.
-            Recipient::Inbox(id) => {
-                (Some(id.clone()), exceptions.may_concern(id) || (project.is_some() && id.without_tag().is_some()))
-            }
+            Recipient::Inbox(id) => (
+                Some(id.clone()),
+                exceptions.may_concern(id) || (project.is_some() && id.without_tag().is_some()),
+            ),
             // Whose inbox it is depends on all projects.
             Recipient::Shared(_) => (None, true),
         };
-        let id = if may_be_refused { self.check_recipient(&recipient, project).await?.or(id) } else { id };
+        let id = if may_be_refused {
+            self.check_recipient(&recipient, project).await?.or(id)
+        } else {
+            id
+        };
         let Some(id) = id else { return Ok(None) };
-        let Some(known) = exceptions.faults_of(&id) else { return Ok(None) };
+        let Some(known) = exceptions.faults_of(&id) else {
+            return Ok(None);
+        };
         let is_shared = matches!(recipient, Recipient::Shared(_));
-        match self.0.store.use_recipient_fault(&id, is_shared, self.0.clock.now()).await? {
+        match self
+            .0
+            .store
+            .use_recipient_fault(&id, is_shared, self.0.clock.now())
+            .await?
+        {
             RecipientFault::Now(action) => return Ok(Some(action)),
             RecipientFault::Later => {}
             RecipientFault::None(inbox) => exceptions.forget_faults(&inbox, known),
@@ -136,15 +166,22 @@ impl Service {
         recipient: &Recipient,
         project: Option<ProjectId>,
     ) -> Result<Option<InboxId>, DeliverError> {
-        let inbox = self.0.store.check_recipient(recipient, project, &self.policy()).await?;
+        let inbox = self
+            .0
+            .store
+            .check_recipient(recipient, project, &self.policy())
+            .await?;
         let inbox = inbox.map_err(DeliverError::Refused)?;
-        inbox.iter().for_each(|id| self.0.exceptions.inbox_has_room(id));
+        inbox
+            .iter()
+            .for_each(|id| self.0.exceptions.inbox_has_room(id));
         Ok(inbox)
     }
 
-    /// Stores a message in the inboxes of all its recipients, and creates inboxes that do not exist. When this returns,
-    /// the message is on stable storage. On SQLite, the waits on these inboxes have been woken; on PostgreSQL, they are
-    /// woken when the server sends the notification of the commit, usually within a millisecond.
+    /// Stores a message in the inboxes of all its recipients, and creates inboxes that do not
+    /// exist. When this returns, the message is on stable storage. On SQLite, the waits on these
+    /// inboxes have been woken; on PostgreSQL, they are woken when the server sends the
+    /// notification of the commit, usually within a millisecond.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
@@ -157,22 +194,49 @@ impl Service {
     /// # Errors
     /// [`DeliverError::Store`]; the cause is never the message.
     pub async fn prepare(&self, incoming: Incoming) -> Result<Prepared, DeliverError> {
-        let recipients = incoming.recipients.iter().map(|address| Recipient::of(address, self.mail_domain())).collect();
+        let recipients = incoming
+            .recipients
+            .iter()
+            .map(|address| Recipient::of(address, self.mail_domain()))
+            .collect();
         let (project, reverse_path) = (incoming.project, incoming.reverse_path.clone());
         let content = encode_on_some_thread(incoming).await?;
-        let request = Request { recipients, source: Source::Client { project, reverse_path } };
-        Ok(Prepared { delivery: Delivery { request, content, outgoing: None }, held: None })
+        let request = Request {
+            recipients,
+            source: Source::Client {
+                project,
+                reverse_path,
+            },
+        };
+        Ok(Prepared {
+            delivery: Delivery {
+                request,
+                content,
+                outgoing: None,
+            },
+            held: None,
+        })
     }
 
-    /// Stores a prepared message, as [`Service::deliver`] does. A fault of an inbox may keep it from being stored.
+    /// Stores a prepared message, as [`Service::deliver`] does. A fault of an inbox may keep it
+    /// from being stored.
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
-    pub async fn store(&self, Prepared { delivery, held }: Prepared) -> Result<Receipt, DeliverError> {
-        let is_smtp = delivery.content.origin().reception.as_ref().is_none_or(|reception| reception.via == Via::Smtp);
+    pub async fn store(
+        &self,
+        Prepared { delivery, held }: Prepared,
+    ) -> Result<Receipt, DeliverError> {
+        let is_smtp = delivery
+            .content
+            .origin()
+            .reception
+            .as_ref()
+            .is_none_or(|reception| reception.via == Via::Smtp);
         let receipt = match self.commit(delivery, held).await? {
             Verdict::Refused(refusal) => return Err(self.refused(refusal)),
-            // Only reports of the mail worker have a lease, and a delivery in a lane waits for its inbox.
+            // Only reports of the mail worker have a lease, and a delivery in a lane waits for its
+            // inbox.
             Verdict::LeaseLost | Verdict::Conflict(_) => return Err(DeliverError::Unavailable),
             verdict => Receipt::of(&verdict),
         };
@@ -182,16 +246,20 @@ impl Service {
         Ok(receipt)
     }
 
-    /// Delivers a message that this service composed for an inbox of `project`, and changes its outgoing item in the
-    /// same transaction. Creates no inbox. Returns `false` if the mail worker has lost its lease on the item; then
-    /// nothing was written.
+    /// Delivers a message that this service composed for an inbox of `project`, and changes its
+    /// outgoing item in the same transaction. Creates no inbox. Returns `false` if the mail worker
+    /// has lost its lease on the item; then nothing was written.
     pub(super) async fn deliver_own(
         &self,
         incoming: Incoming,
         project: ProjectId,
         change: OutgoingChange,
     ) -> Result<bool, DeliverError> {
-        let lease = if let OutgoingChange::Settle(settlement) = &change { Some(settlement.id.0) } else { None };
+        let lease = if let OutgoingChange::Settle(settlement) = &change {
+            Some(settlement.id.0)
+        } else {
+            None
+        };
         let Prepared { mut delivery, .. } = self.prepare(incoming).await?;
         delivery.request.source = Source::Service { project, lease };
         delivery.outgoing = Some(change);
@@ -219,7 +287,10 @@ impl Service {
 impl Receipt {
     fn of(verdict: &Verdict) -> Self {
         let mut receipt = Self {
-            messages: verdict.messages().map(|(_, place)| MessageId(place.message)).collect(),
+            messages: verdict
+                .messages()
+                .map(|(_, place)| MessageId(place.message))
+                .collect(),
             ..Self::default()
         };
         match verdict {
@@ -238,20 +309,30 @@ impl Receipt {
             Verdict::Swallowed(fault) => receipt.reply = Some(fault.action.clone()),
             Verdict::Refused(_) | Verdict::Conflict(_) | Verdict::LeaseLost => {}
         }
-        receipt.faults.extend(receipt.reply.as_ref().map(FaultAction::as_str));
+        receipt
+            .faults
+            .extend(receipt.reply.as_ref().map(FaultAction::as_str));
         receipt
     }
 
     fn add_unstored(&mut self, copies: &Copies, fate: Unstored) {
         self.faults.push(fate.fault().as_str());
-        self.unstored.extend(copies.recipients.iter().map(|recipient| (recipient.clone(), fate)));
+        self.unstored.extend(
+            copies
+                .recipients
+                .iter()
+                .map(|recipient| (recipient.clone(), fate)),
+        );
     }
 
     /// What a fault did with the copy for `recipient`, if it was accepted but not stored.
     #[must_use]
     pub fn unstored(&self, recipient: &EmailAddress, service: &Service) -> Option<Unstored> {
         let recipient = Recipient::of(recipient, service.mail_domain());
-        self.unstored.iter().find(|(unstored, _)| *unstored == recipient).map(|(_, fate)| *fate)
+        self.unstored
+            .iter()
+            .find(|(unstored, _)| *unstored == recipient)
+            .map(|(_, fate)| *fate)
     }
 }
 
@@ -289,12 +370,19 @@ async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError
     on_blocking_thread(move || encode(incoming)).await
 }
 
-/// A message is stored even if a defect of the parser makes it panic: then it has its bytes and no parts.
+/// A message is stored even if a defect of the parser makes it panic: then it has its bytes and no
+/// parts.
 fn parsed(raw: &[u8], parse: impl FnOnce(&[u8]) -> ParsedMessage + UnwindSafe) -> ParsedMessage {
     catch_unwind(|| parse(raw)).unwrap_or_else(|_| {
-        tracing::error!(bytes = raw.len(), "the parser failed, so a message is stored without its parts");
+        tracing::error!(
+            bytes = raw.len(),
+            "the parser failed, so a message is stored without its parts"
+        );
         // It may have an id.
-        ParsedMessage { has_message_id: true, ..ParsedMessage::default() }
+        ParsedMessage {
+            has_message_id: true,
+            ..ParsedMessage::default()
+        }
     })
 }
 
@@ -303,15 +391,26 @@ fn encode(incoming: Incoming) -> Content {
     if let Some(excess) = &parsed.over_budget {
         tracing::warn!(%excess, bytes = incoming.raw.len(), "a message is read only in part");
     }
-    let sender = parsed.from.take().unwrap_or_else(|| incoming.reverse_path.clone());
+    let sender = parsed
+        .from
+        .take()
+        .unwrap_or_else(|| incoming.reverse_path.clone());
     let mut trace = incoming.trace;
     // A reply needs an id to refer to, so a message without one gets one (RFC 6409, section 8.3).
     if !parsed.has_message_id
         && let Some(recipient) = incoming.recipients.first()
     {
-        trace.push_str(&format!("Message-ID: <{}@{}>\r\n", Uuid::now_v7(), recipient.domain()));
+        trace.push_str(&format!(
+            "Message-ID: <{}@{}>\r\n",
+            Uuid::now_v7(),
+            recipient.domain()
+        ));
     }
-    let origin = Origin { trace, reverse_path: incoming.reverse_path, reception: incoming.reception };
+    let origin = Origin {
+        trace,
+        reverse_path: incoming.reverse_path,
+        reception: incoming.reception,
+    };
     Content::encode(parsed, sender, origin, &incoming.raw)
 }
 
@@ -322,6 +421,9 @@ mod tests {
     #[test]
     fn a_panic_of_the_parser_leaves_the_message_without_parts() {
         let found = parsed(b"x", |_| panic!("a defect"));
-        assert_eq!((found.text.as_str(), found.links.len(), found.has_message_id), ("", 0, true));
+        assert_eq!(
+            (found.text.as_str(), found.links.len(), found.has_message_id),
+            ("", 0, true)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers choose the codes.
+//! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers
+//! choose the codes.
 
 use crate::memory::NoMemory;
 use crate::store::StoreError;
@@ -75,11 +76,16 @@ impl From<DeliverError> for ServiceError {
         match error {
             DeliverError::Refused(Refusal::Full(_)) => Self::RecipientFull,
             DeliverError::Refused(
-                Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_) | Refusal::Ambiguous(_),
+                Refusal::Disabled(_)
+                | Refusal::Foreign(_)
+                | Refusal::NoInbox(_)
+                | Refusal::Ambiguous(_),
             ) => Self::RecipientNotFound,
             DeliverError::Stopping => Self::Stopping,
             // Mail of the service never bounces.
-            DeliverError::Refused(Refusal::TooManyBounces(_)) | DeliverError::Unavailable => Self::Unavailable,
+            DeliverError::Refused(Refusal::TooManyBounces(_)) | DeliverError::Unavailable => {
+                Self::Unavailable
+            }
             DeliverError::Store(error) => Self::Store(error),
         }
     }
@@ -109,18 +115,25 @@ impl DeliverError {
         match self {
             Self::Refused(Refusal::Full(_)) => Reason::InboxFull,
             Self::Refused(Refusal::Ambiguous(_)) => Reason::AmbiguousRecipient,
-            Self::Refused(Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_)) => Reason::MailboxDisabled,
-            // Not 421, which ends an SMTP session. If the receiver stops, the connection sends 421.
-            Self::Refused(Refusal::TooManyBounces(_)) | Self::Stopping | Self::Unavailable | Self::Store(_) => {
-                Reason::StoreFailure
+            Self::Refused(Refusal::Disabled(_) | Refusal::Foreign(_) | Refusal::NoInbox(_)) => {
+                Reason::MailboxDisabled
             }
+            // Not 421, which ends an SMTP session. If the receiver stops, the connection sends 421.
+            Self::Refused(Refusal::TooManyBounces(_))
+            | Self::Stopping
+            | Self::Unavailable
+            | Self::Store(_) => Reason::StoreFailure,
         }
     }
 }
 
 impl From<StoreError> for DeliverError {
     fn from(error: StoreError) -> Self {
-        if error.is_unavailable() { Self::Unavailable } else { Self::Store(error) }
+        if error.is_unavailable() {
+            Self::Unavailable
+        } else {
+            Self::Store(error)
+        }
     }
 }
 
@@ -134,10 +147,14 @@ pub enum ProjectError {
     #[error("there is no project named {0}")]
     NotFound(String),
     /// The default project cannot be deleted.
-    #[error("the default project cannot be deleted: it owns the inboxes that incoming mail creates")]
+    #[error(
+        "the default project cannot be deleted: it owns the inboxes that incoming mail creates"
+    )]
     Default,
     /// The name is too long, empty, or has characters that cannot be displayed or typed.
-    #[error("a project name must have 1 to 100 characters, without control characters or leading or trailing spaces")]
+    #[error(
+        "a project name must have 1 to 100 characters, without control characters or leading or trailing spaces"
+    )]
     InvalidName,
     /// Another project uses the chosen key.
     #[error("this API key belongs to another project: choose a different one")]

@@ -1,5 +1,5 @@
-//! The cursor of a timeline. Some events are recorded a moment after they happened, so a cursor has a time before which
-//! all are recorded, and a short hash of each later event that its reader has.
+//! The cursor of a timeline. Some events are recorded a moment after they happened, so a cursor has
+//! a time before which all are recorded, and a short hash of each later event that its reader has.
 
 use std::fmt;
 use std::time::Duration;
@@ -33,11 +33,19 @@ impl EventCursor {
         let horizon = Timestamp::from_millis(horizon.parse().ok()?);
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(given).ok()?;
         let (given, rest) = bytes.as_chunks();
-        rest.is_empty().then(|| Self { horizon, given: given.to_vec() })
+        rest.is_empty().then(|| Self {
+            horizon,
+            given: given.to_vec(),
+        })
     }
 
-    /// Of all events, each with its time, those that the reader does not have, and the cursor after them.
-    pub(super) fn advance(after: Option<&Self>, all: Vec<(Timestamp, Event)>, now: Timestamp) -> (Vec<Event>, Self) {
+    /// Of all events, each with its time, those that the reader does not have, and the cursor after
+    /// them.
+    pub(super) fn advance(
+        after: Option<&Self>,
+        all: Vec<(Timestamp, Event)>,
+        now: Timestamp,
+    ) -> (Vec<Event>, Self) {
         let before = after.map_or(Timestamp::from_millis(i64::MIN), |cursor| cursor.horizon);
         let horizon = now.before(RECORDED_WITHIN).max(before);
         let mut known = after.map_or_else(Vec::new, |cursor| cursor.given.clone());
@@ -64,9 +72,17 @@ impl fmt::Display for EventCursor {
     }
 }
 
-/// The start of the hash of an event. The result of an attempt to send is not part of it, because it changes.
+/// The start of the hash of an event. The result of an attempt to send is not part of it, because
+/// it changes.
 fn hash_of(event: &Event) -> [u8; HASH] {
-    let identity = (&event.at, &event.kind, &event.text, &event.filters, &event.message_id, &event.failure);
+    let identity = (
+        &event.at,
+        &event.kind,
+        &event.text,
+        &event.filters,
+        &event.message_id,
+        &event.failure,
+    );
     let text = serde_json::to_vec(&(identity, &event.client)).unwrap_or_default();
     let hash = Sha256::digest(text);
     [hash[0], hash[1], hash[2], hash[3]]

@@ -1,9 +1,10 @@
-//! Records what is in no other table: waits, claims and SMTP sessions. The dashboard shows what tests wait for, the
-//! timeline of an inbox shows all of them, and stories are based on them.
+//! Records what is in no other table: waits, claims and SMTP sessions. The dashboard shows what
+//! tests wait for, the timeline of an inbox shows all of them, and stories are based on them.
 //!
-//! No wait and no session is delayed by its record. [`Events`] keeps a limited number: in memory, or on a shared
-//! database in a table, so that every node shows those of all nodes. A session needs the owners of the addresses that
-//! it named, which a background task looks up. In its queue, each project and each client has a share.
+//! No wait and no session is delayed by its record. [`Events`] keeps a limited number: in memory,
+//! or on a shared database in a table, so that every node shows those of all nodes. A session needs
+//! the owners of the addresses that it named, which a background task looks up. In its queue, each
+//! project and each client has a share.
 
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -22,15 +23,16 @@ use super::written::{Writing, Written, written};
 use super::{Caller, Service};
 use crate::clock::Clock;
 use crate::model::{
-    Inbox, InboxClaim, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+    Inbox, InboxClaim, InboxId, MessageFilter, ProjectId, SharedAddress, SmtpSession, Timestamp,
+    WaitEnd, WaitRecord,
 };
 use crate::store::{Store, StoreError};
 use crate::tcp::client_of;
 
 /// Maximum number of sessions whose owners are looked up later. More are not recorded.
 const QUEUE: usize = 5_000;
-/// Maximum number of sessions in the queue of one project, of one address, and of one client; and of all sessions whose
-/// project is not known yet.
+/// Maximum number of sessions in the queue of one project, of one address, and of one client; and
+/// of all sessions whose project is not known yet.
 const QUEUED_OF_OWNER: usize = 500;
 const QUEUED_OF_CLIENT: usize = 1_000;
 const QUEUED_WITHOUT_PROJECT: usize = 2_500;
@@ -51,13 +53,19 @@ pub(super) trait Events: Debug + Send + Sync {
     fn note_session(&self, session: &Arc<SmtpSession>, projects: &[ProjectId]);
 
     /// The waits on an inbox, newest first.
-    fn waits_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<WaitRecord>, StoreError>>;
+    fn waits_of<'a>(
+        &'a self,
+        inbox: &'a Inbox,
+    ) -> BoxFuture<'a, Result<Vec<WaitRecord>, StoreError>>;
 
     /// The open waits on inboxes of a project, newest first.
     fn open_waits(&self, project: ProjectId) -> BoxFuture<'_, Result<Vec<WaitRecord>, StoreError>>;
 
     /// When an inbox was claimed.
-    fn claims_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<Timestamp>, StoreError>>;
+    fn claims_of<'a>(
+        &'a self,
+        inbox: &'a Inbox,
+    ) -> BoxFuture<'a, Result<Vec<Timestamp>, StoreError>>;
 
     /// The sessions of a project that named an inbox and ended until then. One may be there twice.
     fn sessions_of<'a>(
@@ -68,7 +76,11 @@ pub(super) trait Events: Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<SmtpSession>, StoreError>>;
 
     /// The mark of the waits of a project, or of one of its inboxes: it changes when they change.
-    fn mark<'a>(&'a self, project: ProjectId, inbox: Option<&'a InboxId>) -> BoxFuture<'a, Result<String, StoreError>>;
+    fn mark<'a>(
+        &'a self,
+        project: ProjectId,
+        inbox: Option<&'a InboxId>,
+    ) -> BoxFuture<'a, Result<String, StoreError>>;
 }
 
 /// The waits of an inbox, newest first.
@@ -101,7 +113,8 @@ enum Owner {
 }
 
 impl Owner {
-    /// Whether its sessions may be of a project. Those whose project is not known yet may be of any.
+    /// Whether its sessions may be of a project. Those whose project is not known yet may be of
+    /// any.
     fn may_concern(&self, project: ProjectId) -> bool {
         match self {
             Self::Project(owner) => *owner == project,
@@ -119,8 +132,8 @@ pub(super) struct OpenRecord {
 }
 
 impl EventLog {
-    /// Starts a task that ends with the last clone. With a shared database, `background` also gets the task that
-    /// writes.
+    /// Starts a task that ends with the last clone. With a shared database, `background` also gets
+    /// the task that writes.
     pub(super) fn start(
         store: &Store,
         hub: Hub,
@@ -139,8 +152,20 @@ impl EventLog {
         let (written, writing) = written();
         let shares = Shares::new();
         let noted = (Arc::clone(&events), shares.clone());
-        tokio::spawn(note_sessions(received, store.clone(), default_project, noted, writing));
-        Self { clock, events, sessions, shares, written: Arc::new(written) }
+        tokio::spawn(note_sessions(
+            received,
+            store.clone(),
+            default_project,
+            noted,
+            writing,
+        ));
+        Self {
+            clock,
+            events,
+            sessions,
+            shares,
+            written: Arc::new(written),
+        }
     }
 
     /// Records that a wait starts.
@@ -163,13 +188,21 @@ impl EventLog {
             end: None,
         };
         self.events.note_wait(&record);
-        OpenRecord { log: self.clone(), record }
+        OpenRecord {
+            log: self.clone(),
+            record,
+        }
     }
 
     /// Records that an inbox that existed was claimed again.
     pub(super) fn claimed(&self, inbox: &Inbox) {
         let (inbox, project, created_at) = (inbox.id.clone(), inbox.project, inbox.created_at);
-        self.events.note_claim(&InboxClaim { inbox, project, inbox_created_at: created_at, at: self.clock.now() });
+        self.events.note_claim(&InboxClaim {
+            inbox,
+            project,
+            inbox_created_at: created_at,
+            at: self.clock.now(),
+        });
     }
 
     /// When an inbox was claimed.
@@ -179,26 +212,41 @@ impl EventLog {
         Ok(claims)
     }
 
-    /// The SMTP sessions that named an inbox, concern its project and ended until then, oldest first.
-    pub(super) async fn sessions_of(&self, inbox: &Inbox, until: Timestamp) -> Result<Vec<SmtpSession>, StoreError> {
-        let named = inbox.shared.as_ref().map_or_else(|| inbox.id.to_string(), SharedAddress::to_string);
+    /// The SMTP sessions that named an inbox, concern its project and ended until then, oldest
+    /// first.
+    pub(super) async fn sessions_of(
+        &self,
+        inbox: &Inbox,
+        until: Timestamp,
+    ) -> Result<Vec<SmtpSession>, StoreError> {
+        let named = inbox
+            .shared
+            .as_ref()
+            .map_or_else(|| inbox.id.to_string(), SharedAddress::to_string);
         let mut all = self.sessions_named(inbox.project, &named, until).await?;
-        // The address may have belonged to another project before, or a client of another project may have tried it.
+        // The address may have belonged to another project before, or a client of another project
+        // may have tried it.
         all.retain(|session| {
-            session.ended_at >= inbox.created_at && session.project.is_none_or(|project| project == inbox.project)
+            session.ended_at >= inbox.created_at
+                && session
+                    .project
+                    .is_none_or(|project| project == inbox.project)
         });
         Ok(all)
     }
 
-    /// The SMTP sessions that named an address, were recorded for a project and ended until then, oldest first.
-    /// `named` is the id of an inbox, or a whole address that is not on the mail domain.
+    /// The SMTP sessions that named an address, were recorded for a project and ended until then,
+    /// oldest first. `named` is the id of an inbox, or a whole address that is not on the mail
+    /// domain.
     pub(super) async fn sessions_named(
         &self,
         project: ProjectId,
         named: &str,
         until: Timestamp,
     ) -> Result<Vec<SmtpSession>, StoreError> {
-        self.written.wait(&self.shares, |owner| owner.may_concern(project)).await;
+        self.written
+            .wait(&self.shares, |owner| owner.may_concern(project))
+            .await;
         let mut all = self.events.sessions_of(project, named, until).await?;
         all.sort_by_key(|session| session.id);
         all.dedup_by_key(|session| session.id);
@@ -215,11 +263,18 @@ impl EventLog {
 
     async fn open_of(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
         let (open, now) = (self.events.open_waits(project).await?, self.clock.now());
-        Ok(open.into_iter().filter(|wait| !is_lost(wait, now)).collect())
+        Ok(open
+            .into_iter()
+            .filter(|wait| !is_lost(wait, now))
+            .collect())
     }
 
     /// The mark of the waits of a project, or of one of its inboxes: it changes when they change.
-    pub(super) async fn mark(&self, project: ProjectId, inbox: Option<&InboxId>) -> Result<String, StoreError> {
+    pub(super) async fn mark(
+        &self,
+        project: ProjectId,
+        inbox: Option<&InboxId>,
+    ) -> Result<String, StoreError> {
         self.events.mark(project, inbox).await
     }
 }
@@ -234,7 +289,10 @@ async fn note_sessions(
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while received.recv_many(&mut batch, BATCH).await > 0 {
-        let taken: Vec<_> = batch.iter().flat_map(|session| shares_of(session)).collect();
+        let taken: Vec<_> = batch
+            .iter()
+            .flat_map(|session| shares_of(session))
+            .collect();
         let unknown = batch.iter().filter(|session| session.project.is_none());
         let mut names: Vec<String> = unknown.flat_map(|session| session.named.clone()).collect();
         names.sort_unstable();
@@ -244,7 +302,9 @@ async fn note_sessions(
             Vec::new()
         });
         for session in batch.drain(..) {
-            let owns = |(name, project): &(String, ProjectId)| session.named.contains(name).then_some(*project);
+            let owns = |(name, project): &(String, ProjectId)| {
+                session.named.contains(name).then_some(*project)
+            };
             let mut projects: Vec<_> = match session.project {
                 Some(project) => vec![project],
                 None => owners.iter().filter_map(owns).collect(),
@@ -267,10 +327,16 @@ fn shares_of(session: &SmtpSession) -> Vec<Share<Owner>> {
         return vec![(Owner::Project(project), QUEUED_OF_OWNER)];
     }
     let client: Result<IpAddr, _> = session.client.parse();
-    let client = client.map_or_else(|_| session.client.clone(), |client| client_of(client).to_string());
+    let client = client.map_or_else(
+        |_| session.client.clone(),
+        |client| client_of(client).to_string(),
+    );
     vec![
         (Owner::Unknown, QUEUED_WITHOUT_PROJECT),
-        (Owner::Address(session.named.first().cloned()), QUEUED_OF_OWNER),
+        (
+            Owner::Address(session.named.first().cloned()),
+            QUEUED_OF_OWNER,
+        ),
         (Owner::Client(client), QUEUED_OF_CLIENT),
     ]
 }
@@ -283,7 +349,10 @@ fn is_lost(wait: &WaitRecord, now: Timestamp) -> bool {
 /// Shows an open wait of a node that died as ended.
 pub(super) fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
     if is_lost(&wait, now) {
-        return WaitRecord { end: Some((wait.deadline(), WaitEnd::Failed)), ..wait };
+        return WaitRecord {
+            end: Some((wait.deadline(), WaitEnd::Failed)),
+            ..wait
+        };
     }
     wait
 }
@@ -348,6 +417,9 @@ mod tests {
         assert!(Owner::Project(own).may_concern(own) && Owner::Unknown.may_concern(own));
         assert!(!Owner::Project(other).may_concern(own));
         // Each session without a project also counts as unknown.
-        assert!(!Owner::Address(None).may_concern(own) && !Owner::Client("::1".to_owned()).may_concern(own));
+        assert!(
+            !Owner::Address(None).may_concern(own)
+                && !Owner::Client("::1".to_owned()).may_concern(own)
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! The recorded events of all nodes of a shared database. Each node writes its waits, its claims and its failed SMTP
-//! sessions in the background, in batches, to a table that needs no flush, and readers use this table. Sessions that
-//! stored a message are only in the memory of their node: the message shows them, and each would cost a row.
+//! The recorded events of all nodes of a shared database. Each node writes its waits, its claims
+//! and its failed SMTP sessions in the background, in batches, to a table that needs no flush, and
+//! readers use this table. Sessions that stored a message are only in the memory of their node: the
+//! message shows them, and each would cost a row.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +20,8 @@ use crate::store::{Store, StoreError};
 /// The pause between two writes, and the maximum number of events of each kind in one.
 const PAUSE: Duration = Duration::from_millis(200);
 const BATCH: usize = 256;
-/// Maximum number of events of each kind in the queue, and of those of one project. More are not recorded.
+/// Maximum number of events of each kind in the queue, and of those of one project. More are not
+/// recorded.
 const QUEUE: usize = 10_000;
 const QUEUED_OF_PROJECT: usize = 2_000;
 /// The number of writes after which old events are deleted.
@@ -75,13 +77,26 @@ impl TableEvents {
     /// Writes one batch. Returns whether there was one.
     async fn write_some(&self) -> bool {
         let waits = take_some(&mut lock(&self.waits));
-        let (claims, sessions) = (take_first(&mut lock(&self.claims)), take_first(&mut lock(&self.sessions)));
+        let (claims, sessions) = (
+            take_first(&mut lock(&self.claims)),
+            take_first(&mut lock(&self.sessions)),
+        );
         if waits.is_empty() && claims.is_empty() && sessions.is_empty() {
             return false;
         }
-        let shares = waits.iter().map(|wait| share(Kind::Wait, Some(wait.project)));
-        let shares = shares.chain(claims.iter().map(|claim| share(Kind::Claim, Some(claim.project))));
-        let shares = shares.chain(sessions.iter().map(|(_, project)| share(Kind::Session, *project)));
+        let shares = waits
+            .iter()
+            .map(|wait| share(Kind::Wait, Some(wait.project)));
+        let shares = shares.chain(
+            claims
+                .iter()
+                .map(|claim| share(Kind::Claim, Some(claim.project))),
+        );
+        let shares = shares.chain(
+            sessions
+                .iter()
+                .map(|(_, project)| share(Kind::Session, *project)),
+        );
         self.shares.give_back(&shares.collect::<Vec<_>>());
         if let Err(error) = self.store.record_events(&waits, &claims, &sessions).await {
             tracing::debug!(%error, "cannot record events");
@@ -102,7 +117,8 @@ impl Events for TableEvents {
     fn note_wait(&self, wait: &WaitRecord) {
         let mut waits = lock(&self.waits);
         let is_queued = waits.contains_key(&wait.id);
-        let has_room = || waits.len() < QUEUE && self.shares.take(&[share(Kind::Wait, Some(wait.project))]);
+        let has_room =
+            || waits.len() < QUEUE && self.shares.take(&[share(Kind::Wait, Some(wait.project))]);
         if is_queued || has_room() {
             waits.insert(wait.id, wait.clone());
             self.added.notify_one();
@@ -110,18 +126,35 @@ impl Events for TableEvents {
     }
 
     fn note_claim(&self, claim: &InboxClaim) {
-        self.push(&self.claims, claim.clone(), Kind::Claim, Some(claim.project));
+        self.push(
+            &self.claims,
+            claim.clone(),
+            Kind::Claim,
+            Some(claim.project),
+        );
     }
 
     fn note_session(&self, session: &Arc<SmtpSession>, projects: &[ProjectId]) {
         lock(&self.own_sessions).note(session, projects);
         if session.has_failed {
-            let project = if let [project] = projects { Some(*project) } else { None };
-            self.push(&self.sessions, (Arc::clone(session), project), Kind::Session, project);
+            let project = if let [project] = projects {
+                Some(*project)
+            } else {
+                None
+            };
+            self.push(
+                &self.sessions,
+                (Arc::clone(session), project),
+                Kind::Session,
+                project,
+            );
         }
     }
 
-    fn waits_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<WaitRecord>, StoreError>> {
+    fn waits_of<'a>(
+        &'a self,
+        inbox: &'a Inbox,
+    ) -> BoxFuture<'a, Result<Vec<WaitRecord>, StoreError>> {
         self.store.waits_of_inbox(inbox, OPEN_SHOWN).boxed()
     }
 
@@ -129,7 +162,10 @@ impl Events for TableEvents {
         self.store.open_waits(project, OPEN_SHOWN).boxed()
     }
 
-    fn claims_of<'a>(&'a self, inbox: &'a Inbox) -> BoxFuture<'a, Result<Vec<Timestamp>, StoreError>> {
+    fn claims_of<'a>(
+        &'a self,
+        inbox: &'a Inbox,
+    ) -> BoxFuture<'a, Result<Vec<Timestamp>, StoreError>> {
         self.store.claims_of(inbox, KEPT_OF_INBOX).boxed()
     }
 
@@ -141,13 +177,21 @@ impl Events for TableEvents {
     ) -> BoxFuture<'a, Result<Vec<SmtpSession>, StoreError>> {
         let mut all = lock(&self.own_sessions).of(project, named, until);
         async move {
-            all.extend(self.store.sessions_of(project, named, until, KEPT_OF_INBOX).await?);
+            all.extend(
+                self.store
+                    .sessions_of(project, named, until, KEPT_OF_INBOX)
+                    .await?,
+            );
             Ok(all)
         }
         .boxed()
     }
 
-    fn mark<'a>(&'a self, project: ProjectId, inbox: Option<&'a InboxId>) -> BoxFuture<'a, Result<String, StoreError>> {
+    fn mark<'a>(
+        &'a self,
+        project: ProjectId,
+        inbox: Option<&'a InboxId>,
+    ) -> BoxFuture<'a, Result<String, StoreError>> {
         self.store.waits_mark(project, inbox).boxed()
     }
 }

@@ -1,5 +1,5 @@
-//! The sweeper: removes expired inboxes, messages and sessions in the background. Every node has a sweeper; only one of
-//! them works at a time.
+//! The sweeper: removes expired inboxes, messages and sessions in the background. Every node has a
+//! sweeper; only one of them works at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,9 +56,13 @@ impl Sweeper {
 
     async fn step(&self) -> Result<Swept, StoreError> {
         // Another process on the same database may have deleted a project.
-        self.exceptions.set_deleted_projects(self.store.has_deleted_projects().await?);
+        self.exceptions
+            .set_deleted_projects(self.store.has_deleted_projects().await?);
         if let Some(known) = self.exceptions.outdated_faults() {
-            self.exceptions.set_faults(self.store.inboxes_with_faults(self.clock.now()).await?, known);
+            self.exceptions.set_faults(
+                self.store.inboxes_with_faults(self.clock.now()).await?,
+                known,
+            );
         }
         // Other nodes with the right time do it.
         if self.clock.is_wrong() {

@@ -1,11 +1,12 @@
-//! Explains why a message did not arrive, from the state of the inbox, of similar inboxes and of SMTP.
+//! Explains why a message did not arrive, from the state of the inbox, of similar inboxes and of
+//! SMTP.
 
 use super::activity::TotalUse;
 use super::summary::Facts;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, Part, Period, ProjectId, Reading, RefusedMail,
-    SharedAddress, Similar, Summary,
+    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, Part, Period, ProjectId,
+    Reading, RefusedMail, SharedAddress, Similar, Summary,
 };
 use crate::store::{Selection, StoreError};
 
@@ -45,13 +46,13 @@ pub(super) struct Question<'a> {
 }
 
 impl Service {
-    /// Explains why no message that matches `filter` has arrived at the inbox with the id or address `name`. If a wait
-    /// on the inbox with this filter timed out, the cause is that of the latest one's story. `smtp_address` is the SMTP
-    /// server as callers know it.
+    /// Explains why no message that matches `filter` has arrived at the inbox with the id or
+    /// address `name`. If a wait on the inbox with this filter timed out, the cause is that of the
+    /// latest one's story. `smtp_address` is the SMTP server as callers know it.
     ///
     /// # Errors
-    /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago;
-    /// [`ServiceError::InvalidAfter`].
+    /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended
+    /// more than 30 days ago; [`ServiceError::InvalidAfter`].
     pub async fn explain(
         &self,
         caller: &Caller,
@@ -70,30 +71,70 @@ impl Service {
             }
             None => {
                 let period = Period::of_inbox(&inbox, now);
-                let question = Question { inbox: &inbox, ended, filter, period, watched: None };
+                let question = Question {
+                    inbox: &inbox,
+                    ended,
+                    filter,
+                    period,
+                    watched: None,
+                };
                 let (finding, evidence) = self.answer(&question).await?;
                 (finding, evidence, None)
             }
         };
-        let summary = Summary::new(&finding.marked, Reading { now, ended_at, smtp_address });
-        Ok(Explanation { summary, cause: finding.cause, inbox, ended, evidence })
+        let summary = Summary::new(
+            &finding.marked,
+            Reading {
+                now,
+                ended_at,
+                smtp_address,
+            },
+        );
+        Ok(Explanation {
+            summary,
+            cause: finding.cause,
+            inbox,
+            ended,
+            evidence,
+        })
     }
 
     /// The cause, and the evidence for it.
-    pub(super) async fn answer(&self, question: &Question<'_>) -> Result<(Finding, Evidence), ServiceError> {
-        let Question { inbox, ended, filter, period, watched } = question;
+    pub(super) async fn answer(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<(Finding, Evidence), ServiceError> {
+        let Question {
+            inbox,
+            ended,
+            filter,
+            period,
+            watched,
+        } = question;
         let (store, project, default) = (&self.0.store, inbox.project, self.0.default_project);
         let selection = match ended {
             None => self.selection(inbox, filter).await?,
             Some(_) => Selection::default(),
         };
         self.0.refusals.written(project).await;
-        let latest = store.latest_messages(inbox, &selection, MAX_LISTED, period.until).await?;
-        let messages = if ended.is_none() { store.message_count_at(inbox, period.until).await? } else { 0 };
-        let mut refused = store.refusals_of(project, &inbox.id, default, *period, MAX_COMPARED).await?;
+        let latest = store
+            .latest_messages(inbox, &selection, MAX_LISTED, period.until)
+            .await?;
+        let messages = if ended.is_none() {
+            store.message_count_at(inbox, period.until).await?
+        } else {
+            0
+        };
+        let mut refused = store
+            .refusals_of(project, &inbox.id, default, *period, MAX_COMPARED)
+            .await?;
         let last_refusals = store.last_refusals(project, *period, MAX_COMPARED).await?;
-        let own_clients = self.own_clients(project, *period, refused.iter().chain(&last_refusals)).await?;
-        let is_own_client = |refused: &RefusedMail| refused.authenticated || own_clients.contains(&refused.client());
+        let own_clients = self
+            .own_clients(project, *period, refused.iter().chain(&last_refusals))
+            .await?;
+        let is_own_client = |refused: &RefusedMail| {
+            refused.authenticated || own_clients.contains(&refused.client())
+        };
         // A stable sort: of the same rank, the newest stay first.
         refused.sort_by_key(|refused| rank(refused, *period, is_own_client(refused)));
         let similar = most_similar(inbox, store.inboxes_with_mail(project, *period).await?);
@@ -101,9 +142,11 @@ impl Service {
             Some(watched) => *watched,
             None => self.0.activity.at_all_nodes(store).await?,
         };
-        // While no client is known, any client may be the application. Otherwise strangers explain nothing.
+        // While no client is known, any client may be the application. Otherwise strangers explain
+        // nothing.
         let own_refusal = last_refusals.iter().find(|refused| is_own_client(refused));
-        let last_refusal = own_refusal.or_else(|| last_refusals.first().filter(|_| own_clients.is_empty()));
+        let last_refusal =
+            own_refusal.or_else(|| last_refusals.first().filter(|_| own_clients.is_empty()));
         let facts = Facts {
             address: inbox.address(self.mail_domain()),
             mail_domain: self.mail_domain(),
@@ -112,7 +155,9 @@ impl Service {
             ended: *ended,
             latest: &latest,
             refused: &refused,
-            similar: similar.first().map(|(distance, similar)| (*distance <= EDITS, similar)),
+            similar: similar
+                .first()
+                .map(|(distance, similar)| (*distance <= EDITS, similar)),
             last_refusal,
             watched,
             filter,
@@ -122,22 +167,37 @@ impl Service {
         refused.truncate(MAX_LISTED);
         let similar = similar.into_iter().map(|(_, similar)| similar).collect();
         let (smtp, send_apis) = (watched.used, watched.send_apis);
-        Ok((finding, Evidence { messages, latest, refused, similar, smtp, send_apis }))
+        Ok((
+            finding,
+            Evidence {
+                messages,
+                latest,
+                refused,
+                similar,
+                smtp,
+                send_apis,
+            },
+        ))
     }
 
-    /// The addresses of the clients that had sent mail to inboxes of the project, if a rejection raises the question.
+    /// The addresses of the clients that had sent mail to inboxes of the project, if a rejection
+    /// raises the question.
     async fn own_clients<'a>(
         &self,
         project: ProjectId,
         period: Period,
         mut refused: impl Iterator<Item = &'a RefusedMail>,
     ) -> Result<Vec<String>, StoreError> {
-        if refused.next().is_some() { self.0.store.clients_of(project, period.until).await } else { Ok(Vec::new()) }
+        if refused.next().is_some() {
+            self.0.store.clients_of(project, period.until).await
+        } else {
+            Ok(Vec::new())
+        }
     }
 }
 
-/// The place of a rejection in the evidence: of mail to the inbox during the wait or just before it, of the project's
-/// clients during the wait, older ones of both, and all others.
+/// The place of a rejection in the evidence: of mail to the inbox during the wait or just before
+/// it, of the project's clients during the wait, older ones of both, and all others.
 fn rank(refused: &RefusedMail, period: Period, is_own_client: bool) -> usize {
     let names_inbox = refused.inbox.is_some();
     match period.part_of(refused.refused_at) {
@@ -149,16 +209,26 @@ fn rank(refused: &RefusedMail, period: Period, is_own_client: bool) -> usize {
     }
 }
 
-/// The inboxes whose address was possibly meant, each with its distance: at most two edits, or any distance if incoming
-/// mail created the inbox.
+/// The inboxes whose address was possibly meant, each with its distance: at most two edits, or any
+/// distance if incoming mail created the inbox.
 fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, Similar)> {
-    let address =
-        |id: &InboxId, shared: Option<&SharedAddress>| shared.map_or_else(|| id.to_string(), SharedAddress::to_string);
+    let address = |id: &InboxId, shared: Option<&SharedAddress>| {
+        shared.map_or_else(|| id.to_string(), SharedAddress::to_string)
+    };
     let characters = |text: String| text.chars().collect::<Vec<_>>();
     let own = characters(address(&inbox.id, inbox.shared.as_ref()));
     let others = others.into_iter().filter(|other| other.id != inbox.id);
     let mut similar: Vec<(usize, Similar)> = others
-        .map(|other| (edits(&own, &characters(address(&other.id, other.shared.as_ref())), EDITS), other))
+        .map(|other| {
+            (
+                edits(
+                    &own,
+                    &characters(address(&other.id, other.shared.as_ref())),
+                    EDITS,
+                ),
+                other,
+            )
+        })
         .filter(|(distance, other)| *distance <= EDITS || other.opened_by_mail)
         .collect();
     // A stable sort: of inboxes with the same distance, those with the newest mail stay first.
@@ -167,16 +237,23 @@ fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, Similar)> {
     similar
 }
 
-/// The number of insertions, deletions and replacements that turn one text into the other, or `most + 1` if it is more
-/// than `most`. The time grows with the length of the texts, and not with its square: there may be many long ones.
+/// The number of insertions, deletions and replacements that turn one text into the other, or
+/// `most + 1` if it is more than `most`. The time grows with the length of the texts, and not with
+/// its square: there may be many long ones.
 fn edits(one: &[char], other: &[char], most: usize) -> usize {
-    let same = one.iter().zip(other).take_while(|(left, right)| left == right).count();
+    let same = one
+        .iter()
+        .zip(other)
+        .take_while(|(left, right)| left == right)
+        .count();
     match (&one[same..], &other[same..]) {
         ([], rest) | (rest, []) => rest.len().min(most + 1),
         _ if most == 0 => 1,
         (one @ [_, one_rest @ ..], other @ [_, other_rest @ ..]) => {
             let replaced = edits(one_rest, other_rest, most - 1);
-            1 + replaced.min(edits(one_rest, other, most - 1)).min(edits(one, other_rest, most - 1))
+            1 + replaced
+                .min(edits(one_rest, other, most - 1))
+                .min(edits(one, other_rest, most - 1))
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Live updates of the dashboard: a follower is notified when the content of its page has changed.
 //!
-//! A follower has the mark of its page: the version of the content that the page shows. It subscribes to changes before
-//! it compares marks, so that no change is missed. It also compares at intervals, because the expiry of an inbox is not
-//! announced. Before each event it checks that its session or key is still valid. Followers of the same page share one
-//! query.
+//! A follower has the mark of its page: the version of the content that the page shows. It
+//! subscribes to changes before it compares marks, so that no change is missed. It also compares at
+//! intervals, because the expiry of an inbox is not announced. Before each event it checks that its
+//! session or key is still valid. Followers of the same page share one query.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -75,7 +75,10 @@ struct OpenSession {
 
 impl Default for OpenSession {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(FOLLOWERS)), is_valid: LatestResult::default() }
+        Self {
+            places: Arc::new(Semaphore::new(FOLLOWERS)),
+            is_valid: LatestResult::default(),
+        }
     }
 }
 
@@ -94,7 +97,9 @@ impl Service {
                 log.mark(*project, None).await?
             }
             Watched::Inboxes(project) => {
-                let refused = store.mark(&Watched::Refused(Some(*project)), self.0.clock.now()).await?;
+                let refused = store
+                    .mark(&Watched::Refused(Some(*project)), self.0.clock.now())
+                    .await?;
                 mark = format!("{mark}-{refused}-{}", store.failures_mark(*project).await?);
                 log.mark(*project, None).await?
             }
@@ -107,7 +112,12 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::TooManyStreams`].
-    pub fn follow(&self, session: Session, watched: Watched, seen: Option<String>) -> Result<Follower, ServiceError> {
+    pub fn follow(
+        &self,
+        session: Session,
+        watched: Watched,
+        seen: Option<String>,
+    ) -> Result<Follower, ServiceError> {
         self.follow_as(Reader::Session(session), watched, seen)
     }
 
@@ -121,12 +131,19 @@ impl Service {
         self.follow_as(Reader::Key(caller), watched, Some(seen))
     }
 
-    fn follow_as(&self, reader: Reader, watched: Watched, seen: Option<String>) -> Result<Follower, ServiceError> {
+    fn follow_as(
+        &self,
+        reader: Reader,
+        watched: Watched,
+        seen: Option<String>,
+    ) -> Result<Follower, ServiceError> {
         let open_session = self.0.followers.sessions.get(match &reader {
             Reader::Session(session) => &session.cookie,
             Reader::Key(caller) => &caller.key,
         });
-        let place = Arc::clone(&open_session.places).try_acquire_owned().map_err(|_| ServiceError::TooManyStreams)?;
+        let place = Arc::clone(&open_session.places)
+            .try_acquire_owned()
+            .map_err(|_| ServiceError::TooManyStreams)?;
         Ok(Follower {
             service: self.clone(),
             reader,
@@ -154,9 +171,20 @@ impl Follower {
     /// If the store fails.
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
         let end = self.service.0.followers.end.clone();
-        let Some(news) = end.run_until_cancelled(self.wait()).await.transpose()?.flatten() else { return Ok(None) };
+        let Some(news) = end
+            .run_until_cancelled(self.wait())
+            .await
+            .transpose()?
+            .flatten()
+        else {
+            return Ok(None);
+        };
         // Checked after the follower was woken, so that a revoked session ends here.
-        let is_valid = self.open_session.is_valid.since(self.woken, self.is_valid()).await?;
+        let is_valid = self
+            .open_session
+            .is_valid
+            .since(self.woken, self.is_valid())
+            .await?;
         Ok(is_valid.then_some(news))
     }
 
@@ -190,8 +218,8 @@ impl Follower {
                     }
                 }
             }
-            // Drops the changes announced so far, because the query below sees them. Later ones wake the follower
-            // again.
+            // Drops the changes announced so far, because the query below sees them. Later ones
+            // wake the follower again.
             self.changes = self.changes.resubscribe();
             self.woken = Instant::now();
             tokio::time::sleep(TOGETHER).await;
@@ -202,7 +230,10 @@ impl Follower {
     }
 
     async fn look(&mut self, not_before: Instant) -> Result<Option<News>, ServiceError> {
-        let mark = self.page.since(not_before, self.service.mark(&self.watched)).await?;
+        let mark = self
+            .page
+            .since(not_before, self.service.mark(&self.watched))
+            .await?;
         if self.seen.as_ref() == Some(&mark) {
             return Ok(None);
         }
@@ -245,9 +276,13 @@ impl<T> Default for LatestResult<T> {
 }
 
 impl<T: Clone> LatestResult<T> {
-    /// Returns a result that is not older than `not_before`. If several callers need one at the same time, only one of
-    /// them runs its query (`look_up`).
-    async fn since<E>(&self, not_before: Instant, look_up: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    /// Returns a result that is not older than `not_before`. If several callers need one at the
+    /// same time, only one of them runs its query (`look_up`).
+    async fn since<E>(
+        &self,
+        not_before: Instant,
+        look_up: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         let mut latest = self.0.lock().await;
         if let Some((started, result)) = &*latest
             && *started >= not_before

@@ -43,7 +43,8 @@ pub enum Unhealthy {
 }
 
 impl Service {
-    /// Checks that the database answers and stores mail, and that the clock is right. Returns within two seconds.
+    /// Checks that the database answers and stores mail, and that the clock is right. Returns
+    /// within two seconds.
     ///
     /// # Errors
     /// The first reason why the node is not healthy.
@@ -86,16 +87,25 @@ pub(super) async fn watch_clock(store: Store, clock: Clock) {
     let mut was_wrong = false;
     loop {
         let compared = Comparison::make(&store, &clock).await.map(|compared| {
-            compared.into_iter().filter(Comparison::is_fast).for_each(|compared| compared.follow(&clock));
+            compared
+                .into_iter()
+                .filter(Comparison::is_fast)
+                .for_each(|compared| compared.follow(&clock));
         });
         let is_wrong = clock.is_wrong();
         match compared {
             Err(error) => tracing::debug!(%error, "cannot read the clock of the database"),
             Ok(()) if is_wrong && !was_wrong => {
                 let (seconds, most) = (clock.deviation().as_secs(), MAX_DEVIATION.as_secs());
-                tracing::error!(seconds, most, "the clock of this node differs too much from that of the database");
+                tracing::error!(
+                    seconds,
+                    most,
+                    "the clock of this node differs too much from that of the database"
+                );
             }
-            Ok(()) if was_wrong && !is_wrong => tracing::info!("the clock of this node is right again"),
+            Ok(()) if was_wrong && !is_wrong => {
+                tracing::info!("the clock of this node is right again")
+            }
             Ok(()) => {}
         }
         was_wrong = is_wrong;
@@ -103,21 +113,28 @@ pub(super) async fn watch_clock(store: Store, clock: Clock) {
     }
 }
 
-/// Makes the clock follow that of a shared database before anything else uses it. If all answers are slow, the fastest
-/// of them counts: a node whose clock is wrong would end the inboxes of the others.
+/// Makes the clock follow that of a shared database before anything else uses it. If all answers
+/// are slow, the fastest of them counts: a node whose clock is wrong would end the inboxes of the
+/// others.
 ///
 /// # Errors
 /// If the database fails.
 pub(super) async fn follow_database(store: &Store, clock: &Clock) -> Result<(), StoreError> {
     let mut fastest: Option<Comparison> = None;
     for _ in 0..FIRST_TRIES {
-        let Some(compared) = Comparison::make(store, clock).await? else { return Ok(()) };
-        fastest = fastest.filter(|fastest| fastest.took < compared.took).or(Some(compared));
+        let Some(compared) = Comparison::make(store, clock).await? else {
+            return Ok(());
+        };
+        fastest = fastest
+            .filter(|fastest| fastest.took < compared.took)
+            .or(Some(compared));
         if fastest.as_ref().is_some_and(Comparison::is_fast) {
             break;
         }
     }
-    fastest.into_iter().for_each(|compared| compared.follow(clock));
+    fastest
+        .into_iter()
+        .for_each(|compared| compared.follow(clock));
     Ok(())
 }
 

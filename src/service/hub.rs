@@ -1,7 +1,8 @@
-//! Wakes waits when their inbox has changed. It only signals changes; waits read messages from the store.
+//! Wakes waits when their inbox has changed. It only signals changes; waits read messages from the
+//! store.
 //!
-//! A wait registers before it reads the store, so that no message is missed. The entry of an inbox is removed when its
-//! last waiter is dropped.
+//! A wait registers before it reads the store, so that no message is missed. The entry of an inbox
+//! is removed when its last waiter is dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,8 @@ use crate::store::Change;
 
 type Entries = HashMap<InboxId, Entry>;
 
-/// Capacity of the channel for listeners to all inboxes. A listener that is too slow gets one `Lagged` error.
+/// Capacity of the channel for listeners to all inboxes. A listener that is too slow gets one
+/// `Lagged` error.
 const QUEUED_CHANGES: usize = 16;
 
 /// The registered waits per inbox, and the listeners to all changes. Clones share the same state.
@@ -25,13 +27,17 @@ pub(super) struct Hub {
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { entries: Arc::default(), all: broadcast::Sender::new(QUEUED_CHANGES) }
+        Self {
+            entries: Arc::default(),
+            all: broadcast::Sender::new(QUEUED_CHANGES),
+        }
     }
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// Changes of the inbox, with the number of those after which its earlier messages have to be read again.
+    /// Changes of the inbox, with the number of those after which its earlier messages have to be
+    /// read again.
     changes: watch::Sender<u64>,
     waiters: usize,
 }
@@ -49,12 +55,19 @@ impl Hub {
     /// Registers interest in `inbox`: each later change wakes the holder.
     pub(super) fn register(&self, inbox: &InboxId) -> Interest {
         let mut entries = self.entries();
-        let entry =
-            entries.entry(inbox.clone()).or_insert_with(|| Entry { changes: watch::Sender::new(0), waiters: 0 });
+        let entry = entries.entry(inbox.clone()).or_insert_with(|| Entry {
+            changes: watch::Sender::new(0),
+            waiters: 0,
+        });
         entry.waiters += 1;
         let changes = entry.changes.subscribe();
         let restored = *changes.borrow();
-        Interest { hub: self.clone(), inbox: inbox.clone(), changes, restored }
+        Interest {
+            hub: self.clone(),
+            inbox: inbox.clone(),
+            changes,
+            restored,
+        }
     }
 
     /// Subscribes to the changes of all inboxes.
@@ -64,7 +77,10 @@ impl Hub {
 
     /// Wakes the waits on the changed inboxes, and notifies the listeners to all changes.
     pub(super) fn announce(&self, changes: &[Change]) {
-        if changes.iter().all(|change| matches!(change, Change::FaultsKnown { .. })) {
+        if changes
+            .iter()
+            .all(|change| matches!(change, Change::FaultsKnown { .. }))
+        {
             return;
         }
         // An error means that there are no listeners to all changes.
@@ -72,8 +88,14 @@ impl Hub {
         let entries = self.entries();
         for change in changes {
             match change {
-                Change::Inbox(inbox) => entries.get(inbox).into_iter().for_each(|entry| wake(entry, 0)),
-                Change::Restored(inbox) => entries.get(inbox).into_iter().for_each(|entry| wake(entry, 1)),
+                Change::Inbox(inbox) => entries
+                    .get(inbox)
+                    .into_iter()
+                    .for_each(|entry| wake(entry, 0)),
+                Change::Restored(inbox) => entries
+                    .get(inbox)
+                    .into_iter()
+                    .for_each(|entry| wake(entry, 1)),
                 Change::Unknown => entries.values().for_each(|entry| wake(entry, 1)),
                 _ => {}
             }
@@ -99,7 +121,8 @@ impl Interest {
         }
     }
 
-    /// Whether messages may have been restored since the registration or the last call, before those already read.
+    /// Whether messages may have been restored since the registration or the last call, before
+    /// those already read.
     pub(super) fn restored(&mut self) -> bool {
         let before = std::mem::replace(&mut self.restored, *self.changes.borrow());
         before != self.restored
@@ -109,7 +132,9 @@ impl Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         let mut entries = self.hub.entries();
-        let Some(entry) = entries.get_mut(&self.inbox) else { return };
+        let Some(entry) = entries.get_mut(&self.inbox) else {
+            return;
+        };
         entry.waiters -= 1;
         if entry.waiters == 0 {
             entries.remove(&self.inbox);
@@ -152,21 +177,34 @@ mod tests {
         }
     }
 
-    /// Announces one change, and tells which of the two waits it wakes, and which of them have to read again what they
-    /// have read.
+    /// Announces one change, and tells which of the two waits it wakes, and which of them have to
+    /// read again what they have read.
     #[test]
     fn a_change_wakes_the_waits_that_it_concerns() {
         let (hub, a) = (Hub::default(), InboxId::parse("a").unwrap());
-        let mut waits = [hub.register(&a), hub.register(&InboxId::parse("b").unwrap())];
+        let mut waits = [
+            hub.register(&a),
+            hub.register(&InboxId::parse("b").unwrap()),
+        ];
         let mut woken = |change| {
             hub.announce(&[change]);
-            waits.each_mut().map(|wait| (wait.changed().now_or_never().is_some(), wait.restored()))
+            waits
+                .each_mut()
+                .map(|wait| (wait.changed().now_or_never().is_some(), wait.restored()))
         };
         let (asleep, wakes, reads_again) = ((false, false), (true, false), (true, true));
         assert_eq!(woken(Change::Inbox(a.clone())), [wakes, asleep]);
         assert_eq!(woken(Change::Restored(a.clone())), [reads_again, asleep]);
-        assert_eq!(woken(Change::Inbox(a.clone())), [wakes, asleep], "it has read everything again");
-        assert_eq!(woken(Change::Restored(a)), [reads_again, asleep], "a second time");
+        assert_eq!(
+            woken(Change::Inbox(a.clone())),
+            [wakes, asleep],
+            "it has read everything again"
+        );
+        assert_eq!(
+            woken(Change::Restored(a)),
+            [reads_again, asleep],
+            "a second time"
+        );
         assert_eq!(woken(Change::Unknown), [reads_again, reads_again]);
         assert_eq!(woken(Change::Queue), [asleep, asleep]);
     }

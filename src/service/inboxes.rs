@@ -2,7 +2,8 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Inbox, InboxEnd, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ProjectId, generate_inbox_id,
+    Inbox, InboxEnd, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ProjectId,
+    generate_inbox_id,
 };
 use crate::store::StoreError;
 
@@ -19,7 +20,11 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn create_labelled_inbox(&self, caller: &Caller, label: Option<&str>) -> Result<Inbox, ServiceError> {
+    pub async fn create_labelled_inbox(
+        &self,
+        caller: &Caller,
+        label: Option<&str>,
+    ) -> Result<Inbox, ServiceError> {
         loop {
             let created_at = self.0.clock.now();
             let inbox = Inbox {
@@ -30,8 +35,8 @@ impl Service {
                 created_at,
                 expires_at: Some(created_at.after(self.0.options.limits.inbox_lifetime)),
             };
-            // There are 10^23 ids, so a second attempt is practically never needed. It guarantees that an id in use is
-            // never returned.
+            // There are 10^23 ids, so a second attempt is practically never needed. It guarantees
+            // that an id in use is never returned.
             if self.0.store.create_labelled_inbox(&inbox, label).await? {
                 return Ok(inbox);
             }
@@ -53,7 +58,9 @@ impl Service {
     pub async fn project_of_inbox(&self, id: &str) -> Result<ProjectId, ServiceError> {
         let id = InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?;
         let inbox = self.0.store.live_inbox(&id, self.0.clock.now()).await?;
-        inbox.map(|inbox| inbox.project).ok_or(ServiceError::InboxNotFound)
+        inbox
+            .map(|inbox| inbox.project)
+            .ok_or(ServiceError::InboxNotFound)
     }
 
     /// Returns the caller's live inbox `id` (case-insensitive).
@@ -75,7 +82,10 @@ impl Service {
         filter: &InboxFilter,
         limit: i64,
     ) -> Result<Vec<InboxSummary>, StoreError> {
-        self.0.store.list_inboxes(project, filter, limit, self.0.clock.now()).await
+        self.0
+            .store
+            .list_inboxes(project, filter, limit, self.0.clock.now())
+            .await
     }
 
     /// The number of live inboxes of a project, and other totals.
@@ -90,11 +100,19 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn inbox_end(&self, project: ProjectId, id: &str) -> Result<Option<InboxEnd>, StoreError> {
-        Ok(self.inbox_or_end(project, id).await?.and_then(|(_, end)| end))
+    pub async fn inbox_end(
+        &self,
+        project: ProjectId,
+        id: &str,
+    ) -> Result<Option<InboxEnd>, StoreError> {
+        Ok(self
+            .inbox_or_end(project, id)
+            .await?
+            .and_then(|(_, end)| end))
     }
 
-    /// The inbox `id` of a project, also if it has ended and its address is still reserved, and how it ended.
+    /// The inbox `id` of a project, also if it has ended and its address is still reserved, and how
+    /// it ended.
     ///
     /// # Errors
     /// If the store fails.
@@ -103,12 +121,17 @@ impl Service {
         project: ProjectId,
         id: &str,
     ) -> Result<Option<(Inbox, Option<InboxEnd>)>, StoreError> {
-        let Ok(id) = InboxId::parse(id) else { return Ok(None) };
-        self.0.store.inbox_or_end(project, &id, self.0.clock.now()).await
+        let Ok(id) = InboxId::parse(id) else {
+            return Ok(None);
+        };
+        self.0
+            .store
+            .inbox_or_end(project, &id, self.0.clock.now())
+            .await
     }
 
-    /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its waits have been
-    /// woken.
+    /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its
+    /// waits have been woken.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`], [`ServiceError::PermanentInbox`].
@@ -119,11 +142,23 @@ impl Service {
         }
         let ended = self.0.store.end_inbox(&inbox, self.0.clock.now()).await?;
         // It may have expired after it was found.
-        if ended { Ok(()) } else { Err(ServiceError::InboxNotFound) }
+        if ended {
+            Ok(())
+        } else {
+            Err(ServiceError::InboxNotFound)
+        }
     }
 
-    pub(super) async fn own_inbox(&self, caller: &Caller, id: &InboxId) -> Result<Inbox, ServiceError> {
-        let found = self.0.store.inbox(caller.project, id, self.0.clock.now()).await?;
+    pub(super) async fn own_inbox(
+        &self,
+        caller: &Caller,
+        id: &InboxId,
+    ) -> Result<Inbox, ServiceError> {
+        let found = self
+            .0
+            .store
+            .inbox(caller.project, id, self.0.clock.now())
+            .await?;
         found.ok_or(ServiceError::InboxNotFound)
     }
 }

@@ -1,10 +1,10 @@
-//! Lanes: deliveries that are written alone, because another transaction has locked their inbox, because their batch
-//! failed as a whole, or because they are large.
+//! Lanes: deliveries that are written alone, because another transaction has locked their inbox,
+//! because their batch failed as a whole, or because they are large.
 //!
-//! Each inbox has its own lane, in which one small delivery at a time is written. So an inbox that is locked for long
-//! delays only its own mail, unless more than [`MAX_WRITING`] inboxes are locked: the lanes share so many connections,
-//! and a delivery keeps one for up to 25 s. Batches and large messages have others. The inboxes with one shared address
-//! have one lane.
+//! Each inbox has its own lane, in which one small delivery at a time is written. So an inbox that
+//! is locked for long delays only its own mail, unless more than [`MAX_WRITING`] inboxes are
+//! locked: the lanes share so many connections, and a delivery keeps one for up to 25 s. Batches
+//! and large messages have others. The inboxes with one shared address have one lane.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,15 @@ use crate::clock::Clock;
 use crate::model::Recipient;
 use crate::store::{Delivery, Policy, Store};
 
-/// Maximum number of deliveries that wait in the database at the same time, without a large one. Each uses a
-/// connection: together half of the pool.
+/// Maximum number of deliveries that wait in the database at the same time, without a large one.
+/// Each uses a connection: together half of the pool.
 const MAX_WRITING: usize = 8;
-/// A larger delivery is written alone if the database is on another host: it would delay the mail in its batch. Large
-/// ones are written one at a time, so that on a slow network some of them arrive, and not a part of each.
+/// A larger delivery is written alone if the database is on another host: it would delay the mail
+/// in its batch. Large ones are written one at a time, so that on a slow network some of them
+/// arrive, and not a part of each.
 pub(super) const MAX_BATCHED: usize = 1024 * 1024;
-/// How long a large delivery may wait for the others, in addition to the time for writing it. If it was refused
-/// earlier, its client would have to send all of it again.
+/// How long a large delivery may wait for the others, in addition to the time for writing it. If it
+/// was refused earlier, its client would have to send all of it again.
 pub(super) const MAX_LARGE_WAIT: Duration = Duration::from_secs(60);
 
 /// The deliveries that are written alone. Cheap to clone; clones share the same state.
@@ -64,15 +65,33 @@ struct Queued {
 impl Lanes {
     /// `policy` has the settings; each attempt to write gets the current time.
     pub(super) fn new(store: Store, clock: Clock, policy: Policy, tasks: TaskTracker) -> Self {
-        let (places, large) = (Arc::new(Semaphore::new(MAX_WRITING)), Arc::new(Semaphore::new(1)));
-        Self { store, clock, policy, tasks, places, large, lanes: Arc::default() }
+        let (places, large) = (
+            Arc::new(Semaphore::new(MAX_WRITING)),
+            Arc::new(Semaphore::new(1)),
+        );
+        Self {
+            store,
+            clock,
+            policy,
+            tasks,
+            places,
+            large,
+            lanes: Arc::default(),
+        }
     }
 
     /// The recipient in whose lane a delivery has to be written, if it must be written alone.
     pub(super) fn lane_of(&self, delivery: &Delivery) -> Option<Recipient> {
         let busy = self.busy_recipient(delivery);
         let is_large = || self.store.is_shared() && is_large(delivery);
-        busy.or_else(|| delivery.request.recipients.first().filter(|_| is_large()).cloned())
+        busy.or_else(|| {
+            delivery
+                .request
+                .recipients
+                .first()
+                .filter(|_| is_large())
+                .cloned()
+        })
     }
 
     /// Returns a recipient of this delivery that has a lane.
@@ -81,12 +100,16 @@ impl Lanes {
         if lanes.is_empty() {
             return None;
         }
-        let mut recipients = delivery.request.recipients.iter().flat_map(Recipient::meant);
+        let mut recipients = delivery
+            .request
+            .recipients
+            .iter()
+            .flat_map(Recipient::meant);
         recipients.find(|recipient| lanes.contains_key(recipient))
     }
 
-    /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its caller stops waiting
-    /// before the commit is sent, the transaction is rolled back.
+    /// Writes a delivery in its own transaction, after those that wait for the same inbox. If its
+    /// caller stops waiting before the commit is sent, the transaction is rolled back.
     pub(super) fn write(&self, recipient: Recipient, delivery: Delivery, mut reply: Responder) {
         let lanes = self.clone();
         let queued = Queued::new(&self.lanes, recipient);
@@ -95,7 +118,8 @@ impl Lanes {
         let time = Retry::ALONE.time + MAX_LARGE_WAIT;
         self.tasks.spawn(async move {
             let written_alone = async {
-                // A large one takes no turn: small mail of its inbox must not wait for other large ones.
+                // A large one takes no turn: small mail of its inbox must not wait for other large
+                // ones.
                 let _turn = if is_large { None } else { Some(queued.turn.acquire().await) };
                 let _place = if is_large { &lanes.large } else { &lanes.places }.acquire().await;
                 lanes.write_alone(delivery).await
@@ -111,7 +135,8 @@ impl Lanes {
         });
     }
 
-    /// Writes one delivery. It has one verdict; if that were missing, nothing would be known to be stored.
+    /// Writes one delivery. It has one verdict; if that were missing, nothing would be known to be
+    /// stored.
     async fn write_alone(&self, delivery: Delivery) -> Answer {
         let policy = || self.policy.at(self.clock.now());
         match write(&self.store, &Arc::new(vec![delivery]), policy, Retry::ALONE).await {
@@ -124,10 +149,17 @@ impl Lanes {
 impl Queued {
     fn new(lanes: &ByRecipient, recipient: Recipient) -> Self {
         let mut locked = lock(lanes);
-        let new = || Lane { length: 0, turn: Arc::new(Semaphore::new(1)) };
+        let new = || Lane {
+            length: 0,
+            turn: Arc::new(Semaphore::new(1)),
+        };
         let lane = locked.entry(recipient.clone()).or_insert_with(new);
         lane.length += 1;
-        Self { lanes: Arc::clone(lanes), recipient, turn: Arc::clone(&lane.turn) }
+        Self {
+            lanes: Arc::clone(lanes),
+            recipient,
+            turn: Arc::clone(&lane.turn),
+        }
     }
 }
 
@@ -170,20 +202,50 @@ mod tests {
     async fn lanes(clock: &Clock) -> (tempfile::TempDir, Lanes) {
         let directory = tempfile::tempdir().unwrap();
         let url = DatabaseUrl::Sqlite(directory.path().join("restante.db"));
-        let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
+        let store = Store::open(Database::open(&url).await.unwrap())
+            .await
+            .unwrap();
         let default_project = store.default_project("default", START).await.unwrap();
         let mail_domain = Domain::parse("restante.example.com").unwrap();
-        let policy = Policy { now: START, lifetime: LIFETIME, inbox_messages: 10, default_project, mail_domain };
-        (directory, Lanes::new(store, clock.clone(), policy, TaskTracker::new()))
+        let policy = Policy {
+            now: START,
+            lifetime: LIFETIME,
+            inbox_messages: 10,
+            default_project,
+            mail_domain,
+        };
+        (
+            directory,
+            Lanes::new(store, clock.clone(), policy, TaskTracker::new()),
+        )
     }
 
     fn start(lanes: &Lanes, raw: &[u8]) -> tokio::sync::oneshot::Receiver<Answer> {
         let recipient = Recipient::from(InboxId::parse("box").unwrap());
-        let source = Source::Client { project: None, reverse_path: String::new() };
-        let request = Request { recipients: vec![recipient.clone()], source };
-        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), raw);
+        let source = Source::Client {
+            project: None,
+            reverse_path: String::new(),
+        };
+        let request = Request {
+            recipients: vec![recipient.clone()],
+            source,
+        };
+        let content = Content::encode(
+            ParsedMessage::default(),
+            String::new(),
+            Origin::default(),
+            raw,
+        );
         let (reply, answer) = Responder::new(None);
-        lanes.write(recipient, Delivery { request, content, outgoing: None }, reply);
+        lanes.write(
+            recipient,
+            Delivery {
+                request,
+                content,
+                outgoing: None,
+            },
+            reply,
+        );
         answer
     }
 
@@ -192,20 +254,35 @@ mod tests {
         let clock = Clock::manual(START);
         let (_directory, lanes) = lanes(&clock).await;
         assert!(start(&lanes, b"x").await.unwrap().is_ok());
-        let places = lanes.places.acquire_many(u32::try_from(MAX_WRITING).unwrap()).await.unwrap();
+        let places = lanes
+            .places
+            .acquire_many(u32::try_from(MAX_WRITING).unwrap())
+            .await
+            .unwrap();
         let answer = start(&lanes, b"x");
         tokio::task::yield_now().await;
         clock.advance(LIFETIME);
         drop(places);
         assert!(answer.await.unwrap().is_ok());
-        let inbox = lanes.store.live_inbox(&InboxId::parse("box").unwrap(), clock.now()).await.unwrap();
-        assert_eq!(inbox.expect("it was opened again").created_at, START.after(LIFETIME));
+        let inbox = lanes
+            .store
+            .live_inbox(&InboxId::parse("box").unwrap(), clock.now())
+            .await
+            .unwrap();
+        assert_eq!(
+            inbox.expect("it was opened again").created_at,
+            START.after(LIFETIME)
+        );
     }
 
     #[tokio::test]
     async fn a_large_delivery_does_not_wait_for_locked_inboxes() {
         let (_directory, lanes) = lanes(&Clock::manual(START)).await;
-        let _locked = lanes.places.acquire_many(u32::try_from(MAX_WRITING).unwrap()).await.unwrap();
+        let _locked = lanes
+            .places
+            .acquire_many(u32::try_from(MAX_WRITING).unwrap())
+            .await
+            .unwrap();
         let mut noise = vec![0; 2 * MAX_BATCHED];
         rand::rng().fill_bytes(&mut noise);
         assert!(start(&lanes, &noise).await.unwrap().is_ok());

@@ -1,8 +1,8 @@
 //! The use cases of callers, SMTP clients and administrators.
 //!
-//! This layer does not depend on HTTP or SMTP. All use cases are methods of [`Service`], which is cheap to clone and
-//! shared by all connections. Its background tasks (the committer, the sweeper, the hub's listener) run on the runtime
-//! that started it until [`Service::stop`].
+//! This layer does not depend on HTTP or SMTP. All use cases are methods of [`Service`], which is
+//! cheap to clone and shared by all connections. Its background tasks (the committer, the sweeper,
+//! the hub's listener) run on the runtime that started it until [`Service::stop`].
 
 mod activity;
 mod addresses;
@@ -114,8 +114,18 @@ impl Options {
     }
 
     fn policy(&self, default_project: ProjectId, now: Timestamp) -> Policy {
-        let Limits { inbox_lifetime: lifetime, inbox_messages, .. } = self.limits;
-        Policy { now, lifetime, inbox_messages, default_project, mail_domain: self.mail_domain.clone() }
+        let Limits {
+            inbox_lifetime: lifetime,
+            inbox_messages,
+            ..
+        } = self.limits;
+        Policy {
+            now,
+            lifetime,
+            inbox_messages,
+            default_project,
+            mail_domain: self.mail_domain.clone(),
+        }
     }
 }
 
@@ -152,22 +162,37 @@ struct Inner {
 }
 
 impl Service {
-    /// Migrates the database, creates the default project if there is none, and starts the background tasks.
+    /// Migrates the database, creates the default project if there is none, and starts the
+    /// background tasks.
     ///
     /// # Errors
     /// If the database fails or its schema is newer than this program.
-    pub async fn start(database: Database, clock: Clock, options: Options) -> Result<Self, StoreError> {
+    pub async fn start(
+        database: Database,
+        clock: Clock,
+        options: Options,
+    ) -> Result<Self, StoreError> {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
-        let (tasks, stop, hub) = (TaskTracker::new(), CancellationToken::new(), hub::Hub::default());
-        let exceptions = Arc::new(recipients::Exceptions::new(store.has_deleted_projects().await?));
+        let (tasks, stop, hub) = (
+            TaskTracker::new(),
+            CancellationToken::new(),
+            hub::Hub::default(),
+        );
+        let exceptions = Arc::new(recipients::Exceptions::new(
+            store.has_deleted_projects().await?,
+        ));
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let (fault_news, received) = faults::FaultNews::new();
         let fault_news = Arc::new(fault_news);
         listen(&store, &hub, &exceptions, &fault_news);
         // After that, so that no fault is missed in between.
-        store.inboxes_with_faults(clock.now()).await?.iter().for_each(|id| exceptions.inbox_has_faults(id));
+        store
+            .inboxes_with_faults(clock.now())
+            .await?
+            .iter()
+            .for_each(|id| exceptions.inbox_has_faults(id));
         let sweeper = expire::Sweeper {
             store: store.clone(),
             clock: clock.clone(),
@@ -181,12 +206,29 @@ impl Service {
         let progress = progress::Progress::new(clock.clone());
         let probing = health::probe(store.clone(), progress.clone(), clock.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(probing));
-        let committer = committer::Committer::start(store.clone(), clock.clone(), policy, progress.clone(), &tasks);
-        // The tracker does not include this task: it ends when the last clone of the service is dropped, and a shutdown
-        // does not wait for that.
-        let refusals = refusals::Recorder::start(store.clone(), clock.clone(), default_project, options.clone());
+        let committer = committer::Committer::start(
+            store.clone(),
+            clock.clone(),
+            policy,
+            progress.clone(),
+            &tasks,
+        );
+        // The tracker does not include this task: it ends when the last clone of the service is
+        // dropped, and a shutdown does not wait for that.
+        let refusals = refusals::Recorder::start(
+            store.clone(),
+            clock.clone(),
+            default_project,
+            options.clone(),
+        );
         let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
-        let event_log = event_log::EventLog::start(&store, hub.clone(), clock.clone(), default_project, background);
+        let event_log = event_log::EventLog::start(
+            &store,
+            hub.clone(),
+            clock.clone(),
+            default_project,
+            background,
+        );
         if store.is_shared() {
             activity.report(&store).await?;
             share(&store, &clock, &activity, received, background);
@@ -196,8 +238,16 @@ impl Service {
         let (stories, composer) = stories::queue();
         let service = Self(Arc::new(Inner {
             budget: Budget::new(options.limits.request_memory),
-            wait_slots: slots::Slots::new(store.locks().clone(), waits, options.limits.waits_per_key),
-            send_slots: slots::Slots::new(store.locks().clone(), sends, options.limits.sends_per_key),
+            wait_slots: slots::Slots::new(
+                store.locks().clone(),
+                waits,
+                options.limits.waits_per_key,
+            ),
+            send_slots: slots::Slots::new(
+                store.locks().clone(),
+                sends,
+                options.limits.sends_per_key,
+            ),
             store,
             clock,
             options,
@@ -255,8 +305,8 @@ impl Service {
         &self.0.budget
     }
 
-    /// Reserves memory for all that a request of this caller will hold, and waits for it. A request calls this before
-    /// it reads, and not again while it holds the reservation.
+    /// Reserves memory for all that a request of this caller will hold, and waits for it. A request
+    /// calls this before it reads, and not again while it holds the reservation.
     async fn reserve(&self, caller: &Caller, bytes: usize) -> Result<Room, ServiceError> {
         Ok(self.0.budget.reserve(caller.key.0, bytes).await?)
     }
@@ -283,7 +333,8 @@ impl Service {
         self.0.store.queued_outgoing().await
     }
 
-    /// Ends every open wait with [`ServiceError::Stopping`], and every later one that finds no message.
+    /// Ends every open wait with [`ServiceError::Stopping`], and every later one that finds no
+    /// message.
     pub fn end_waits(&self) {
         self.0.waits_end.cancel();
     }
@@ -303,12 +354,19 @@ impl Service {
     }
 
     fn policy(&self) -> Policy {
-        self.0.options.policy(self.0.default_project, self.0.clock.now())
+        self.0
+            .options
+            .policy(self.0.default_project, self.0.clock.now())
     }
 }
 
 /// Passes the changes of committed transactions on.
-fn listen(store: &Store, hub: &hub::Hub, exceptions: &Arc<recipients::Exceptions>, news: &Arc<faults::FaultNews>) {
+fn listen(
+    store: &Store,
+    hub: &hub::Hub,
+    exceptions: &Arc<recipients::Exceptions>,
+    news: &Arc<faults::FaultNews>,
+) {
     let (hub, exceptions, news) = (hub.clone(), Arc::clone(exceptions), Arc::clone(news));
     store.listen(move |changes| {
         exceptions.follow(changes);
@@ -326,7 +384,14 @@ fn share(
     background: impl Fn(BoxFuture<'static, ()>),
 ) {
     background(Box::pin(activity.clone().keep_reporting(store.clone())));
-    background(Box::pin(faults::announce(store.clone(), activity.node(), faults)));
-    background(Box::pin(expire::remove_orphans(store.clone(), clock.clone())));
+    background(Box::pin(faults::announce(
+        store.clone(),
+        activity.node(),
+        faults,
+    )));
+    background(Box::pin(expire::remove_orphans(
+        store.clone(),
+        clock.clone(),
+    )));
     background(Box::pin(health::watch_clock(store.clone(), clock.clone())));
 }

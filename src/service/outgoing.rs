@@ -43,14 +43,21 @@ impl Outbox {
     /// # Errors
     /// If the database fails or its schema is newer than this program.
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open(database).await?, clock })
+        Ok(Self {
+            store: Store::open(database).await?,
+            clock,
+        })
     }
 
     /// At most `limit` items, newest first.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn list(&self, filter: &OutgoingFilter, limit: u32) -> Result<Vec<Outgoing>, OutboxError> {
+    pub async fn list(
+        &self,
+        filter: &OutgoingFilter,
+        limit: u32,
+    ) -> Result<Vec<Outgoing>, OutboxError> {
         Ok(self.store.list_outgoing(filter, i64::from(limit)).await?)
     }
 
@@ -66,7 +73,8 @@ impl Outbox {
         Ok(self.store.attempts(project, i64::from(limit)).await?)
     }
 
-    /// An item of a project with its attempts in chronological order; `None` if it belongs to another project.
+    /// An item of a project with its attempts in chronological order; `None` if it belongs to
+    /// another project.
     ///
     /// # Errors
     /// If the store fails.
@@ -75,7 +83,11 @@ impl Outbox {
         project: ProjectId,
         id: OutgoingId,
     ) -> Result<Option<(Outgoing, Vec<Attempt>)>, StoreError> {
-        let found = self.store.outgoing(id).await?.filter(|item| item.project == project);
+        let found = self
+            .store
+            .outgoing(id)
+            .await?
+            .filter(|item| item.project == project);
         let Some(item) = found else { return Ok(None) };
         Ok(Some((item, self.store.attempts_of(id).await?)))
     }
@@ -85,16 +97,24 @@ impl Outbox {
     /// # Errors
     /// [`OutboxError::NotFound`].
     pub async fn find(&self, id: OutgoingId) -> Result<Outgoing, OutboxError> {
-        self.store.outgoing(id).await?.ok_or(OutboxError::NotFound(id))
+        self.store
+            .outgoing(id)
+            .await?
+            .ok_or(OutboxError::NotFound(id))
     }
 
     /// Makes an item due now, with a full queue lifetime. It may be queued, failed or cancelled.
     ///
     /// # Errors
-    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it was sent.
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it was
+    /// sent.
     pub async fn retry(&self, id: OutgoingId) -> Result<(), OutboxError> {
         let now = self.clock.now();
-        if self.store.retry_outgoing(id, now.after(QUEUE_LIFETIME), now).await? {
+        if self
+            .store
+            .retry_outgoing(id, now.after(QUEUE_LIFETIME), now)
+            .await?
+        {
             return Ok(());
         }
         Err(self.refusal(id).await?)
@@ -103,7 +123,8 @@ impl Outbox {
     /// Removes a queued item from the queue, without a bounce.
     ///
     /// # Errors
-    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it is not queued.
+    /// [`OutboxError::NotFound`], [`OutboxError::BeingSent`]; [`OutboxError::Settled`] if it is not
+    /// queued.
     pub async fn cancel(&self, id: OutgoingId) -> Result<(), OutboxError> {
         if self.store.cancel_outgoing(id, self.clock.now()).await? {
             return Ok(());

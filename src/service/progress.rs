@@ -31,7 +31,11 @@ struct State {
 impl State {
     /// When the first delivery started that has been waiting, or has failed, without a commit.
     fn stuck_since(&self) -> Option<Instant> {
-        let waiting_since = self.waiting.values().next().map(|start| self.worked_at.max(*start));
+        let waiting_since = self
+            .waiting
+            .values()
+            .next()
+            .map(|start| self.worked_at.max(*start));
         waiting_since.into_iter().chain(self.failing_since).min()
     }
 
@@ -59,7 +63,10 @@ enum Outcome {
 
 impl Progress {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { clock, state: Arc::default() }
+        Self {
+            clock,
+            state: Arc::default(),
+        }
     }
 
     /// Counts a delivery as waiting until the result is dropped.
@@ -69,19 +76,27 @@ impl Progress {
         let number = state.next;
         state.next += 1;
         state.waiting.insert(number, now);
-        Pending { progress: self, number, outcome: Outcome::Failed }
+        Pending {
+            progress: self,
+            number,
+            outcome: Outcome::Failed,
+        }
     }
 
     /// How long deliveries have been waiting or failing without a commit.
     pub(super) fn stuck_for(&self) -> Duration {
-        self.state().stuck_since().map_or(Duration::ZERO, |since| self.clock.instant().since(since))
+        self.state()
+            .stuck_since()
+            .map_or(Duration::ZERO, |since| self.clock.instant().since(since))
     }
 
-    /// Whether deliveries have failed, but none is waiting or has just failed. Then no delivery will show that the
-    /// database works again.
+    /// Whether deliveries have failed, but none is waiting or has just failed. Then no delivery
+    /// will show that the database works again.
     pub(super) fn is_unknown(&self) -> bool {
         let (now, state) = (self.clock.instant(), self.state());
-        let fails = state.failed_at.is_some_and(|failed_at| now.since(failed_at) < FAILING);
+        let fails = state
+            .failed_at
+            .is_some_and(|failed_at| now.since(failed_at) < FAILING);
         state.failing_since.is_some() && state.waiting.is_empty() && !fails
     }
 
@@ -113,12 +128,18 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         let now = self.progress.clock.instant();
         let mut state = self.progress.state();
-        let Some(start) = state.waiting.remove(&self.number) else { return };
+        let Some(start) = state.waiting.remove(&self.number) else {
+            return;
+        };
         match self.outcome {
             Outcome::Committed => state.works(now),
             Outcome::Failed => {
                 let since = start.max(state.worked_at);
-                state.failing_since = Some(state.failing_since.map_or(since, |earlier| earlier.min(since)));
+                state.failing_since = Some(
+                    state
+                        .failing_since
+                        .map_or(since, |earlier| earlier.min(since)),
+                );
                 state.failed_at = Some(now);
             }
             Outcome::Withdrawn => {}
@@ -140,7 +161,11 @@ mod tests {
         clock.advance(second);
         drop(progress.start());
         clock.advance(second);
-        assert_eq!((progress.stuck_for(), progress.is_unknown()), (2 * second, false), "one is waiting");
+        assert_eq!(
+            (progress.stuck_for(), progress.is_unknown()),
+            (2 * second, false),
+            "one is waiting"
+        );
         progress.start().committed();
         assert_eq!(progress.stuck_for(), Duration::ZERO);
         clock.advance(second);
@@ -150,7 +175,10 @@ mod tests {
         clock.advance(second);
         assert!(progress.is_unknown());
         progress.works();
-        assert_eq!((progress.stuck_for(), progress.is_unknown()), (Duration::ZERO, false));
+        assert_eq!(
+            (progress.stuck_for(), progress.is_unknown()),
+            (Duration::ZERO, false)
+        );
     }
 
     #[test]
@@ -165,9 +193,17 @@ mod tests {
         clock.advance(second);
         assert_eq!(progress.stuck_for(), second, "it does not count itself");
         progress.start().withdrawn();
-        assert_eq!(progress.stuck_for(), second, "it does not hide that another is waiting");
+        assert_eq!(
+            progress.stuck_for(),
+            second,
+            "it does not hide that another is waiting"
+        );
         drop(waiting);
         progress.start().withdrawn();
-        assert_eq!(progress.stuck_for(), second, "it does not hide that another has failed");
+        assert_eq!(
+            progress.stuck_for(),
+            second,
+            "it does not hide that another has failed"
+        );
     }
 }

@@ -6,14 +6,19 @@ use crate::model::{KeyHash, MailEntries, MailSearch, MessageId, address_of};
 use crate::store::{PAGE_MEMORY, StoreError};
 
 impl Service {
-    /// A caller without a key, who may use the default project. All such callers share one caller's limits.
+    /// A caller without a key, who may use the default project. All such callers share one caller's
+    /// limits.
     #[must_use]
     pub fn anyone(&self) -> Caller {
-        Caller { project: self.0.default_project, key: KeyHash([0; 32]) }
+        Caller {
+            project: self.0.default_project,
+            key: KeyHash([0; 32]),
+        }
     }
 
-    /// The messages of the caller's project that meet the conditions, without the first `start`, and at most `limit`;
-    /// `None` if they cannot be found in time. The reservation is for the page.
+    /// The messages of the caller's project that meet the conditions, without the first `start`,
+    /// and at most `limit`; `None` if they cannot be found in time. The reservation is for the
+    /// page.
     ///
     /// # Errors
     /// [`ServiceError::NoMemory`], or if the store fails.
@@ -25,7 +30,11 @@ impl Service {
     ) -> Result<Option<(MailEntries, Room)>, ServiceError> {
         let room = self.reserve(caller, PAGE_MEMORY).await?;
         let now = self.0.clock.now();
-        let found = self.0.store.project_mail(caller.project, search, (start, limit), now).await?;
+        let found = self
+            .0
+            .store
+            .project_mail(caller.project, search, (start, limit), now)
+            .await?;
         Ok(found.map(|found| (found, room)))
     }
 
@@ -34,16 +43,30 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn count_mail(&self, caller: &Caller) -> Result<u64, StoreError> {
-        self.0.store.count_mail(caller.project, self.0.clock.now()).await
+        self.0
+            .store
+            .count_mail(caller.project, self.0.clock.now())
+            .await
     }
 
     /// The addresses of the inboxes of the caller's project that have a message.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn recipients_of_message(&self, caller: &Caller, id: MessageId) -> Result<Vec<String>, StoreError> {
-        let inboxes = self.0.store.inboxes_of_message(caller.project, id, self.0.clock.now()).await?;
-        Ok(inboxes.iter().map(|(id, shared)| address_of(id, shared.as_ref(), self.mail_domain())).collect())
+    pub async fn recipients_of_message(
+        &self,
+        caller: &Caller,
+        id: MessageId,
+    ) -> Result<Vec<String>, StoreError> {
+        let inboxes = self
+            .0
+            .store
+            .inboxes_of_message(caller.project, id, self.0.clock.now())
+            .await?;
+        Ok(inboxes
+            .iter()
+            .map(|(id, shared)| address_of(id, shared.as_ref(), self.mail_domain()))
+            .collect())
     }
 
     /// Deletes messages of the caller's project in all its inboxes. Unknown ids are left out.
@@ -51,15 +74,26 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn delete_mail(&self, caller: &Caller, ids: &[MessageId]) -> Result<u64, StoreError> {
-        self.0.store.delete_mail(caller.project, ids, self.0.clock.now()).await
+        self.0
+            .store
+            .delete_mail(caller.project, ids, self.0.clock.now())
+            .await
     }
 
     /// Deletes the messages of the caller's project that meet the conditions.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn delete_found_mail(&self, caller: &Caller, search: &MailSearch) -> Result<u64, ServiceError> {
+    pub async fn delete_found_mail(
+        &self,
+        caller: &Caller,
+        search: &MailSearch,
+    ) -> Result<u64, ServiceError> {
         let _room = self.reserve(caller, PAGE_MEMORY).await?;
-        Ok(self.0.store.delete_found_mail(caller.project, search, self.0.clock.now()).await?)
+        Ok(self
+            .0
+            .store
+            .delete_found_mail(caller.project, search, self.0.clock.now())
+            .await?)
     }
 }

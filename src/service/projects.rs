@@ -1,7 +1,8 @@
 //! Projects and keys: authentication, and the administrator's use cases.
 //!
-//! A valid key is cached for two seconds, so that a busy caller does not cost a query per request. A key that was
-//! rotated or deleted, even by another process, therefore stops working within that time.
+//! A valid key is cached for two seconds, so that a busy caller does not cost a query per request.
+//! A key that was rotated or deleted, even by another process, therefore stops working within that
+//! time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,9 @@ use super::ProjectError;
 use super::health::follow_database;
 use crate::clock::{Clock, Instant};
 use crate::db::Database;
-use crate::model::{ApiKey, Holdings, InboxFilter, InboxSummary, KeyHash, Project, ProjectId, Timestamp};
+use crate::model::{
+    ApiKey, Holdings, InboxFilter, InboxSummary, KeyHash, Project, ProjectId, Timestamp,
+};
 use crate::store::{Store, StoreError};
 
 /// The name of the default project.
@@ -43,8 +46,8 @@ struct Remembered {
     project: ProjectId,
     /// When the store has to be read again.
     recheck_at: Instant,
-    /// When the overlap after a rotation ends, as stored and on the monotonic clock. The latter prevents a change of
-    /// the wall clock from lengthening the overlap.
+    /// When the overlap after a rotation ends, as stored and on the monotonic clock. The latter
+    /// prevents a change of the wall clock from lengthening the overlap.
     end: Option<(Timestamp, Instant)>,
 }
 
@@ -62,7 +65,11 @@ impl Projects {
     pub async fn open(database: Database, clock: Clock) -> Result<Self, StoreError> {
         let store = Store::open(database).await?;
         follow_database(&store, &clock).await?;
-        let projects = Self { store, clock, remembered: Arc::default() };
+        let projects = Self {
+            store,
+            clock,
+            remembered: Arc::default(),
+        };
         projects.default_project().await?;
         Ok(projects)
     }
@@ -72,7 +79,9 @@ impl Projects {
     }
 
     pub(super) async fn default_project(&self) -> Result<ProjectId, StoreError> {
-        self.store.default_project(DEFAULT_NAME, self.clock.now()).await
+        self.store
+            .default_project(DEFAULT_NAME, self.clock.now())
+            .await
     }
 
     /// Creates a project and its first key. The key is not stored, so it cannot be read again.
@@ -82,8 +91,12 @@ impl Projects {
     pub async fn create(&self, name: &str) -> Result<ApiKey, ProjectError> {
         check_name(name)?;
         let key = ApiKey::generate();
-        let made = self.store.create_project(name, &key, self.clock.now()).await?;
-        made.map(|_| key).ok_or_else(|| ProjectError::Exists(name.to_owned()))
+        let made = self
+            .store
+            .create_project(name, &key, self.clock.now())
+            .await?;
+        made.map(|_| key)
+            .ok_or_else(|| ProjectError::Exists(name.to_owned()))
     }
 
     /// All projects, oldest first.
@@ -106,7 +119,10 @@ impl Projects {
                 found.ok_or_else(|| ProjectError::NotFound(name.to_owned()))?
             }
         };
-        Ok(self.store.list_inboxes(project, &InboxFilter::default(), i64::MAX, self.clock.now()).await?)
+        Ok(self
+            .store
+            .list_inboxes(project, &InboxFilter::default(), i64::MAX, self.clock.now())
+            .await?)
     }
 
     /// Creates a new key for a project. Its other keys end after `overlap`.
@@ -121,8 +137,8 @@ impl Projects {
         Ok(key)
     }
 
-    /// Deletes a project with its keys, inboxes and messages. Its addresses remain reserved: late mail for them is
-    /// rejected.
+    /// Deletes a project with its keys, inboxes and messages. Its addresses remain reserved: late
+    /// mail for them is rejected.
     ///
     /// # Errors
     /// [`ProjectError::NotFound`], [`ProjectError::Default`].
@@ -133,29 +149,44 @@ impl Projects {
             return Ok(());
         }
         let exists = self.store.project_by_name(name).await?.is_some();
-        Err(if exists { ProjectError::Default } else { ProjectError::NotFound(name.to_owned()) })
+        Err(if exists {
+            ProjectError::Default
+        } else {
+            ProjectError::NotFound(name.to_owned())
+        })
     }
 
-    /// Ensures that the default project has a key. If `chosen` is given, it becomes the only key. Otherwise, if there
-    /// is no key, one is generated and returned; it cannot be read again.
+    /// Ensures that the default project has a key. If `chosen` is given, it becomes the only key.
+    /// Otherwise, if there is no key, one is generated and returned; it cannot be read again.
     ///
     /// # Errors
     /// [`ProjectError::KeyTaken`].
-    pub async fn prepare_default(&self, chosen: Option<&ApiKey>) -> Result<Option<ApiKey>, ProjectError> {
+    pub async fn prepare_default(
+        &self,
+        chosen: Option<&ApiKey>,
+    ) -> Result<Option<ApiKey>, ProjectError> {
         let project = self.default_project().await?;
         if let Some(key) = chosen {
             self.replace_key(project, key, Duration::ZERO).await?;
             return Ok(None);
         }
         let key = ApiKey::generate();
-        let first = self.store.add_first_key(project, &key, self.clock.now()).await?;
+        let first = self
+            .store
+            .add_first_key(project, &key, self.clock.now())
+            .await?;
         Ok(first.then_some(key))
     }
 
     pub(super) async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
-        let Ok(key) = key.parse::<ApiKey>() else { return Ok(None) };
+        let Ok(key) = key.parse::<ApiKey>() else {
+            return Ok(None);
+        };
         let key = key.hash();
-        Ok(self.working_key(&key).await?.map(|found| Caller { project: found.project, key }))
+        Ok(self.working_key(&key).await?.map(|found| Caller {
+            project: found.project,
+            key,
+        }))
     }
 
     /// Whether the key is still valid.
@@ -176,8 +207,13 @@ impl Projects {
         Ok(found.filter(|found| !found.has_ended(now)))
     }
 
-    async fn look_up_key(&self, key: &KeyHash, known: Option<Remembered>) -> Result<Option<Remembered>, StoreError> {
-        let Some((project, expires_at)) = self.store.working_key(key, self.clock.now()).await? else {
+    async fn look_up_key(
+        &self,
+        key: &KeyHash,
+        known: Option<Remembered>,
+    ) -> Result<Option<Remembered>, StoreError> {
+        let Some((project, expires_at)) = self.store.working_key(key, self.clock.now()).await?
+        else {
             self.remembered().remove(key);
             return Ok(None);
         };
@@ -187,28 +223,53 @@ impl Projects {
             let known = known_end.filter(|(stored, _)| *stored == expires_at);
             (expires_at, known.map_or(end, |(_, known)| known.min(end)))
         });
-        let found = Remembered { project, recheck_at: self.clock.instant().after(REMEMBERED), end };
+        let found = Remembered {
+            project,
+            recheck_at: self.clock.instant().after(REMEMBERED),
+            end,
+        };
         self.remembered().insert(*key, found);
         Ok(Some(found))
     }
 
     /// Forces every key to be read from the store at its next use.
     fn recheck_all(&self) {
-        self.remembered().values_mut().for_each(|known| known.recheck_at = Instant::default());
+        self.remembered()
+            .values_mut()
+            .for_each(|known| known.recheck_at = Instant::default());
     }
 
-    async fn replace_key(&self, project: ProjectId, key: &ApiKey, overlap: Duration) -> Result<(), ProjectError> {
+    async fn replace_key(
+        &self,
+        project: ProjectId,
+        key: &ApiKey,
+        overlap: Duration,
+    ) -> Result<(), ProjectError> {
         let now = self.clock.now();
         // With timestamp zero, an expired key remains expired even if the wall clock is set back.
-        let others_end = if overlap.is_zero() { Timestamp::from_millis(0) } else { now.after(overlap) };
-        let replaced = self.store.replace_key(project, key, others_end, now).await?;
+        let others_end = if overlap.is_zero() {
+            Timestamp::from_millis(0)
+        } else {
+            now.after(overlap)
+        };
+        let replaced = self
+            .store
+            .replace_key(project, key, others_end, now)
+            .await?;
         self.recheck_all();
-        if replaced { Ok(()) } else { Err(ProjectError::KeyTaken) }
+        if replaced {
+            Ok(())
+        } else {
+            Err(ProjectError::KeyTaken)
+        }
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<KeyHash, Remembered>> {
-        // The mutex is not poisoned: no code panics while it is locked, and the map would remain valid.
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+        // The mutex is not poisoned: no code panics while it is locked, and the map would remain
+        // valid.
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The live project `id`.
@@ -223,7 +284,10 @@ impl Projects {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn holdings(&self, project: Option<ProjectId>) -> Result<HashMap<ProjectId, Holdings>, ProjectError> {
+    pub async fn holdings(
+        &self,
+        project: Option<ProjectId>,
+    ) -> Result<HashMap<ProjectId, Holdings>, ProjectError> {
         Ok(self.store().holdings(project, self.clock.now()).await?)
     }
 
@@ -259,7 +323,11 @@ mod tests {
         let url = DatabaseUrl::Sqlite(directory.path().join("test.db"));
         let start = Timestamp::from_millis(1_795_167_000_000);
         let clock = Clock::manual(start);
-        let open = async || Projects::open(Database::open(&url).await.unwrap(), clock.clone()).await.unwrap();
+        let open = async || {
+            Projects::open(Database::open(&url).await.unwrap(), clock.clone())
+                .await
+                .unwrap()
+        };
         let (here, elsewhere) = (open().await, open().await);
         let key = here.create("shop").await.unwrap();
         let works = async || here.authenticate(key.as_str()).await.unwrap().is_some();

@@ -1,5 +1,5 @@
-//! The queue of the mail worker: finds due items, leases them, and stores the result. If an item fails permanently, a
-//! bounce goes to the inbox that sent it.
+//! The queue of the mail worker: finds due items, leases them, and stores the result. If an item
+//! fails permanently, a bounce goes to the inbox that sent it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use tokio::sync::Notify;
 
 use super::{DeliverError, Incoming, Outbox, Service};
 use crate::model::{EmailAddress, Outgoing, OutgoingId, ProjectId, Timestamp, WorkerId};
-use crate::store::{Change, Claim, Claimed, DomainQueue, Due, OutgoingChange, Settlement, StoreError};
+use crate::store::{
+    Change, Claim, Claimed, DomainQueue, Due, OutgoingChange, Settlement, StoreError,
+};
 
 /// How long a lease lasts unless it is renewed.
 const LEASE: Duration = Duration::from_secs(30);
@@ -36,33 +38,50 @@ impl Outbox {
         self.store.domain_queues(now).await
     }
 
-    /// The items of each of these queues that are due and not leased: those that have been due longest, at most
-    /// `limit`.
+    /// The items of each of these queues that are due and not leased: those that have been due
+    /// longest, at most `limit`.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn due(&self, queues: &[DomainQueue], limit: usize, now: Timestamp) -> Result<Vec<Vec<Due>>, StoreError> {
-        self.store.due_outgoing(queues, i64::try_from(limit).unwrap_or(i64::MAX), now).await
+    pub async fn due(
+        &self,
+        queues: &[DomainQueue],
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Vec<Due>>, StoreError> {
+        self.store
+            .due_outgoing(queues, i64::try_from(limit).unwrap_or(i64::MAX), now)
+            .await
     }
 
-    /// Leases items for one attempt each; none while the clock of this node is wrong. When this returns, the attempts
-    /// are on stable storage.
+    /// Leases items for one attempt each; none while the clock of this node is wrong. When this
+    /// returns, the attempts are on stable storage.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn claim(&self, worker: WorkerId, claims: Vec<Claim>) -> Result<Vec<Claimed>, StoreError> {
+    pub async fn claim(
+        &self,
+        worker: WorkerId,
+        claims: Vec<Claim>,
+    ) -> Result<Vec<Claimed>, StoreError> {
         if self.clock.is_wrong() {
             return Ok(Vec::new());
         }
         let now = self.clock.now();
-        self.store.claim_outgoing(worker, claims, now.after(LEASE), now).await
+        self.store
+            .claim_outgoing(worker, claims, now.after(LEASE), now)
+            .await
     }
 
     /// A piece of the message of an item; `None` if the message was removed, or has no such piece.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn piece(&self, id: OutgoingId, position: usize) -> Result<Option<Vec<u8>>, StoreError> {
+    pub async fn piece(
+        &self,
+        id: OutgoingId,
+        position: usize,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.outgoing_piece(id, position).await
     }
 
@@ -71,7 +90,9 @@ impl Outbox {
     /// # Errors
     /// If the store fails.
     pub async fn renew(&self, worker: WorkerId, items: Vec<OutgoingId>) -> Result<(), StoreError> {
-        self.store.renew_leases(worker, items, self.clock.now().after(LEASE)).await
+        self.store
+            .renew_leases(worker, items, self.clock.now().after(LEASE))
+            .await
     }
 
     /// Releases all leases of the worker when it stops.
@@ -82,7 +103,8 @@ impl Outbox {
         self.store.release_leases(worker).await
     }
 
-    /// Stores the result of an attempt. Returns `false` if the lease was lost; then nothing was written.
+    /// Stores the result of an attempt. Returns `false` if the lease was lost; then nothing was
+    /// written.
     ///
     /// # Errors
     /// If the store fails.
@@ -95,20 +117,37 @@ impl Service {
     /// The outgoing items.
     #[must_use]
     pub fn outbox(&self) -> Outbox {
-        Outbox { store: self.0.store.clone(), clock: self.0.clock.clone() }
+        Outbox {
+            store: self.0.store.clone(),
+            clock: self.0.clock.clone(),
+        }
     }
 
-    /// Settles an item that failed permanently and delivers `bounce` to the inbox that sent it, in one transaction. If
-    /// that inbox has ended or is full, the item is settled without a bounce. Returns `false` if the lease was lost;
-    /// then nothing was written.
+    /// Settles an item that failed permanently and delivers `bounce` to the inbox that sent it, in
+    /// one transaction. If that inbox has ended or is full, the item is settled without a bounce.
+    /// Returns `false` if the lease was lost; then nothing was written.
     ///
     /// # Errors
     /// If the store fails, or the service stops.
-    pub async fn bounce(&self, item: &Outgoing, settlement: Settlement, bounce: Vec<u8>) -> Result<bool, DeliverError> {
+    pub async fn bounce(
+        &self,
+        item: &Outgoing,
+        settlement: Settlement,
+        bounce: Vec<u8>,
+    ) -> Result<bool, DeliverError> {
         let Some(sender) = self.live_sender(item).await? else {
             return Ok(self.0.store.settle_outgoing(&settlement).await?);
         };
-        match self.deliver_queued(item.project, String::new(), sender, bounce, settlement.clone()).await {
+        match self
+            .deliver_queued(
+                item.project,
+                String::new(),
+                sender,
+                bounce,
+                settlement.clone(),
+            )
+            .await
+        {
             Err(DeliverError::Refused(refusal)) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "the bounce was not delivered");
                 Ok(self.0.store.settle_outgoing(&settlement).await?)
@@ -117,8 +156,9 @@ impl Service {
         }
     }
 
-    /// Delivers a queued message to a live inbox, of `project` if its address is shared, and settles its item, in one
-    /// transaction. Returns `false` if the lease was lost; then nothing was written.
+    /// Delivers a queued message to a live inbox, of `project` if its address is shared, and
+    /// settles its item, in one transaction. Returns `false` if the lease was lost; then nothing
+    /// was written.
     ///
     /// # Errors
     /// [`DeliverError`]; then nothing was written.
@@ -135,15 +175,27 @@ impl Service {
             self.mail_domain(),
             self.0.clock.now().to_rfc5322()
         );
-        let incoming =
-            Incoming { reverse_path, recipients: vec![recipient], project: None, trace, reception: None, raw };
-        self.deliver_own(incoming, project, OutgoingChange::Settle(settlement)).await
+        let incoming = Incoming {
+            reverse_path,
+            recipients: vec![recipient],
+            project: None,
+            trace,
+            reception: None,
+            raw,
+        };
+        self.deliver_own(incoming, project, OutgoingChange::Settle(settlement))
+            .await
     }
 
     /// The address of the inbox that sent an item, unless the inbox has ended since.
     async fn live_sender(&self, item: &Outgoing) -> Result<Option<EmailAddress>, StoreError> {
-        let inbox = self.0.store.live_inbox(&item.inbox, self.0.clock.now()).await?;
-        let same = inbox.filter(|inbox| inbox.project == item.project && inbox.created_at <= item.created_at);
+        let inbox = self
+            .0
+            .store
+            .live_inbox(&item.inbox, self.0.clock.now())
+            .await?;
+        let same = inbox
+            .filter(|inbox| inbox.project == item.project && inbox.created_at <= item.created_at);
         Ok(same.and_then(|inbox| EmailAddress::parse(&inbox.address(self.mail_domain())).ok()))
     }
 }

@@ -1,8 +1,9 @@
-//! Keeps the recipients that may have to be rejected in memory, so that most recipients need no database query.
+//! Keeps the recipients that may have to be rejected in memory, so that most recipients need no
+//! database query.
 //!
-//! Almost every recipient is accepted at RCPT TO, and the delivery's transaction checks again. The exceptions are full
-//! inboxes, addresses of deleted projects, and inboxes with faults. The database is queried only if one of these is
-//! possible.
+//! Almost every recipient is accepted at RCPT TO, and the delivery's transaction checks again. The
+//! exceptions are full inboxes, addresses of deleted projects, and inboxes with faults. The
+//! database is queried only if one of these is possible.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +12,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::model::InboxId;
 use crate::store::Change;
 
-/// Maximum number of full inboxes that are remembered. With more, all are forgotten, and mail to a full inbox is
-/// rejected only after DATA.
+/// Maximum number of full inboxes that are remembered. With more, all are forgotten, and mail to a
+/// full inbox is rejected only after DATA.
 const REMEMBERED: usize = 10_000;
-/// Maximum number of inboxes with faults that are remembered. With more, the database is queried for every recipient.
+/// Maximum number of inboxes with faults that are remembered. With more, the database is queried
+/// for every recipient.
 const REMEMBERED_FAULTS: usize = 100_000;
-/// After this many new inboxes with faults, the list is read again from the database, because some of them will have
-/// ended.
+/// After this many new inboxes with faults, the list is read again from the database, because some
+/// of them will have ended.
 const NEW_FAULTS: usize = 1_000;
 
 /// The recipients that may have to be rejected.
@@ -48,10 +50,14 @@ pub(super) struct KnownFaults {
 }
 
 impl Exceptions {
-    /// Starts with no full inboxes and no faults. `deleted_projects`: whether addresses of deleted projects are still
-    /// reserved.
+    /// Starts with no full inboxes and no faults. `deleted_projects`: whether addresses of deleted
+    /// projects are still reserved.
     pub(super) fn new(deleted_projects: bool) -> Self {
-        Self { full: Mutex::default(), deleted_projects: deleted_projects.into(), faults: Mutex::default() }
+        Self {
+            full: Mutex::default(),
+            deleted_projects: deleted_projects.into(),
+            faults: Mutex::default(),
+        }
     }
 
     /// Updates the exceptions after commits.
@@ -111,14 +117,22 @@ impl Exceptions {
         let is_known = |id: &InboxId| faults.inboxes.contains_key(id);
         let may_have = faults.everywhere.is_some()
             || is_known(recipient)
-            || recipient.without_tag().is_some_and(|untagged| is_known(&untagged));
-        may_have.then_some(KnownFaults { changes: faults.changes })
+            || recipient
+                .without_tag()
+                .is_some_and(|untagged| is_known(&untagged));
+        may_have.then_some(KnownFaults {
+            changes: faults.changes,
+        })
     }
 
     /// Records that the inbox has no more faults, unless it got new ones after `known`.
     pub(super) fn forget_faults(&self, inbox: &InboxId, known: KnownFaults) {
         let mut faults = self.faults();
-        if faults.inboxes.get(inbox).is_some_and(|change| *change <= known.changes) {
+        if faults
+            .inboxes
+            .get(inbox)
+            .is_some_and(|change| *change <= known.changes)
+        {
             faults.inboxes.remove(inbox);
         }
     }
@@ -126,8 +140,11 @@ impl Exceptions {
     /// Returns what is known if the list has to be read from the database again.
     pub(super) fn outdated_faults(&self) -> Option<KnownFaults> {
         let faults = self.faults();
-        let is_outdated = faults.everywhere.is_some() || faults.inboxes.len() > faults.read + NEW_FAULTS;
-        is_outdated.then_some(KnownFaults { changes: faults.changes })
+        let is_outdated =
+            faults.everywhere.is_some() || faults.inboxes.len() > faults.read + NEW_FAULTS;
+        is_outdated.then_some(KnownFaults {
+            changes: faults.changes,
+        })
     }
 
     /// Records the inboxes with faults as read from the database after `known`.
@@ -174,7 +191,10 @@ mod tests {
     fn only_exceptions_are_looked_up() {
         let exceptions = Exceptions::new(false);
         let (full, other) = (id("full"), id("other"));
-        exceptions.follow(&[Change::InboxFull(full.clone()), Change::Inbox(other.clone())]);
+        exceptions.follow(&[
+            Change::InboxFull(full.clone()),
+            Change::Inbox(other.clone()),
+        ]);
         assert!(exceptions.may_concern(&full) && !exceptions.may_concern(&other));
         exceptions.inbox_has_room(&full);
         assert!(!exceptions.may_concern(&full));

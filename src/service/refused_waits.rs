@@ -1,5 +1,6 @@
-//! Counts a refused wait once. A client whose key has too many waits tries again until a slot is free; a try that is
-//! repeated within [`REPEATED_WITHIN`] belongs to the same wait, so only the last one says how the wait ended.
+//! Counts a refused wait once. A client whose key has too many waits tries again until a slot is
+//! free; a try that is repeated within [`REPEATED_WITHIN`] belongs to the same wait, so only the
+//! last one says how the wait ended.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -85,7 +86,10 @@ mod tests {
 
     #[test]
     fn a_wait_that_is_tried_again_is_counted_once_at_its_end() {
-        let (waits, clock) = (RefusedWaits::default(), Clock::manual(Timestamp::from_millis(0)));
+        let (waits, clock) = (
+            RefusedWaits::default(),
+            Clock::manual(Timestamp::from_millis(0)),
+        );
         for _ in 0..20 {
             waits.try_starts(1);
             waits.refused(1, clock.instant());
@@ -93,12 +97,21 @@ mod tests {
             assert_eq!(waits.take_ended(clock.instant()), 0);
         }
         clock.advance(REPEATED_WITHIN);
-        assert_eq!((waits.take_ended(clock.instant()), waits.take_ended(clock.instant())), (1, 0));
+        assert_eq!(
+            (
+                waits.take_ended(clock.instant()),
+                waits.take_ended(clock.instant())
+            ),
+            (1, 0)
+        );
     }
 
     #[test]
     fn a_wait_that_gets_a_slot_was_not_refused_and_an_equal_one_was() {
-        let (waits, clock) = (RefusedWaits::default(), Clock::manual(Timestamp::from_millis(0)));
+        let (waits, clock) = (
+            RefusedWaits::default(),
+            Clock::manual(Timestamp::from_millis(0)),
+        );
         waits.refused(1, clock.instant());
         waits.refused(1, clock.instant());
         waits.try_starts(1);

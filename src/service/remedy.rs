@@ -4,8 +4,7 @@ use restante_mail::EmailAddress;
 
 use crate::model::{Domain, Refusal, RefusalReason, RefusedMail, SessionFailure};
 
-const INJECTED: &str =
-    "A test has injected this fault. The inbox page lists its faults; `restante fault INBOX --clear` removes them.";
+const INJECTED: &str = "A test has injected this fault. The inbox page lists its faults; `restante fault INBOX --clear` removes them.";
 
 /// What to set if the certificate or the handshake is the problem.
 const NO_TLS: &str = "Start the server with `--smtp-starttls off`. Or turn TLS off in the mailer, or the check of the \
@@ -86,11 +85,15 @@ fn of_session(failure: SessionFailure) -> &'static str {
 /// Has no default, so that a new reason does not compile without its advice.
 fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String {
     let advice = match refusal {
-        Refusal::BareLineEnd => "The application ends lines with LF only. SMTP requires CR LF: use a mail library.",
+        Refusal::BareLineEnd => {
+            "The application ends lines with LF only. SMTP requires CR LF: use a mail library."
+        }
         Refusal::LineTooLong | Refusal::DataLineTooLong => {
             "A line is too long. Encode the body as quoted-printable or base64, as mail libraries do."
         }
-        Refusal::MalformedLine => "The client sent invalid UTF-8 or a wrong line end. Check that it is an SMTP client.",
+        Refusal::MalformedLine => {
+            "The client sent invalid UTF-8 or a wrong line end. Check that it is an SMTP client."
+        }
         Refusal::UnknownCommand | Refusal::NotImplemented => {
             "The client uses an unsupported command. Turn that extension off in the client."
         }
@@ -118,19 +121,27 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::LoginRequired => {
             "The server runs with `--smtp-auth required`: use an API key of the project as the SMTP password."
         }
-        Refusal::MalformedAuthentication | Refusal::AuthenticationTooLong | Refusal::AuthenticationCancelled => {
+        Refusal::MalformedAuthentication
+        | Refusal::AuthenticationTooLong
+        | Refusal::AuthenticationCancelled => {
             "The client's authentication is not valid. Use AUTH PLAIN with the API key as the password."
         }
         Refusal::AuthenticationFailed | Refusal::AuthenticationRequired => {
             "Use a valid API key of the project as the SMTP password. A rotated key no longer works. Without \
              `--smtp-auth required`, the server accepts mail without a login, too."
         }
-        Refusal::BadSender => "The sender's address is not valid. Set a complete address such as app@example.com.",
-        Refusal::BadRecipient => "The recipient's address is not valid. Print the address that the test uses.",
+        Refusal::BadSender => {
+            "The sender's address is not valid. Set a complete address such as app@example.com."
+        }
+        Refusal::BadRecipient => {
+            "The recipient's address is not valid. Print the address that the test uses."
+        }
         Refusal::NonAsciiAddress => {
             "The address has non-ASCII characters. Use a client with SMTPUTF8, or another address."
         }
-        Refusal::TooManyRecipients => "Send to fewer recipients at once, or raise the limit with `--max-recipients`.",
+        Refusal::TooManyRecipients => {
+            "Send to fewer recipients at once, or raise the limit with `--max-recipients`."
+        }
         Refusal::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
         Refusal::RelayNotPermitted => return relay(recipient, mail_domain),
         Refusal::AmbiguousRecipient => {
@@ -142,17 +153,29 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::StoreFailure | Refusal::AuthenticationUnavailable => {
             "A database error. The client may retry; see the server log."
         }
-        Refusal::DiskShort => "The server's disk is nearly full. Free some space; the client may then retry.",
-        Refusal::MessageTooLarge => "Send a smaller message, or raise the limit with `--max-message-size`.",
-        Refusal::MailLoop => "The message went through too many servers. Check the forwarding rules.",
+        Refusal::DiskShort => {
+            "The server's disk is nearly full. Free some space; the client may then retry."
+        }
+        Refusal::MessageTooLarge => {
+            "Send a smaller message, or raise the limit with `--max-message-size`."
+        }
+        Refusal::MailLoop => {
+            "The message went through too many servers. Check the forwarding rules."
+        }
         Refusal::ShuttingDown => "The server was stopping. The client may retry.",
-        Refusal::TimedOut => "The client was idle for too long. Close the connection after the last message.",
-        Refusal::TooManyConnections => "Close connections after use, or raise the limit with `--max-smtp-connections`.",
+        Refusal::TimedOut => {
+            "The client was idle for too long. Close the connection after the last message."
+        }
+        Refusal::TooManyConnections => {
+            "Close connections after use, or raise the limit with `--max-smtp-connections`."
+        }
         Refusal::TooManyErrors | Refusal::TooManyFailedAuthentications => {
             "The client made many errors in a row: see the preceding rejections."
         }
         Refusal::DeferredOnRequest | Refusal::RejectedOnRequest => INJECTED,
-        Refusal::HttpRequest => "An HTTP client connected to the SMTP port. Swap the two ports in its settings.",
+        Refusal::HttpRequest => {
+            "An HTTP client connected to the SMTP port. Swap the two ports in its settings."
+        }
     };
     advice.to_owned()
 }
@@ -178,13 +201,23 @@ mod tests {
     #[test]
     fn a_refused_relay_names_both_domains() {
         let domain = Domain::parse("restante.example.com").unwrap();
-        let line = remedy(&refused("relay_not_permitted", "<a@elsewhere.example>"), &domain);
+        let line = remedy(
+            &refused("relay_not_permitted", "<a@elsewhere.example>"),
+            &domain,
+        );
         assert!(
-            line.contains("@restante.example.com") && line.contains("--accept-domains elsewhere.example"),
+            line.contains("@restante.example.com")
+                && line.contains("--accept-domains elsewhere.example"),
             "{line}"
         );
-        assert!(remedy(&refused("relay_not_permitted", "<nonsense>"), &domain).contains("@restante.example.com"));
+        assert!(
+            remedy(&refused("relay_not_permitted", "<nonsense>"), &domain)
+                .contains("@restante.example.com")
+        );
         assert_eq!(remedy(&refused("another", ""), &domain), "See the reply.");
-        assert!(remedy(&refused("bounced_on_request", ""), &domain).starts_with("A test has injected this fault."));
+        assert!(
+            remedy(&refused("bounced_on_request", ""), &domain)
+                .starts_with("A test has injected this fault.")
+        );
     }
 }

@@ -11,7 +11,9 @@ const MAX_RETENTION_DAYS: i64 = 3_650;
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
     /// The number is not in the range.
-    #[error("enter a number of days from 1 to {MAX_RETENTION_DAYS}, or leave the field empty to keep all messages")]
+    #[error(
+        "enter a number of days from 1 to {MAX_RETENTION_DAYS}, or leave the field empty to keep all messages"
+    )]
     InvalidDays,
     /// There is no such inbox, or it is temporary.
     #[error("inbox not found")]
@@ -22,7 +24,8 @@ pub enum RetentionError {
 }
 
 impl Service {
-    /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox ends.
+    /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox
+    /// ends.
     ///
     /// # Errors
     /// If the store fails.
@@ -30,16 +33,24 @@ impl Service {
         self.0.store.retention_days(inbox).await
     }
 
-    /// Sets how many days the messages of a permanent inbox are kept; `None` keeps them until the inbox ends. The
-    /// sweeper removes older messages.
+    /// Sets how many days the messages of a permanent inbox are kept; `None` keeps them until the
+    /// inbox ends. The sweeper removes older messages.
     ///
     /// # Errors
     /// [`RetentionError`].
-    pub async fn set_retention(&self, inbox: &Inbox, days: Option<i64>) -> Result<(), RetentionError> {
+    pub async fn set_retention(
+        &self,
+        inbox: &Inbox,
+        days: Option<i64>,
+    ) -> Result<(), RetentionError> {
         if days.is_some_and(|days| !(1..=MAX_RETENTION_DAYS).contains(&days)) {
             return Err(RetentionError::InvalidDays);
         }
         let set = self.0.store.set_retention_days(inbox, days).await?;
-        if set { Ok(()) } else { Err(RetentionError::InboxNotFound) }
+        if set {
+            Ok(())
+        } else {
+            Err(RetentionError::InboxNotFound)
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Lists and searches the mail of a project or of an inbox, as the dashboard does, and finds inboxes.
+//! Lists and searches the mail of a project or of an inbox, as the dashboard does, and finds
+//! inboxes.
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{FoundInbox, Inbox, MailFilter, MessageStart, ProjectId, SearchText};
@@ -21,13 +22,19 @@ pub struct FoundMail {
 }
 
 impl Service {
-    /// A page of at most `limit` messages of a project or of one of its inboxes, newest first, and where the list
-    /// continues.
+    /// A page of at most `limit` messages of a project or of one of its inboxes, newest first, and
+    /// where the list continues.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn mail(&self, caller: &Caller, filter: &MailFilter, limit: usize) -> Result<FoundMail, ServiceError> {
-        self.mail_in(Some(caller.project), caller, filter, limit).await
+    pub async fn mail(
+        &self,
+        caller: &Caller,
+        filter: &MailFilter,
+        limit: usize,
+    ) -> Result<FoundMail, ServiceError> {
+        self.mail_in(Some(caller.project), caller, filter, limit)
+            .await
     }
 
     /// Like [`Service::mail`], of all projects, for the administrator.
@@ -51,12 +58,21 @@ impl Service {
         limit: usize,
     ) -> Result<FoundMail, ServiceError> {
         let _room = self.reserve(caller, filter.working_memory()).await?;
-        let page = self.0.store.mail(project, filter, limit, self.0.clock.now()).await?;
+        let page = self
+            .0
+            .store
+            .mail(project, filter, limit, self.0.clock.now())
+            .await?;
         let mut messages = Vec::with_capacity(page.messages.len());
         for message in page.messages {
             messages.extend(message.start(TEXT_BYTES).await?);
         }
-        Ok(FoundMail { messages, next: page.next, compared: page.compared, partly: page.partly })
+        Ok(FoundMail {
+            messages,
+            next: page.next,
+            compared: page.compared,
+            partly: page.partly,
+        })
     }
 
     /// The number of messages of an inbox.
@@ -72,7 +88,10 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn messages_of(&self, project: Option<ProjectId>) -> Result<i64, StoreError> {
-        self.0.store.count_messages(project, self.0.clock.now()).await
+        self.0
+            .store
+            .count_messages(project, self.0.clock.now())
+            .await
     }
 
     /// At most `limit` live inboxes whose address contains a text, of one project or of all.
@@ -85,7 +104,10 @@ impl Service {
         text: &SearchText,
         limit: usize,
     ) -> Result<Vec<FoundInbox>, StoreError> {
-        self.0.store.find_inboxes(project, text, limit, self.0.clock.now()).await
+        self.0
+            .store
+            .find_inboxes(project, text, limit, self.0.clock.now())
+            .await
     }
 
     /// Like [`Service::find_inboxes`], of the inboxes that have ended in the last 30 days.
@@ -98,6 +120,9 @@ impl Service {
         text: &SearchText,
         limit: usize,
     ) -> Result<Vec<FoundInbox>, StoreError> {
-        self.0.store.find_ended_inboxes(project, text, limit, self.0.clock.now()).await
+        self.0
+            .store
+            .find_ended_inboxes(project, text, limit, self.0.clock.now())
+            .await
     }
 }

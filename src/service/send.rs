@@ -1,4 +1,5 @@
-//! Sends from an inbox. Mail to a local inbox is stored immediately; other mail goes to the queue of the mail worker.
+//! Sends from an inbox. Mail to a local inbox is stored immediately; other mail goes to the queue
+//! of the mail worker.
 
 use restante_mail::report::header_section;
 use restante_mail::{Threading, compose};
@@ -51,18 +52,25 @@ impl Draft {
         html: String,
         in_reply_to: Option<String>,
     ) -> Result<Self, FieldError> {
-        // A line break would start another header field, and other control characters are not allowed (RFC 5322,
-        // section 2.2).
+        // A line break would start another header field, and other control characters are not
+        // allowed (RFC 5322, section 2.2).
         if subject.contains(char::is_control) {
             return Err(FieldError::Invalid("subject"));
         }
         let to = EmailAddress::parse(to).map_err(|_| FieldError::Invalid("to"))?;
-        Ok(Self { to, subject, text, html, in_reply_to })
+        Ok(Self {
+            to,
+            subject,
+            text,
+            html,
+            in_reply_to,
+        })
     }
 }
 
 impl Service {
-    /// Takes one of the key's slots for sends. Called before the request body is read, which may be large.
+    /// Takes one of the key's slots for sends. Called before the request body is read, which may be
+    /// large.
     ///
     /// # Errors
     /// [`ServiceError::TooManySends`].
@@ -71,10 +79,12 @@ impl Service {
         slot.map(SendPlace).ok_or(ServiceError::TooManySends)
     }
 
-    /// Sends a message from `inbox`. When this returns, the message is stored in the local inbox or durably queued.
+    /// Sends a message from `inbox`. When this returns, the message is stored in the local inbox or
+    /// durably queued.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`] for `in_reply_to`, [`ServiceError::RecipientNotFound`] for a local recipient.
+    /// [`ServiceError::MessageNotFound`] for `in_reply_to`, [`ServiceError::RecipientNotFound`] for
+    /// a local recipient.
     pub async fn send(
         &self,
         place: SendPlace,
@@ -87,25 +97,34 @@ impl Service {
         sent
     }
 
-    async fn send_in_place(&self, caller: &Caller, inbox: &Inbox, draft: Draft) -> Result<OutgoingId, ServiceError> {
+    async fn send_in_place(
+        &self,
+        caller: &Caller,
+        inbox: &Inbox,
+        draft: Draft,
+    ) -> Result<OutgoingId, ServiceError> {
         let parent = match &draft.in_reply_to {
             Some(id) => Some(self.threading(caller, id).await?),
             None => None,
         };
         let local = self.recipient(&draft.to);
         if let Some(recipient) = &local {
-            self.check_local_recipient(recipient, caller.project).await?;
+            self.check_local_recipient(recipient, caller.project)
+                .await?;
         }
         let recipient = draft.to.clone();
         let (subject, composed) = self.compose(inbox, draft, parent).await?;
-        self.hand_over(caller, inbox, recipient, subject, composed).await
+        self.hand_over(caller, inbox, recipient, subject, composed)
+            .await
     }
 
-    /// Forwards a message to another address: its bytes as received, after fields that say so (RFC 5322, section
-    /// 3.6.6). A signature of the original stays valid, because it does not cover these fields.
+    /// Forwards a message to another address: its bytes as received, after fields that say so (RFC
+    /// 5322, section 3.6.6). A signature of the original stays valid, because it does not cover
+    /// these fields.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`], [`ServiceError::RecipientNotFound`] for a local recipient.
+    /// [`ServiceError::MessageNotFound`], [`ServiceError::RecipientNotFound`] for a local
+    /// recipient.
     pub async fn forward(
         &self,
         place: SendPlace,
@@ -118,24 +137,43 @@ impl Service {
         sent
     }
 
-    async fn forward_in_place(&self, caller: &Caller, id: &str, to: EmailAddress) -> Result<OutgoingId, ServiceError> {
+    async fn forward_in_place(
+        &self,
+        caller: &Caller,
+        id: &str,
+        to: EmailAddress,
+    ) -> Result<OutgoingId, ServiceError> {
         let (message, _room) = self.whole_message(caller, id).await?;
         if let Some(recipient) = self.recipient(&to) {
-            self.check_local_recipient(&recipient, caller.project).await?;
+            self.check_local_recipient(&recipient, caller.project)
+                .await?;
         }
         let composed_at = self.0.clock.now();
-        let inbox = self.0.store.live_inbox(&message.inbox_id, composed_at).await?;
+        let inbox = self
+            .0
+            .store
+            .live_inbox(&message.inbox_id, composed_at)
+            .await?;
         let inbox = inbox.ok_or(ServiceError::MessageNotFound)?;
         let (domain, from) = (self.mail_domain(), inbox.address(self.mail_domain()));
-        let (message_id, date) = (format!("<{}@{domain}>", Uuid::now_v7()), composed_at.to_rfc5322());
+        let (message_id, date) = (
+            format!("<{}@{domain}>", Uuid::now_v7()),
+            composed_at.to_rfc5322(),
+        );
         let mut raw = format!(
             "Resent-From: {from}\r\nResent-To: {to}\r\nResent-Date: {date}\r\nResent-Message-ID: {message_id}\r\n"
         )
         .into_bytes();
         raw.extend_from_slice(&message.raw);
         let sender = EmailAddress::parse(&from).map_err(|_| ServiceError::InboxNotFound)?;
-        let composed = Composed { sender, message_id, composed_at, raw };
-        self.hand_over(caller, &inbox, to, message.subject, composed).await
+        let composed = Composed {
+            sender,
+            message_id,
+            composed_at,
+            raw,
+        };
+        self.hand_over(caller, &inbox, to, message.subject, composed)
+            .await
     }
 
     /// Stores a message in the local inbox of its recipient, or queues it.
@@ -158,10 +196,18 @@ impl Service {
         );
         let id = item.id;
         if local.is_some() {
-            self.deliver_own(self.incoming(composed, recipient), caller.project, OutgoingChange::Add(item)).await?;
+            self.deliver_own(
+                self.incoming(composed, recipient),
+                caller.project,
+                OutgoingChange::Add(item),
+            )
+            .await?;
         } else {
             let now = self.0.clock.now();
-            self.0.store.add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME)), now).await?;
+            self.0
+                .store
+                .add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME)), now)
+                .await?;
         }
         Ok(id)
     }
@@ -185,7 +231,11 @@ impl Service {
     }
 
     /// Checks that the recipient is a live inbox. On the mail domain it may belong to any project.
-    async fn check_local_recipient(&self, recipient: &Recipient, project: ProjectId) -> Result<(), ServiceError> {
+    async fn check_local_recipient(
+        &self,
+        recipient: &Recipient,
+        project: ProjectId,
+    ) -> Result<(), ServiceError> {
         for meant in recipient.meant() {
             let found = match meant {
                 Recipient::Inbox(id) => {
@@ -228,19 +278,39 @@ impl Service {
         });
         let composed = composing.await.map_err(StoreError::Aborted)?;
         let (subject, message_id, raw) = composed?;
-        let sender =
-            EmailAddress::parse(&inbox.address(self.mail_domain())).map_err(|_| ServiceError::InboxNotFound)?;
-        Ok((subject, Composed { sender, message_id, composed_at, raw }))
+        let sender = EmailAddress::parse(&inbox.address(self.mail_domain()))
+            .map_err(|_| ServiceError::InboxNotFound)?;
+        Ok((
+            subject,
+            Composed {
+                sender,
+                message_id,
+                composed_at,
+                raw,
+            },
+        ))
     }
 
     fn incoming(&self, composed: Composed, recipient: EmailAddress) -> Incoming {
-        let Composed { sender, composed_at, raw, .. } = composed;
+        let Composed {
+            sender,
+            composed_at,
+            raw,
+            ..
+        } = composed;
         let trace = format!(
             "Return-Path: <{sender}>\r\nReceived: by {} with HTTP; {}\r\n",
             self.mail_domain(),
             composed_at.to_rfc5322(),
         );
         let reverse_path = sender.to_string();
-        Incoming { reverse_path, recipients: vec![recipient], project: None, trace, reception: None, raw }
+        Incoming {
+            reverse_path,
+            recipients: vec![recipient],
+            project: None,
+            trace,
+            reception: None,
+            raw,
+        }
     }
 }

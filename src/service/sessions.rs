@@ -1,7 +1,9 @@
-//! Dashboard sessions. An API key opens a session for its project, the administrator's token one for all projects.
+//! Dashboard sessions. An API key opens a session for its project, the administrator's token one
+//! for all projects.
 //!
-//! The cookie is a random token; only its hash is stored. A session is valid only while its credential is valid: if a
-//! key is rotated or the administrator's token is replaced, the sessions opened with it end.
+//! The cookie is a random token; only its hash is stored. A session is valid only while its
+//! credential is valid: if a key is rotated or the administrator's token is replaced, the sessions
+//! opened with it end.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -72,7 +74,11 @@ impl Session {
     /// The only project that this viewer may see; `None` if all.
     #[must_use]
     pub fn project(&self) -> Option<ProjectId> {
-        if let Viewer::Project(own) = self.viewer { Some(own) } else { None }
+        if let Viewer::Project(own) = self.viewer {
+            Some(own)
+        } else {
+            None
+        }
     }
 
     /// Whether this viewer may see all projects.
@@ -90,7 +96,10 @@ impl Session {
     /// The caller for use cases of `project`, which the session may see.
     #[must_use]
     pub fn caller(&self, project: ProjectId) -> Caller {
-        Caller { project, key: self.credential }
+        Caller {
+            project,
+            key: self.credential,
+        }
     }
 }
 
@@ -101,21 +110,34 @@ impl Service {
         self.0.lockout.smtp_login_failed(client)
     }
 
-    /// Signs in with an API key or the administrator's token and returns the cookie. The attempt of `client` is counted
-    /// before the secret is compared.
+    /// Signs in with an API key or the administrator's token and returns the cookie. The attempt of
+    /// `client` is counted before the secret is compared.
     ///
     /// # Errors
     /// [`SignInError`].
     pub async fn sign_in(&self, secret: &str, client: IpAddr) -> Result<String, SignInError> {
-        let kind = if secret.parse::<ApiKey>().is_ok() { CredentialKind::ApiKey } else { CredentialKind::AdminToken };
-        let attempt = self.0.lockout.attempt(kind, client).map_err(SignInError::LockedOut)?;
-        let Some(credential) = self.credential(secret).await.transpose() else { return Err(SignInError::WrongSecret) };
+        let kind = if secret.parse::<ApiKey>().is_ok() {
+            CredentialKind::ApiKey
+        } else {
+            CredentialKind::AdminToken
+        };
+        let attempt = self
+            .0
+            .lockout
+            .attempt(kind, client)
+            .map_err(SignInError::LockedOut)?;
+        let Some(credential) = self.credential(secret).await.transpose() else {
+            return Err(SignInError::WrongSecret);
+        };
         // It was right, or the store could not say.
         attempt.withdraw();
         let credential = credential?;
         let cookie = random(COOKIE_CHARACTERS);
         let expires_at = self.0.clock.now().after(LIFETIME);
-        self.0.store.open_session(&digest(&cookie), &credential, expires_at).await?;
+        self.0
+            .store
+            .open_session(&digest(&cookie), &credential, expires_at)
+            .await?;
         Ok(cookie)
     }
 
@@ -150,7 +172,9 @@ impl Service {
 
     async fn viewer_of(&self, cookie: &KeyHash) -> Result<Option<(Viewer, KeyHash)>, StoreError> {
         let now = self.0.clock.now();
-        let Some(credential) = self.0.store.session_credential(cookie, now).await? else { return Ok(None) };
+        let Some(credential) = self.0.store.session_credential(cookie, now).await? else {
+            return Ok(None);
+        };
         if self.is_admin_token(&credential).await? {
             return Ok(Some((Viewer::Administrator, credential)));
         }
@@ -181,8 +205,9 @@ impl Service {
 }
 
 impl Projects {
-    /// Ensures that there is an administrator's token. `chosen` replaces the current one. Otherwise, if there is none,
-    /// one is generated and returned; it cannot be read again, because only its SHA-256 is stored.
+    /// Ensures that there is an administrator's token. `chosen` replaces the current one.
+    /// Otherwise, if there is none, one is generated and returned; it cannot be read again, because
+    /// only its SHA-256 is stored.
     ///
     /// # Errors
     /// If the store fails.
@@ -200,12 +225,18 @@ impl Projects {
     }
 
     async fn keep_admin_token(&self, token: &str) -> Result<(), StoreError> {
-        self.store().set_setting(ADMIN_TOKEN, bytes::Bytes::copy_from_slice(&digest(token).0)).await
+        self.store()
+            .set_setting(ADMIN_TOKEN, bytes::Bytes::copy_from_slice(&digest(token).0))
+            .await
     }
 }
 
 fn random(characters: usize) -> String {
-    rand::rng().sample_iter(Alphanumeric).take(characters).map(char::from).collect()
+    rand::rng()
+        .sample_iter(Alphanumeric)
+        .take(characters)
+        .map(char::from)
+        .collect()
 }
 
 fn digest(secret: &str) -> KeyHash {
@@ -214,7 +245,10 @@ fn digest(secret: &str) -> KeyHash {
 
 /// Derived from the cookie, so that nothing else is stored. The cookie cannot be computed from it.
 fn csrf_token(cookie: &str) -> String {
-    let digest = Sha256::new().chain_update(b"csrf ").chain_update(cookie.as_bytes()).finalize();
+    let digest = Sha256::new()
+        .chain_update(b"csrf ")
+        .chain_update(cookie.as_bytes())
+        .finalize();
     digest.iter().fold(String::new(), |mut token, byte| {
         let _ = write!(token, "{byte:02x}");
         token

@@ -1,5 +1,6 @@
-//! The shares of a queue: how many of its items each owner may have, so that the items of one displace none of another.
-//! An item can have several owners, for example its recipient and its client.
+//! The shares of a queue: how many of its items each owner may have, so that the items of one
+//! displace none of another. An item can have several owners, for example its recipient and its
+//! client.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -33,19 +34,33 @@ pub(super) type Share<K> = (K, usize);
 
 impl<K: Clone + Eq + Hash> Shares<K> {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Counts { owners: HashMap::new(), left: 0 })))
+        Self(Arc::new(Mutex::new(Counts {
+            owners: HashMap::new(),
+            left: 0,
+        })))
     }
 
-    /// Counts one more item of these owners. Returns whether there is room for it in the share of each.
+    /// Counts one more item of these owners. Returns whether there is room for it in the share of
+    /// each.
     pub(super) fn take(&self, shares: &[Share<K>]) -> bool {
         let mut counts = self.lock();
-        let has_room = |(owner, max): &Share<K>| counts.owners.get(owner).is_none_or(|count| count.items < *max);
+        let has_room = |(owner, max): &Share<K>| {
+            counts
+                .owners
+                .get(owner)
+                .is_none_or(|count| count.items < *max)
+        };
         if !shares.iter().all(has_room) {
             return false;
         }
         // A new count goes on where any earlier one has ended.
-        let none = Count { items: 0, left: counts.left };
-        shares.iter().for_each(|(owner, _)| counts.owners.entry(owner.clone()).or_insert(none).items += 1);
+        let none = Count {
+            items: 0,
+            left: counts.left,
+        };
+        shares
+            .iter()
+            .for_each(|(owner, _)| counts.owners.entry(owner.clone()).or_insert(none).items += 1);
         true
     }
 
@@ -62,7 +77,9 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     fn remove(&self, shares: &[Share<K>], left: u64) {
         let mut counts = self.lock();
         for (owner, _) in shares {
-            let Some(count) = counts.owners.get_mut(owner) else { continue };
+            let Some(count) = counts.owners.get_mut(owner) else {
+                continue;
+            };
             (count.items, count.left) = (count.items - 1, count.left + left);
             if count.items == 0 {
                 counts.owners.remove(owner);
@@ -75,13 +92,20 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     pub(super) fn marks(&self, is_wanted: impl Fn(&K) -> bool) -> Vec<Mark<K>> {
         let counts = self.lock();
         let wanted = counts.owners.iter().filter(|(owner, _)| is_wanted(owner));
-        wanted.map(|(owner, count)| Mark(owner.clone(), count.left + count.items as u64)).collect()
+        wanted
+            .map(|(owner, count)| Mark(owner.clone(), count.left + count.items as u64))
+            .collect()
     }
 
     /// Whether these items have left the queue.
     pub(super) fn have_left(&self, marks: &[Mark<K>]) -> bool {
         let counts = self.lock();
-        marks.iter().all(|Mark(owner, last)| counts.owners.get(owner).is_none_or(|count| count.left >= *last))
+        marks.iter().all(|Mark(owner, last)| {
+            counts
+                .owners
+                .get(owner)
+                .is_none_or(|count| count.left >= *last)
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts<K>> {
@@ -90,7 +114,8 @@ impl<K: Clone + Eq + Hash> Shares<K> {
     }
 }
 
-/// The items in turns of their owners: the first of each, then the second of each. Those of one keep their order.
+/// The items in turns of their owners: the first of each, then the second of each. Those of one
+/// keep their order.
 pub fn in_turns<T, K: Eq + Hash>(items: &mut [T], owner: impl Fn(&T) -> K) {
     let mut taken: HashMap<K, usize> = HashMap::new();
     // Each owner is asked for once and in order, so its items get their turns in order.
@@ -123,12 +148,18 @@ mod tests {
         shares.give_back(&a);
         assert!(!shares.have_left(&of_a) && shares.take(&a));
         shares.withdraw(&a);
-        assert!(!shares.have_left(&of_a) && shares.take(&a), "what was never in the queue has not left it");
+        assert!(
+            !shares.have_left(&of_a) && shares.take(&a),
+            "what was never in the queue has not left it"
+        );
         shares.give_back(&a);
         assert!(shares.have_left(&of_a) && !shares.have_left(&of_all));
         shares.give_back(&b);
         assert!(shares.have_left(&of_all));
         shares.give_back(&a);
-        assert!(shares.take(&a) && shares.have_left(&of_a), "a new count is after the old ones");
+        assert!(
+            shares.take(&a) && shares.have_left(&of_a),
+            "a new count is after the old ones"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Limits what one API key may do at once on all nodes: a few numbered slots per key. Dropping a guard frees its slot.
+//! Limits what one API key may do at once on all nodes: a few numbered slots per key. Dropping a
+//! guard frees its slot.
 //!
 //! A slot is a lock of the installation, so that it becomes free if its node dies.
 
@@ -28,13 +29,18 @@ pub(super) struct Slot(Lock);
 impl Slots {
     /// Creates `most` slots for each key, at most 128.
     pub(super) fn new(locks: Locks, purpose: Purpose, most: u8) -> Self {
-        Self { locks, purpose, most }
+        Self {
+            locks,
+            purpose,
+            most,
+        }
     }
 
     /// Takes a slot; `None` if all slots of the key are in use.
     ///
     /// # Errors
-    /// [`ServiceError::Unavailable`] if this node has too many slots open, or the database does not answer.
+    /// [`ServiceError::Unavailable`] if this node has too many slots open, or the database does not
+    /// answer.
     pub(super) async fn take(&self, key: &KeyHash) -> Result<Option<Slot>, ServiceError> {
         for number in 0..self.most {
             match self.locks.try_lock(self.name(key, number)).await {
@@ -78,7 +84,10 @@ mod tests {
         let slots = Slots::new(locks.clone(), Purpose::Wait, 2);
         let sends = Slots::new(locks, Purpose::Send, 2);
         let (one, other) = (KeyHash([1; 32]), KeyHash([2; 32]));
-        let taken = (slots.take(&one).await.unwrap(), slots.take(&one).await.unwrap());
+        let taken = (
+            slots.take(&one).await.unwrap(),
+            slots.take(&one).await.unwrap(),
+        );
         assert!(taken.0.is_some() && taken.1.is_some());
         assert!(slots.take(&one).await.unwrap().is_none());
         assert!(slots.take(&other).await.unwrap().is_some());
@@ -91,16 +100,25 @@ mod tests {
     fn no_order_of_requests_takes_more_slots_or_loses_one() {
         let key = KeyHash([1; 32]);
         for seed in orders() {
-            let (slots, used) = (Slots::new(Locks::within_process(), Purpose::Wait, 2), Cell::new(0));
+            let (slots, used) = (
+                Slots::new(Locks::within_process(), Purpose::Wait, 2),
+                Cell::new(0),
+            );
             let mut schedule = Schedule::new(seed);
             for number in 0..3 {
                 schedule.add("request", use_slot(&slots, &key, &used, number == 0));
-                schedule.add_cancellable("cancelled request", use_slot(&slots, &key, &used, number == 0));
+                schedule.add_cancellable(
+                    "cancelled request",
+                    use_slot(&slots, &key, &used, number == 0),
+                );
             }
             assert_eq!(schedule.run(), [""; 0], "seed {seed}");
             let mut after = Schedule::new(seed);
             after.add("both slots", async {
-                let taken = (slots.take(&key).await.unwrap(), slots.take(&key).await.unwrap());
+                let taken = (
+                    slots.take(&key).await.unwrap(),
+                    slots.take(&key).await.unwrap(),
+                );
                 assert!(taken.0.is_some() && taken.1.is_some(), "seed {seed}");
             });
             assert_eq!(after.run(), [""; 0], "seed {seed}");
@@ -118,7 +136,11 @@ mod tests {
         let using = Using::new(used);
         pause().await;
         drop(using);
-        if in_order { slot.release().await } else { drop(slot) }
+        if in_order {
+            slot.release().await
+        } else {
+            drop(slot)
+        }
     }
 
     /// Counts the slots in use.

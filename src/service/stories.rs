@@ -1,10 +1,12 @@
-//! Keeps the story of each wait that times out: why no message arrived, as things were when the wait ended.
+//! Keeps the story of each wait that times out: why no message arrived, as things were when the
+//! wait ended.
 //!
-//! The response of the wait is not delayed: it has only the id of the story, which is the id of the wait. The story is
-//! composed and stored in the background, through a queue of limited length in which each project has its share. A
-//! reader can wait until the queued stories are stored.
+//! The response of the wait is not delayed: it has only the id of the story, which is the id of the
+//! wait. The story is composed and stored in the background, through a queue of limited length in
+//! which each project has its share. A reader can wait until the queued stories are stored.
 //!
-//! A story changes once, if a matching message arrives just after its wait has ended: then this is the cause.
+//! A story changes once, if a matching message arrives just after its wait has ended: then this is
+//! the cause.
 
 use std::collections::HashSet;
 use std::sync::Weak;
@@ -21,8 +23,8 @@ use super::summary::named;
 use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
 use crate::model::{
-    Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, Period, ProjectId, Story, Timestamp,
-    WaitRecord, seconds, spoken, with_remedy,
+    Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, Period, ProjectId, Story,
+    Timestamp, WaitRecord, seconds, spoken, with_remedy,
 };
 use crate::store::StoreError;
 
@@ -35,7 +37,8 @@ const MAX_BATCH: usize = 32;
 const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(200);
 /// The pause between two looks for late messages.
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// A message that arrives within this time after a wait was late. A later one has nothing to do with the wait.
+/// A message that arrives within this time after a wait was late. A later one has nothing to do
+/// with the wait.
 const LATE_WITHIN: Duration = MAX_WAIT;
 /// The proposed timeout is this many times the time that the message took.
 const MARGIN: u32 = 2;
@@ -78,7 +81,18 @@ pub(super) fn queue() -> (Recorder, Composer) {
     let (queue, drafts) = mpsc::channel(MAX_QUEUED);
     let (written, writing) = written();
     let shares = Shares::new();
-    (Recorder { queue, shares: shares.clone(), written }, Composer { drafts, shares, writing })
+    (
+        Recorder {
+            queue,
+            shares: shares.clone(),
+            written,
+        },
+        Composer {
+            drafts,
+            shares,
+            writing,
+        },
+    )
 }
 
 impl Recorder {
@@ -95,24 +109,35 @@ impl Recorder {
         is_added
     }
 
-    /// Returns when the stories of a project, or of all, that this node has queued so far are stored, or could not be,
-    /// or after a second.
+    /// Returns when the stories of a project, or of all, that this node has queued so far are
+    /// stored, or could not be, or after a second.
     pub(super) async fn written(&self, project: Option<ProjectId>) {
-        self.written.wait(&self.shares, |owner| project.is_none_or(|project| project == *owner)).await;
+        self.written
+            .wait(&self.shares, |owner| {
+                project.is_none_or(|project| project == *owner)
+            })
+            .await;
     }
 }
 
 impl Composer {
-    /// Composes and stores stories until the service is dropped. After that, looks for late messages for a while, so
-    /// that they are found even if nobody reads the story before the inbox ends.
+    /// Composes and stores stories until the service is dropped. After that, looks for late
+    /// messages for a while, so that they are found even if nobody reads the story before the inbox
+    /// ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
         let mut drafts = Vec::new();
         let mut watch_until = Instant::now();
         loop {
             let is_watching = Instant::now() < watch_until;
-            let pause = if is_watching { PAUSE_BETWEEN_LOOKS } else { Duration::MAX };
+            let pause = if is_watching {
+                PAUSE_BETWEEN_LOOKS
+            } else {
+                Duration::MAX
+            };
             let ended = self.receive(&mut drafts, pause).await;
-            let Some(service) = service.upgrade().map(Service).filter(|_| !ended) else { return };
+            let Some(service) = service.upgrade().map(Service).filter(|_| !ended) else {
+                return;
+            };
             if drafts.is_empty() {
                 if let Err(error) = service.amend_stories(None).await {
                     tracing::debug!(%error, "cannot look for late messages");
@@ -121,19 +146,24 @@ impl Composer {
             }
             watch_until = Instant::now() + 2 * LATE_WITHIN;
             in_turns(&mut drafts, |draft| draft.wait.project);
-            self.store(&service, drafts.drain(..drafts.len().min(MAX_BATCH)).collect()).await;
+            self.store(
+                &service,
+                drafts.drain(..drafts.len().min(MAX_BATCH)).collect(),
+            )
+            .await;
             drop(service);
             self.writing.pause(PAUSE_BETWEEN_BATCHES).await;
         }
     }
 
-    /// Takes all drafts from the queue; if there are none at all, waits for the first, at most for `pause`. Returns
-    /// whether there will be no others.
+    /// Takes all drafts from the queue; if there are none at all, waits for the first, at most for
+    /// `pause`. Returns whether there will be no others.
     async fn receive(&mut self, drafts: &mut Vec<Draft>, pause: Duration) -> bool {
         while let Ok(draft) = self.drafts.try_recv() {
             drafts.push(draft);
         }
-        drafts.is_empty() && timeout(pause, self.drafts.recv_many(drafts, MAX_QUEUED)).await == Ok(0)
+        drafts.is_empty()
+            && timeout(pause, self.drafts.recv_many(drafts, MAX_QUEUED)).await == Ok(0)
     }
 
     async fn store(&self, service: &Service, batch: Vec<Draft>) {
@@ -150,7 +180,11 @@ impl Service {
     /// Queues the story of a wait that timed out. Returns its id, unless there are too many.
     pub(super) fn keep_story(&self, wait: WaitRecord, inbox: &Inbox) -> Option<Uuid> {
         let id = wait.id;
-        let draft = Draft { wait, inbox: inbox.clone(), watched: self.0.activity.at_this_node() };
+        let draft = Draft {
+            wait,
+            inbox: inbox.clone(),
+            watched: self.0.activity.at_this_node(),
+        };
         self.0.stories.add(draft).then_some(id)
     }
 
@@ -159,7 +193,9 @@ impl Service {
         for draft in drafts {
             match self.compose_story(draft).await {
                 Ok(story) => stories.push(story),
-                Err(ServiceError::Store(error)) => tracing::warn!(%error, "cannot keep why a wait timed out"),
+                Err(ServiceError::Store(error)) => {
+                    tracing::warn!(%error, "cannot keep why a wait timed out")
+                }
                 // Its inbox or the message of its cursor no longer exists.
                 Err(error) => tracing::debug!(%error, "cannot explain a wait"),
             }
@@ -168,30 +204,65 @@ impl Service {
     }
 
     async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
-        let Draft { wait, inbox, watched } = draft;
+        let Draft {
+            wait,
+            inbox,
+            watched,
+        } = draft;
         let period = Period::of_wait(&wait);
         let filter = wait.filter.clone();
-        let watched = self.0.activity.and_other_nodes(&self.0.store, watched, period.until).await?;
-        let question = Question { inbox: &inbox, ended: None, filter: &filter, period, watched: Some(watched) };
+        let watched = self
+            .0
+            .activity
+            .and_other_nodes(&self.0.store, watched, period.until)
+            .await?;
+        let question = Question {
+            inbox: &inbox,
+            ended: None,
+            filter: &filter,
+            period,
+            watched: Some(watched),
+        };
         let (finding, evidence) = self.answer(&question).await?;
         let label = self.0.store.label(&inbox).await?;
-        let timeline = self.events_of(&inbox, period.until).await?.into_iter().map(|(_, event)| event).collect();
-        let failure = Failure { wait, label, finding, ended: None };
-        Ok(Story { failure, evidence, timeline })
+        let timeline = self
+            .events_of(&inbox, period.until)
+            .await?
+            .into_iter()
+            .map(|(_, event)| event)
+            .collect();
+        let failure = Failure {
+            wait,
+            label,
+            finding,
+            ended: None,
+        };
+        Ok(Story {
+            failure,
+            evidence,
+            timeline,
+        })
     }
 
     /// The failures that match a filter, newest first: at most `limit`.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn failures(&self, filter: &FailureFilter, limit: usize) -> Result<Vec<Failure>, StoreError> {
+    pub async fn failures(
+        &self,
+        filter: &FailureFilter,
+        limit: usize,
+    ) -> Result<Vec<Failure>, StoreError> {
         self.0.stories.written(filter.project).await;
         self.amend_stories(filter.project).await?;
-        self.0.store.failures(filter, self.mail_domain(), limit).await
+        self.0
+            .store
+            .failures(filter, self.mail_domain(), limit)
+            .await
     }
 
-    /// The groups of a project's failures since `since`: the key, the number of failures, and when the last wait ended.
-    /// The group with the latest failure first.
+    /// The groups of a project's failures since `since`: the key, the number of failures, and when
+    /// the last wait ended. The group with the latest failure first.
     ///
     /// # Errors
     /// If the store fails.
@@ -208,18 +279,31 @@ impl Service {
     /// # Errors
     /// If the store fails.
     pub async fn recent_failures(&self, project: ProjectId) -> Result<i64, StoreError> {
-        self.0.store.count_failures(project, self.0.clock.now().before(DAY)).await
+        self.0
+            .store
+            .count_failures(project, self.0.clock.now().before(DAY))
+            .await
     }
 
-    /// The story with this id, in any project: the caller checks who may see it. `project` is that of a story that may
-    /// still be in the queue, if it is known.
+    /// The story with this id, in any project: the caller checks who may see it. `project` is that
+    /// of a story that may still be in the queue, if it is known.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn story(&self, id: Uuid, project: Option<ProjectId>) -> Result<Option<Story>, StoreError> {
+    pub async fn story(
+        &self,
+        id: Uuid,
+        project: Option<ProjectId>,
+    ) -> Result<Option<Story>, StoreError> {
         self.0.stories.written(project).await;
         let kept_since = self.kept_since();
-        let Some(story) = self.0.store.story(id).await?.filter(|story| story.failure.ended_at() >= kept_since) else {
+        let Some(story) = self
+            .0
+            .store
+            .story(id)
+            .await?
+            .filter(|story| story.failure.ended_at() >= kept_since)
+        else {
             return Ok(None);
         };
         self.amend_stories(Some(story.failure.wait.project)).await?;
@@ -237,13 +321,27 @@ impl Service {
 
     /// When the wait of a story ended at the earliest.
     fn kept_since(&self) -> Timestamp {
-        self.0.clock.now().before(self.0.options.limits.keep_failures)
+        self.0
+            .clock
+            .now()
+            .before(self.0.options.limits.keep_failures)
     }
 
     /// The story of the latest wait on an inbox with this filter that timed out.
-    pub(super) async fn kept_story(&self, inbox: &Inbox, filter: &MessageFilter) -> Result<Option<Story>, StoreError> {
+    pub(super) async fn kept_story(
+        &self,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+    ) -> Result<Option<Story>, StoreError> {
         self.0.stories.written(Some(inbox.project)).await;
-        let Some(id) = self.0.store.latest_failure(inbox, filter, self.kept_since()).await? else { return Ok(None) };
+        let Some(id) = self
+            .0
+            .store
+            .latest_failure(inbox, filter, self.kept_since())
+            .await?
+        else {
+            return Ok(None);
+        };
         self.amend_stories(Some(inbox.project)).await?;
         self.0.store.story(id).await
     }
@@ -251,23 +349,36 @@ impl Service {
     /// Looks for messages that were late for waits that ended lately: of one project, or of all.
     pub(super) async fn amend_stories(&self, project: Option<ProjectId>) -> Result<(), StoreError> {
         let now = self.0.clock.now();
-        let later = self.0.store.stories_with_later_mail(project, now.before(2 * LATE_WITHIN), now).await?;
+        let later = self
+            .0
+            .store
+            .stories_with_later_mail(project, now.before(2 * LATE_WITHIN), now)
+            .await?;
         for (id, until) in later {
-            let Some(mut story) = self.0.store.story(id).await? else { continue };
+            let Some(mut story) = self.0.store.story(id).await? else {
+                continue;
+            };
             let late = self.late_message(&story.failure.wait).await?;
             if let Some(message) = &late {
                 story.failure.finding = late_finding(&story.failure, message);
                 story.evidence.latest.insert(0, message.clone());
             }
-            self.0.store.amend_story(id, until, late.map(|_| &story)).await?;
+            self.0
+                .store
+                .amend_story(id, until, late.map(|_| &story))
+                .await?;
         }
         Ok(())
     }
 
     /// The first matching message that arrived just after a wait had ended.
     async fn late_message(&self, wait: &WaitRecord) -> Result<Option<Latest>, StoreError> {
-        let (Some((ended_at, _)), now) = (wait.end, self.0.clock.now()) else { return Ok(None) };
-        let Some(inbox) = self.0.store.live_inbox(&wait.inbox, now).await? else { return Ok(None) };
+        let (Some((ended_at, _)), now) = (wait.end, self.0.clock.now()) else {
+            return Ok(None);
+        };
+        let Some(inbox) = self.0.store.live_inbox(&wait.inbox, now).await? else {
+            return Ok(None);
+        };
         let selection = match self.selection(&inbox, &wait.filter).await {
             Ok(selection) => selection,
             Err(ServiceError::Store(error)) => return Err(error),
@@ -275,9 +386,17 @@ impl Service {
             Err(_) => return Ok(None),
         };
         let until = ended_at.after(LATE_WITHIN).min(now);
-        let latest = self.0.store.latest_messages(&inbox, &selection, MAX_COMPARED, until).await?;
-        let is_late = |message: &Latest| message.missed_by.is_empty() && message.received_at > ended_at;
-        Ok(latest.into_iter().filter(is_late).min_by_key(|message| message.received_at))
+        let latest = self
+            .0
+            .store
+            .latest_messages(&inbox, &selection, MAX_COMPARED, until)
+            .await?;
+        let is_late =
+            |message: &Latest| message.missed_by.is_empty() && message.received_at > ended_at;
+        Ok(latest
+            .into_iter()
+            .filter(is_late)
+            .min_by_key(|message| message.received_at))
     }
 }
 
@@ -293,10 +412,18 @@ fn late_finding(failure: &Failure, message: &Latest) -> Finding {
         proposed.as_secs(),
         seconds(failure.wait.timeout)
     );
-    Finding { cause: Cause::Late, marked: with_remedy(&text, &remedy), origin: String::new() }
+    Finding {
+        cause: Cause::Late,
+        marked: with_remedy(&text, &remedy),
+        origin: String::new(),
+    }
 }
 
 /// A duration as text, in milliseconds if it is short.
 fn precise(duration: Duration) -> String {
-    if duration.as_secs() < 2 { format!("{} ms", duration.as_millis()) } else { spoken(duration) }
+    if duration.as_secs() < 2 {
+        format!("{} ms", duration.as_millis())
+    } else {
+        spoken(duration)
+    }
 }

@@ -6,9 +6,9 @@ use super::activity::TotalUse;
 use super::{advice, remedy};
 use crate::config::DEFAULT_MAIL_DOMAIN;
 use crate::model::{
-    Cause, Difference, Domain, Finding, Inbox, InboxEnd, Latest, MessageFilter, Part, Period, Refusal, RefusalReason,
-    RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, cut, given, quoted, smtp_server, spoken,
-    with_remedy,
+    Cause, Difference, Domain, Finding, Inbox, InboxEnd, Latest, MessageFilter, Part, Period,
+    Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, Timestamp, ago, bracketed, cut,
+    given, quoted, smtp_server, spoken, with_remedy,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -38,7 +38,8 @@ pub(super) struct Facts<'a> {
     pub(super) refused: &'a [RefusedMail],
     /// The most similar inbox that received mail, and whether its name is only a few edits away.
     pub(super) similar: Option<(bool, &'a Similar)>,
-    /// The newest refusal in the project of a client that may be the application, for any recipient.
+    /// The newest refusal in the project of a client that may be the application, for any
+    /// recipient.
     pub(super) last_refusal: Option<&'a RefusedMail>,
     pub(super) watched: TotalUse,
     /// The filters of the wait.
@@ -63,7 +64,11 @@ impl Facts<'_> {
             .or_else(|| self.session_without_mail())
             .or_else(|| self.other_mail())
             .unwrap_or_else(|| self.silence());
-        Finding { cause, origin, marked }
+        Finding {
+            cause,
+            origin,
+            marked,
+        }
     }
 
     fn end(&self) -> Option<Found> {
@@ -76,15 +81,24 @@ impl Facts<'_> {
     }
 
     fn match_in_inbox(&self) -> Option<Found> {
-        let message = self.latest.iter().find(|message| message.missed_by.is_empty())?;
+        let message = self
+            .latest
+            .iter()
+            .find(|message| message.missed_by.is_empty())?;
         let ago = ago(message.received_at);
-        let text = format!("A matching message is in the inbox: {}, received {ago}.", named(message));
+        let text = format!(
+            "A matching message is in the inbox: {}, received {ago}.",
+            named(message)
+        );
         Some((Cause::Arrived, String::new(), text))
     }
 
-    /// What names the inbox in this part of the period or a later one: messages in it, and rejections.
+    /// What names the inbox in this part of the period or a later one: messages in it, and
+    /// rejections.
     fn named(&self, part: Part) -> Option<Found> {
-        self.full(part).or_else(|| self.messages(part)).or_else(|| self.refusal(part))
+        self.full(part)
+            .or_else(|| self.messages(part))
+            .or_else(|| self.refusal(part))
     }
 
     fn messages(&self, part: Part) -> Option<Found> {
@@ -95,38 +109,62 @@ impl Facts<'_> {
             true => (Cause::NothingNew, String::new()),
             false => (Cause::FilterMissed, self.filter.key()),
         };
-        let arrived = latest.iter().take(NAMED).map(|message| compared(message)).collect::<Vec<_>>().join(", ");
-        let more = if latest.len() > NAMED { " and others" } else { "" };
-        let text = format!("Expected {}; arrived: {arrived}{more}.", expected(self.filter, &missed));
+        let arrived = latest
+            .iter()
+            .take(NAMED)
+            .map(|message| compared(message))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let more = if latest.len() > NAMED {
+            " and others"
+        } else {
+            ""
+        };
+        let text = format!(
+            "Expected {}; arrived: {arrived}{more}.",
+            expected(self.filter, &missed)
+        );
         Some((cause, origin, with_remedy(&text, advice(cause))))
     }
 
     /// A rejection after the message of the cursor, which excludes all messages.
     fn later_refusal(&self) -> Option<Found> {
-        let newest = self.latest.first().filter(|newest| newest.missed_by.contains(&"after"))?;
+        let newest = self
+            .latest
+            .first()
+            .filter(|newest| newest.missed_by.contains(&"after"))?;
         self.refusal_since(newest.received_at)
     }
 
     fn refusal(&self, part: Part) -> Option<Found> {
-        let refused = self.refusals().find(|refused| self.period.part_of(refused.refused_at) <= part)?;
+        let refused = self
+            .refusals()
+            .find(|refused| self.period.part_of(refused.refused_at) <= part)?;
         Some(self.rejection(refused))
     }
 
     /// The newest rejection since then.
     fn refusal_since(&self, since: Timestamp) -> Option<Found> {
-        self.refusals().find(|refused| refused.refused_at >= since).map(|refused| self.rejection(refused))
+        self.refusals()
+            .find(|refused| refused.refused_at >= since)
+            .map(|refused| self.rejection(refused))
     }
 
     /// A rejection of mail to the inbox, and what to do about it.
     fn rejection(&self, refused: &RefusedMail) -> Found {
         let (cause, origin, text) = rejected(refused);
-        (cause, origin, with_remedy(&format!("{text}."), &remedy(refused, self.mail_domain)))
+        (
+            cause,
+            origin,
+            with_remedy(&format!("{text}."), &remedy(refused, self.mail_domain)),
+        )
     }
 
     /// The inbox was full, and the messages in it do not match.
     fn full(&self, part: Part) -> Option<Found> {
         let is_full = |refused: &&RefusedMail| {
-            refused.reason == RefusalReason::Smtp(Refusal::InboxFull) && self.period.part_of(refused.refused_at) <= part
+            refused.reason == RefusalReason::Smtp(Refusal::InboxFull)
+                && self.period.part_of(refused.refused_at) <= part
         };
         let filters = missed_filters(&self.latest.iter().collect::<Vec<_>>())?;
         let (cause, origin, text) = rejected(self.refusals().find(is_full)?);
@@ -137,7 +175,9 @@ impl Facts<'_> {
 
     /// The rejections of mail to this inbox, newest first.
     fn refusals(&self) -> impl Iterator<Item = &RefusedMail> {
-        self.refused.iter().filter(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))
+        self.refused
+            .iter()
+            .filter(|refused| refused.inbox.as_ref() == Some(&self.inbox.id))
     }
 
     fn neighbour(&self, is_close: bool) -> Option<Found> {
@@ -160,36 +200,58 @@ impl Facts<'_> {
         })
     }
 
-    /// A session that failed before its client could name a recipient, unless mail was rejected after it. Without mail
-    /// from other clients, it is probably the application; otherwise only that of a known client counts.
+    /// A session that failed before its client could name a recipient, unless mail was rejected
+    /// after it. Without mail from other clients, it is probably the application; otherwise only
+    /// that of a known client counts.
     fn failed_session(&self, part: Part) -> Option<Found> {
         let is_in = |refused: &&RefusedMail| self.period.part_of(refused.refused_at) <= part;
-        let mut failed = self.refused.iter().filter(|refused| is_failed_session(refused)).filter(is_in);
+        let mut failed = self
+            .refused
+            .iter()
+            .filter(|refused| is_failed_session(refused))
+            .filter(is_in);
         let failed = failed.find(|refused| !self.was_mail() || (self.is_own_client)(refused))?;
-        let is_last =
-            self.last_refusal.is_none_or(|last| last.recipient.is_empty() || last.refused_at < failed.refused_at);
+        let is_last = self
+            .last_refusal
+            .is_none_or(|last| last.recipient.is_empty() || last.refused_at < failed.refused_at);
         is_last.then(|| self.session(failed))
     }
 
     /// A session without mail and without an error, if there was no mail at all.
     fn session_without_mail(&self) -> Option<Found> {
-        let was_rejected = self.last_refusal.is_some_and(|refused| !refused.recipient.is_empty());
+        let was_rejected = self
+            .last_refusal
+            .is_some_and(|refused| !refused.recipient.is_empty());
         let is_idle = |refused: &&RefusedMail| matches!(refused.reason, RefusalReason::Session(_));
-        let session = self.refused.iter().find(is_idle).filter(|_| !self.was_mail() && !was_rejected)?;
+        let session = self
+            .refused
+            .iter()
+            .find(is_idle)
+            .filter(|_| !self.was_mail() && !was_rejected)?;
         Some(self.session(session))
     }
 
     fn was_mail(&self) -> bool {
-        self.watched.used.last_message_at.is_some_and(|at| at >= self.period.since)
+        self.watched
+            .used
+            .last_message_at
+            .is_some_and(|at| at >= self.period.since)
     }
 
     fn session(&self, refused: &RefusedMail) -> Found {
-        let RefusedMail { reply, refused_at, .. } = refused;
+        let RefusedMail {
+            reply, refused_at, ..
+        } = refused;
         let (client, ago, address) = (refused.client(), ago(*refused_at), &self.address);
         let remedy = remedy(refused, self.mail_domain);
-        let text =
-            format!("Nothing was sent to {address}, but {ago} a session of {client} ended without mail: {reply}.");
-        (cause_of(&refused.reason), origin_of(refused), with_remedy(&text, &remedy))
+        let text = format!(
+            "Nothing was sent to {address}, but {ago} a session of {client} ended without mail: {reply}."
+        );
+        (
+            cause_of(&refused.reason),
+            origin_of(refused),
+            with_remedy(&text, &remedy),
+        )
     }
 
     fn other_mail(&self) -> Option<Found> {
@@ -200,16 +262,28 @@ impl Facts<'_> {
         let used = used.join(" and ");
         let refusal = self.last_refusal.map_or_else(String::new, |refused| {
             let recipient = refused.recipient_address();
-            let other = if recipient.eq_ignore_ascii_case(&self.address) { "" } else { "another address, " };
+            let other = if recipient.eq_ignore_ascii_case(&self.address) {
+                ""
+            } else {
+                "another address, "
+            };
             let of = match recipient {
                 "" => String::new(),
                 _ => format!(" was of mail to {other}{}", quoted(recipient)),
             };
             format!(" The last rejection{of}: {}", refused.reply)
         });
-        let (address, since, older) = (&self.address, self.since(), self.older().unwrap_or_default());
-        let text = format!("Clients use {used}, but sent nothing to {address} since {since}.{older}{refusal}");
-        let own = self.last_refusal.filter(|refused| (self.is_own_client)(refused));
+        let (address, since, older) = (
+            &self.address,
+            self.since(),
+            self.older().unwrap_or_default(),
+        );
+        let text = format!(
+            "Clients use {used}, but sent nothing to {address} since {since}.{older}{refusal}"
+        );
+        let own = self
+            .last_refusal
+            .filter(|refused| (self.is_own_client)(refused));
         let other_domain = own.filter(|refused| refused.accepting_flag().is_some());
         Some(match other_domain {
             Some(refused) => {
@@ -223,29 +297,43 @@ impl Facts<'_> {
     /// The start of the period.
     fn since(&self) -> String {
         match self.period.since {
-            since if since == self.inbox.created_at => format!("this inbox was created {}", ago(since)),
-            since => format!("{} before the wait started", spoken(self.period.started_at.since(since))),
+            since if since == self.inbox.created_at => {
+                format!("this inbox was created {}", ago(since))
+            }
+            since => format!(
+                "{} before the wait started",
+                spoken(self.period.started_at.since(since))
+            ),
         }
     }
 
     /// The newest message in the inbox, if it arrived before the period.
     fn older(&self) -> Option<String> {
         let message = self.latest.first()?;
-        Some(format!(" The newest message in it is older: {}, received {}.", named(message), ago(message.received_at)))
+        Some(format!(
+            " The newest message in it is older: {}, received {}.",
+            named(message),
+            ago(message.received_at)
+        ))
     }
 
     /// The ways by which clients sent something, or may have, in the period.
     fn used_ways(&self) -> Vec<String> {
         let smtp = self.watched.used;
         let is_used = |last: Option<Timestamp>| last.is_some_and(|at| at >= self.period.since);
-        let is_smtp_used = smtp.connections_open > 0 || is_used(smtp.last_connection_at.max(smtp.last_message_at));
+        let is_smtp_used =
+            smtp.connections_open > 0 || is_used(smtp.last_connection_at.max(smtp.last_message_at));
         let apis = self
             .watched
             .send_apis
             .each()
             .filter(|(_, last)| is_used(*last))
             .map(|(via, _)| format!("the {}", via.title()));
-        is_smtp_used.then(|| "SMTP".to_owned()).into_iter().chain(apis).collect()
+        is_smtp_used
+            .then(|| "SMTP".to_owned())
+            .into_iter()
+            .chain(apis)
+            .collect()
     }
 
     fn silence(&self) -> Found {
@@ -255,7 +343,10 @@ impl Facts<'_> {
         } else {
             format!("the service started {}", ago(watched_since))
         };
-        let (address, refused) = (smtp_server(), self.refused_by_validators().unwrap_or_default());
+        let (address, refused) = (
+            smtp_server(),
+            self.refused_by_validators().unwrap_or_default(),
+        );
         let older = self.older().unwrap_or_default();
         let text = format!(
             "Nothing has connected over SMTP since {since}.{older} Is {address} the application's SMTP server, or has \
@@ -264,30 +355,47 @@ impl Facts<'_> {
         (Cause::NothingConnected, String::new(), text)
     }
 
-    /// A possible cause on every domain but the default, which validators of addresses accept: some reject the
-    /// top-level domains that are reserved for tests (RFC 2606), or a domain without an MX record.
+    /// A possible cause on every domain but the default, which validators of addresses accept: some
+    /// reject the top-level domains that are reserved for tests (RFC 2606), or a domain without an
+    /// MX record.
     fn refused_by_validators(&self) -> Option<String> {
-        let domain = self.address.rsplit('@').next().filter(|domain| *domain != DEFAULT_MAIL_DOMAIN)?;
-        let rejected = REJECTED.iter().find(|(top, _)| domain.rsplit('.').next() == Some(*top));
-        let example = rejected.map_or_else(String::new, |(top, who)| format!(", as {who} for .{top}"));
-        Some(format!(" Or does the application's validation reject addresses on {domain}{example}?"))
+        let domain = self
+            .address
+            .rsplit('@')
+            .next()
+            .filter(|domain| *domain != DEFAULT_MAIL_DOMAIN)?;
+        let rejected = REJECTED
+            .iter()
+            .find(|(top, _)| domain.rsplit('.').next() == Some(*top));
+        let example =
+            rejected.map_or_else(String::new, |(top, who)| format!(", as {who} for .{top}"));
+        Some(format!(
+            " Or does the application's validation reject addresses on {domain}{example}?"
+        ))
     }
 }
 
 /// The names of the filters that exclude these messages, unless there are no messages.
 fn missed_filters<'a>(messages: &[&'a Latest]) -> Option<BTreeSet<&'a str>> {
-    let missed = messages.iter().flat_map(|message| message.missed_by.iter().copied()).collect();
+    let missed = messages
+        .iter()
+        .flat_map(|message| message.missed_by.iter().copied())
+        .collect();
     (!messages.is_empty()).then_some(missed)
 }
 
-/// Both addresses, with the characters in brackets in which they differ: only the local parts, unless the domains
-/// differ.
+/// Both addresses, with the characters in brackets in which they differ: only the local parts,
+/// unless the domains differ.
 fn comparison(address: &str, other: &str) -> String {
     let local_parts = address.rsplit_once('@').zip(other.rsplit_once('@'));
     let local_parts = local_parts.filter(|((_, domain), (_, others))| domain == others);
     let (one, two) = local_parts.map_or((address, other), |((one, _), (two, _))| (one, two));
     let Difference { wanted, found } = Difference::of(one, two);
-    format!("Compare {} with {}.", bracketed(&wanted), quoted(&bracketed(&found)))
+    format!(
+        "Compare {} with {}.",
+        bracketed(&wanted),
+        quoted(&bracketed(&found))
+    )
 }
 
 /// What the filters with these names asked for.
@@ -300,7 +408,13 @@ fn expected(filter: &MessageFilter, missed: &BTreeSet<&str>) -> String {
     };
     let wanted = missed.map(|(name, value)| match name {
         "after" => "a later message".to_owned(),
-        "has" => filter.has.words().into_iter().map(feature).collect::<Vec<_>>().join(" and "),
+        "has" => filter
+            .has
+            .words()
+            .into_iter()
+            .map(feature)
+            .collect::<Vec<_>>()
+            .join(" and "),
         name => format!("{name} \"{}\"", given(&cut(value, MAX_CHARACTERS))),
     });
     wanted.collect::<Vec<_>>().join(" and ")
@@ -309,7 +423,11 @@ fn expected(filter: &MessageFilter, missed: &BTreeSet<&str>) -> String {
 /// A rejection of mail to the inbox.
 fn rejected(refused: &RefusedMail) -> Found {
     let recipient = quoted(refused.recipient_address());
-    let text = format!("Mail to {recipient} was rejected {}: {}", ago(refused.refused_at), refused.reply);
+    let text = format!(
+        "Mail to {recipient} was rejected {}: {}",
+        ago(refused.refused_at),
+        refused.reply
+    );
     (cause_of(&refused.reason), origin_of(refused), text)
 }
 
@@ -318,8 +436,8 @@ fn is_failed_session(refused: &RefusedMail) -> bool {
     refused.inbox.is_none() && refused.reason.ends_session()
 }
 
-/// The cause that a rejection, or a session without mail, has. Has no default, so that a new reason does not compile
-/// without its cause.
+/// The cause that a rejection, or a session without mail, has. Has no default, so that a new reason
+/// does not compile without its cause.
 fn cause_of(reason: &RefusalReason) -> Cause {
     match reason {
         RefusalReason::Smtp(refusal) => cause_of_refusal(*refusal),
@@ -333,11 +451,13 @@ fn cause_of(reason: &RefusalReason) -> Cause {
             | SessionFailure::StartTlsNotOffered => Cause::TlsFailed,
             SessionFailure::TlsWithoutStartTls => Cause::WrongPort,
             SessionFailure::AuthNotOffered | SessionFailure::NeitherOffered => Cause::LoginFailed,
-            SessionFailure::Rejected | SessionFailure::NoMail | SessionFailure::NoCommand => Cause::NoMail,
+            SessionFailure::Rejected | SessionFailure::NoMail | SessionFailure::NoCommand => {
+                Cause::NoMail
+            }
         },
-        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest | RefusalReason::DroppedOnRequest => {
-            Cause::Fault
-        }
+        RefusalReason::DisconnectedOnRequest
+        | RefusalReason::BouncedOnRequest
+        | RefusalReason::DroppedOnRequest => Cause::Fault,
         RefusalReason::InvalidRequest | RefusalReason::Unknown(_) => Cause::Rejected,
     }
 }
@@ -366,7 +486,11 @@ fn cause_of_refusal(refusal: Refusal) -> Cause {
 /// What rejections with the same origin have in common.
 fn origin_of(refused: &RefusedMail) -> String {
     let domain = match refused.accepting_flag() {
-        Some(_) => refused.recipient_address().rsplit('@').next().unwrap_or_default(),
+        Some(_) => refused
+            .recipient_address()
+            .rsplit('@')
+            .next()
+            .unwrap_or_default(),
         None => "",
     };
     format!("{}:{domain}", refused.reason.label())
@@ -379,10 +503,15 @@ pub(super) fn named(message: &Latest) -> String {
 /// A message with the parts of its content that come closest to the filters.
 fn compared(message: &Latest) -> String {
     let found = message.found.iter().filter(|(_, part)| !part.is_empty());
-    let parts = found.map(|(name, part)| format!(" with {name} \"{}\"", cut(part.as_str(), MAX_CHARACTERS)));
+    let parts = found
+        .map(|(name, part)| format!(" with {name} \"{}\"", cut(part.as_str(), MAX_CHARACTERS)));
     quoted(&format!("{}{}", name(message), parts.collect::<String>()))
 }
 
 fn name(message: &Latest) -> String {
-    format!("\"{}\" from {}", cut(message.subject.as_str(), MAX_CHARACTERS), message.from)
+    format!(
+        "\"{}\" from {}",
+        cut(message.subject.as_str(), MAX_CHARACTERS),
+        message.from
+    )
 }

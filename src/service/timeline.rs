@@ -1,12 +1,13 @@
-//! The timeline of an inbox: what happened to it, in order, from the tables and from the recorded events.
+//! The timeline of an inbox: what happened to it, in order, from the tables and from the recorded
+//! events.
 
 use restante_api::{Event, EventFilters, EventKind};
 
 use super::event_cursor::EventCursor;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, Period, ProjectId, RefusalFilter, RefusedMail, SentMail,
-    SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
+    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, Period, ProjectId, RefusalFilter,
+    RefusedMail, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
 };
 use crate::store::StoreError;
 
@@ -17,18 +18,23 @@ const MAX_OF_KIND: usize = 100;
 type Timed = (Timestamp, Event);
 
 impl Service {
-    /// What happened to an inbox, oldest first, and the cursor for what happens later. An inbox that has ended in the
-    /// last 30 days still has a timeline. `after` is the cursor of an earlier answer.
+    /// What happened to an inbox, oldest first, and the cursor for what happens later. An inbox
+    /// that has ended in the last 30 days still has a timeline. `after` is the cursor of an earlier
+    /// answer.
     ///
     /// # Errors
-    /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended more than 30 days ago.
+    /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended
+    /// more than 30 days ago.
     pub async fn timeline(
         &self,
         caller: &Caller,
         id: &str,
         after: Option<&EventCursor>,
     ) -> Result<(Vec<Event>, EventCursor), ServiceError> {
-        let (id, now) = (InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?, self.0.clock.now());
+        let (id, now) = (
+            InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?,
+            self.0.clock.now(),
+        );
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.refusals.written(caller.project).await;
@@ -37,28 +43,52 @@ impl Service {
         Ok(EventCursor::advance(after, events, now))
     }
 
-    /// The rejections of mail to an address that is no inbox of the project, oldest first. `name` is the address, or
-    /// the id that an inbox with it would have. If its domain is not accepted, no project can have the address, and the
-    /// sessions that named it are there too.
+    /// The rejections of mail to an address that is no inbox of the project, oldest first. `name`
+    /// is the address, or the id that an inbox with it would have. If its domain is not accepted,
+    /// no project can have the address, and the sessions that named it are there too.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn rejections_of(&self, project: ProjectId, name: &str) -> Result<Vec<Event>, StoreError> {
+    pub async fn rejections_of(
+        &self,
+        project: ProjectId,
+        name: &str,
+    ) -> Result<Vec<Event>, StoreError> {
         let store = &self.0.store;
         self.0.refusals.written(project).await;
-        let filter = RefusalFilter { project: Some(project), text: name.to_owned(), ..RefusalFilter::default() };
+        let filter = RefusalFilter {
+            project: Some(project),
+            text: name.to_owned(),
+            ..RefusalFilter::default()
+        };
         let mut refused = store.find_refusals(&filter, MAX_OF_KIND).await?;
         refused.retain(|(_, refused)| {
             refused.recipient_address().eq_ignore_ascii_case(name)
-                || refused.inbox.as_ref().is_some_and(|inbox| inbox.as_str() == name)
+                || refused
+                    .inbox
+                    .as_ref()
+                    .is_some_and(|inbox| inbox.as_str() == name)
         });
         let has_anonymous = refused.iter().any(|(_, refused)| !refused.authenticated);
-        let is_foreign = refused.iter().any(|(_, refused)| refused.accepting_flag().is_some());
-        let mut events: Vec<Timed> = refused.iter().map(|(_, refused)| of_refusal(refused)).collect();
+        let is_foreign = refused
+            .iter()
+            .any(|(_, refused)| refused.accepting_flag().is_some());
+        let mut events: Vec<Timed> = refused
+            .iter()
+            .map(|(_, refused)| of_refusal(refused))
+            .collect();
         if is_foreign {
             let (named, now) = (name.to_ascii_lowercase(), self.0.clock.now());
-            let mut sessions = self.0.event_log.sessions_named(project, &named, now).await?;
-            sessions.retain(|session| session.project.map_or(has_anonymous, |other| other == project));
+            let mut sessions = self
+                .0
+                .event_log
+                .sessions_named(project, &named, now)
+                .await?;
+            sessions.retain(|session| {
+                session
+                    .project
+                    .map_or(has_anonymous, |other| other == project)
+            });
             events.extend(sessions.into_iter().map(of_session));
         }
         events.sort_by_key(|(at, _)| *at);
@@ -66,28 +96,75 @@ impl Service {
     }
 
     /// What happened to an inbox until then, oldest first.
-    pub(super) async fn events_of(&self, inbox: &Inbox, until: Timestamp) -> Result<Vec<Timed>, StoreError> {
+    pub(super) async fn events_of(
+        &self,
+        inbox: &Inbox,
+        until: Timestamp,
+    ) -> Result<Vec<Timed>, StoreError> {
         let (store, default) = (&self.0.store, self.0.default_project);
-        let created = Event::new(inbox.created_at.to_string(), EventKind::Created, "The inbox was created.".to_owned());
+        let created = Event::new(
+            inbox.created_at.to_string(),
+            EventKind::Created,
+            "The inbox was created.".to_owned(),
+        );
         let mut events = vec![(inbox.created_at, created)];
-        events.extend(self.0.event_log.claims_of(inbox).await?.into_iter().map(|at| {
-            let text = "A request to create the inbox found that it exists.".to_owned();
-            (at, Event::new(at.to_string(), EventKind::Claimed, text))
-        }));
+        events.extend(
+            self.0
+                .event_log
+                .claims_of(inbox)
+                .await?
+                .into_iter()
+                .map(|at| {
+                    let text = "A request to create the inbox found that it exists.".to_owned();
+                    (at, Event::new(at.to_string(), EventKind::Claimed, text))
+                }),
+        );
         let waits = self.waits_of_inbox(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         let period = Period::of_inbox(inbox, until);
-        let refused = store.refusals_of(inbox.project, &inbox.id, default, period, MAX_OF_KIND).await?;
-        let refused = refused.into_iter().filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
+        let refused = store
+            .refusals_of(inbox.project, &inbox.id, default, period, MAX_OF_KIND)
+            .await?;
+        let refused = refused
+            .into_iter()
+            .filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
         events.extend(refused.map(|refused| of_refusal(&refused)));
-        events.extend(store.arrived_mail(inbox, until, MAX_OF_KIND).await?.into_iter().flat_map(of_mail));
-        events.extend(store.fault_uses(inbox, until, MAX_OF_KIND).await?.into_iter().map(|used| {
-            let text = format!("The fault {} at {} was used.", used.action, used.point);
-            (used.used_at, Event::new(used.used_at.to_string(), EventKind::FaultUsed, text))
-        }));
-        events.extend(store.sent_mail(inbox, until, MAX_OF_KIND).await?.into_iter().map(of_sent));
+        events.extend(
+            store
+                .arrived_mail(inbox, until, MAX_OF_KIND)
+                .await?
+                .into_iter()
+                .flat_map(of_mail),
+        );
+        events.extend(
+            store
+                .fault_uses(inbox, until, MAX_OF_KIND)
+                .await?
+                .into_iter()
+                .map(|used| {
+                    let text = format!("The fault {} at {} was used.", used.action, used.point);
+                    (
+                        used.used_at,
+                        Event::new(used.used_at.to_string(), EventKind::FaultUsed, text),
+                    )
+                }),
+        );
+        events.extend(
+            store
+                .sent_mail(inbox, until, MAX_OF_KIND)
+                .await?
+                .into_iter()
+                .map(of_sent),
+        );
         // A session has the time of its end, so it follows what it caused.
-        events.extend(self.0.event_log.sessions_of(inbox, until).await?.into_iter().map(of_session));
+        events.extend(
+            self.0
+                .event_log
+                .sessions_of(inbox, until)
+                .await?
+                .into_iter()
+                .map(of_session),
+        );
         events.retain(|(at, _)| *at <= until);
         // A stable sort, so that events of the same millisecond stay in the order of their kinds.
         events.sort_by_key(|(at, _)| *at);
@@ -105,8 +182,18 @@ fn of_end(end: InboxEnd) -> Timed {
 
 fn of_refusal(refused: &RefusedMail) -> Timed {
     let (at, client) = (refused.refused_at, Some(refused.client()));
-    let text = format!("Mail to {} was rejected: {}", refused.recipient_address(), refused.reply);
-    (at, Event { client, ..Event::new(at.to_string(), EventKind::Refused, text) })
+    let text = format!(
+        "Mail to {} was rejected: {}",
+        refused.recipient_address(),
+        refused.reply
+    );
+    (
+        at,
+        Event {
+            client,
+            ..Event::new(at.to_string(), EventKind::Refused, text)
+        },
+    )
 }
 
 fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
@@ -123,17 +210,30 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
     };
     let text = format!("A wait of {} started.", seconds(wait.timeout));
     let started = Event::new(wait.started_at.to_string(), EventKind::WaitStarted, text);
-    let mut events = vec![(wait.started_at, Event { filters: Some(filters.clone()), ..started })];
+    let mut events = vec![(
+        wait.started_at,
+        Event {
+            filters: Some(filters.clone()),
+            ..started
+        },
+    )];
     if let Some((at, end)) = wait.end {
         let (outcome, text) = match end {
             WaitEnd::Message(_) => ("message", "The wait found a message."),
             WaitEnd::Timeout => ("timeout", "The wait timed out."),
             WaitEnd::InboxEnded => ("inbox_ended", "The inbox ended during the wait."),
-            WaitEnd::TooMany => ("too_many", "The wait was refused, because the key had too many."),
+            WaitEnd::TooMany => (
+                "too_many",
+                "The wait was refused, because the key had too many.",
+            ),
             WaitEnd::Left => ("cancelled", "The client closed the connection of the wait."),
             WaitEnd::Failed => ("failed", "The wait failed."),
         };
-        let message_id = if let WaitEnd::Message(id) = end { Some(id.to_string()) } else { None };
+        let message_id = if let WaitEnd::Message(id) = end {
+            Some(id.to_string())
+        } else {
+            None
+        };
         let is_kept = end == WaitEnd::Timeout && !wait.timeout.is_zero();
         let ended = Event {
             filters: Some(filters),
@@ -148,10 +248,22 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
 }
 
 fn of_session(session: SmtpSession) -> Timed {
-    let last = session.exchanges.iter().rev().map(|exchange| &*exchange.reply);
-    let rejected = session.exchanges.iter().rev().map(|exchange| &*exchange.reply);
-    let rejected = rejected.into_iter().find(|reply| reply.starts_with(['4', '5']));
-    let told = rejected.or_else(|| last.into_iter().find(|reply| !reply.is_empty())).unwrap_or("no reply");
+    let last = session
+        .exchanges
+        .iter()
+        .rev()
+        .map(|exchange| &*exchange.reply);
+    let rejected = session
+        .exchanges
+        .iter()
+        .rev()
+        .map(|exchange| &*exchange.reply);
+    let rejected = rejected
+        .into_iter()
+        .find(|reply| reply.starts_with(['4', '5']));
+    let told = rejected
+        .or_else(|| last.into_iter().find(|reply| !reply.is_empty()))
+        .unwrap_or("no reply");
     let text = format!("An SMTP session of {}: {told}", session.client);
     let event = Event {
         client: Some(session.client),
@@ -165,13 +277,30 @@ fn of_session(session: SmtpSession) -> Timed {
 fn of_mail(mail: ArrivedMail) -> Vec<Timed> {
     let at = mail.received_at;
     let mut events = Vec::new();
-    if let Some(via) = mail.via.as_deref().filter(|via| !matches!(*via, "smtp" | "api")) {
+    if let Some(via) = mail
+        .via
+        .as_deref()
+        .filter(|via| !matches!(*via, "smtp" | "api"))
+    {
         let text = format!("The application called the API of {via}.");
         let client = mail.client.clone();
-        events.push((at, Event { client, ..Event::new(at.to_string(), EventKind::SendApi, text) }));
+        events.push((
+            at,
+            Event {
+                client,
+                ..Event::new(at.to_string(), EventKind::SendApi, text)
+            },
+        ));
     }
-    let code = if mail.code.is_empty() { String::new() } else { format!(", code {}", mail.code) };
-    let text = format!("\"{}\" from {} was stored, {} bytes{code}.", mail.subject, mail.from, mail.size);
+    let code = if mail.code.is_empty() {
+        String::new()
+    } else {
+        format!(", code {}", mail.code)
+    };
+    let text = format!(
+        "\"{}\" from {} was stored, {} bytes{code}.",
+        mail.subject, mail.from, mail.size
+    );
     let stored = Event {
         message_id: Some(mail.id.to_string()),
         client: mail.client,
@@ -185,8 +314,17 @@ fn of_mail(mail: ArrivedMail) -> Vec<Timed> {
 fn of_sent(sent: SentMail) -> Timed {
     let at = sent.attempted_at.unwrap_or(sent.created_at);
     let text = match &sent.reply {
-        Some(reply) => format!("An attempt to send \"{}\" to {}: {reply}", sent.subject, sent.recipient),
+        Some(reply) => format!(
+            "An attempt to send \"{}\" to {}: {reply}",
+            sent.subject, sent.recipient
+        ),
         None => format!("\"{}\" was sent to {}.", sent.subject, sent.recipient),
     };
-    (at, Event { outcome: Some(sent.status), ..Event::new(at.to_string(), EventKind::Sent, text) })
+    (
+        at,
+        Event {
+            outcome: Some(sent.status),
+            ..Event::new(at.to_string(), EventKind::Sent, text)
+        },
+    )
 }

@@ -1,12 +1,13 @@
 //! Implements the wait: a request that remains open until a matching message arrives.
 //!
-//! A wait registers with the hub before it reads the store, so that a message that is committed after the read wakes
-//! it. Only a request that has to stay open takes a slot. It then reads again whenever the inbox changes, until it
-//! finds a message, the deadline passes, the inbox ends or the service stops. Dropping the future (the client
-//! disconnects) ends the wait.
+//! A wait registers with the hub before it reads the store, so that a message that is committed
+//! after the read wakes it. Only a request that has to stay open takes a slot. It then reads again
+//! whenever the inbox changes, until it finds a message, the deadline passes, the inbox ends or the
+//! service stops. Dropping the future (the client disconnects) ends the wait.
 //!
-//! Each look continues after the last message that was compared, because messages are committed in the order of their
-//! sequences. Only an undo of a deletion puts a message before it: then the wait starts from the beginning again.
+//! Each look continues after the last message that was compared, because messages are committed in
+//! the order of their sequences. Only an undo of a deletion puts a message before it: then the wait
+//! starts from the beginning again.
 
 use std::time::Duration;
 
@@ -29,8 +30,8 @@ const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 type Looked = Result<Option<StoredMessage>, ServiceError>;
 
 impl Service {
-    /// Returns the oldest matching message of `inbox`, and waits for it if necessary. A `timeout` of zero reads the
-    /// store once. Dropping the future frees the key's slot.
+    /// Returns the oldest matching message of `inbox`, and waits for it if necessary. A `timeout`
+    /// of zero reads the store once. Dropping the future frees the key's slot.
     ///
     /// # Errors
     /// - [`ServiceError::InvalidAfter`] if the cursor is not a message of the inbox
@@ -53,11 +54,15 @@ impl Service {
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         counted.ends(outcome(&result));
         if matches!(result, Err(ServiceError::TooManyWaits)) {
-            self.0.refused_waits.refused(identity, self.0.clock.instant());
+            self.0
+                .refused_waits
+                .refused(identity, self.0.clock.instant());
         }
         let record = record.end(end(&result));
         match result {
-            Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout { story: self.keep_story(record, inbox) }),
+            Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout {
+                story: self.keep_story(record, inbox),
+            }),
             result => result,
         }
     }
@@ -82,15 +87,30 @@ impl Service {
             return Err(ServiceError::TooManyWaits);
         };
         let _open = metrics::WaitGauge::begin();
-        let mut waiter = Waiter { service: self, caller, inbox, expires_at, search, interest, deadline };
+        let mut waiter = Waiter {
+            service: self,
+            caller,
+            inbox,
+            expires_at,
+            search,
+            interest,
+            deadline,
+        };
         let result = waiter.wait(looked).await;
-        // Freed before the response, so that the caller can start another wait on any node immediately.
+        // Freed before the response, so that the caller can start another wait on any node
+        // immediately.
         slot.release().await;
         result
     }
 
-    /// Reads once. If there is no match, `expires_at` becomes the current end of the inbox, which may have changed.
-    async fn look(&self, inbox: &Inbox, search: &mut Search, expires_at: &mut Option<Timestamp>) -> Looked {
+    /// Reads once. If there is no match, `expires_at` becomes the current end of the inbox, which
+    /// may have changed.
+    async fn look(
+        &self,
+        inbox: &Inbox,
+        search: &mut Search,
+        expires_at: &mut Option<Timestamp>,
+    ) -> Looked {
         let before = search.compared();
         // Boxed, so that an open wait takes no memory for it.
         let found = Box::pin(self.0.store.oldest_match(inbox, search, self.0.clock.now())).await;
@@ -102,11 +122,17 @@ impl Service {
         Ok(found)
     }
 
-    /// When the inbox expires. Fails if it has ended, or was deleted and created again: then it is another inbox.
+    /// When the inbox expires. Fails if it has ended, or was deleted and created again: then it is
+    /// another inbox.
     async fn end_of(&self, inbox: &Inbox) -> Result<Option<Timestamp>, ServiceError> {
-        let present = self.0.store.live_inbox(&inbox.id, self.0.clock.now()).await?;
+        let present = self
+            .0
+            .store
+            .live_inbox(&inbox.id, self.0.clock.now())
+            .await?;
         let same = present.filter(|present| present.created_at == inbox.created_at);
-        same.map(|present| present.expires_at).ok_or(ServiceError::InboxNotFound)
+        same.map(|present| present.expires_at)
+            .ok_or(ServiceError::InboxNotFound)
     }
 }
 
@@ -130,7 +156,9 @@ impl Waiter<'_> {
             let until = match looked {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) if is_over => return Err(ServiceError::Timeout { story: None }),
-                Ok(None) => self.expires_at.map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
+                Ok(None) => self
+                    .expires_at
+                    .map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
                 // A wait continues while the database is unavailable.
                 Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
                     clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
@@ -158,15 +186,19 @@ impl Waiter<'_> {
         if self.interest.restored() {
             self.search.restart();
         }
-        self.service.look(self.inbox, &mut self.search, &mut self.expires_at).await
+        self.service
+            .look(self.inbox, &mut self.search, &mut self.expires_at)
+            .await
     }
 }
 
-/// How long a caller pauses before it waits again, after [`ServiceError::TooManyWaits`] or another temporary error.
-/// The pause is a tenth of the time waited so far, between 50 ms and 1 s, so that it adds little delay. Jitter spreads
-/// parallel callers.
+/// How long a caller pauses before it waits again, after [`ServiceError::TooManyWaits`] or another
+/// temporary error. The pause is a tenth of the time waited so far, between 50 ms and 1 s, so that
+/// it adds little delay. Jitter spreads parallel callers.
 pub fn pause_before_retry(waited: Duration) -> Duration {
-    (waited / 10).clamp(MIN_PAUSE, MAX_PAUSE).mul_f64(rand::random_range(0.5..1.0))
+    (waited / 10)
+        .clamp(MIN_PAUSE, MAX_PAUSE)
+        .mul_f64(rand::random_range(0.5..1.0))
 }
 
 /// The result as the dashboard's record of the wait has it.
@@ -199,10 +231,19 @@ mod tests {
 
     #[test]
     fn the_pause_is_about_a_tenth_of_the_time_waited() {
-        for (waited, longest) in [(0, 50), (500, 50), (5_000, 500), (10_000, 1_000), (120_000, 1_000)] {
+        for (waited, longest) in [
+            (0, 50),
+            (500, 50),
+            (5_000, 500),
+            (10_000, 1_000),
+            (120_000, 1_000),
+        ] {
             let longest = Duration::from_millis(longest);
             let pause = pause_before_retry(Duration::from_millis(waited));
-            assert!(longest / 2 <= pause && pause <= longest, "{pause:?} after {waited} ms");
+            assert!(
+                longest / 2 <= pause && pause <= longest,
+                "{pause:?} after {waited} ms"
+            );
         }
     }
 

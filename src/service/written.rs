@@ -1,5 +1,5 @@
-//! Lets readers wait until a background task has written what it was given so far. While a reader waits, the task makes
-//! no pause.
+//! Lets readers wait until a background task has written what it was given so far. While a reader
+//! waits, the task makes no pause.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -32,16 +32,31 @@ struct Reader<'a>(&'a watch::Sender<usize>);
 pub(super) fn written() -> (Written, Writing) {
     let (progress, done) = watch::channel(());
     let (readers, waiting) = watch::channel(0);
-    (Written { done, readers }, Writing { done: progress, readers: waiting })
+    (
+        Written { done, readers },
+        Writing {
+            done: progress,
+            readers: waiting,
+        },
+    )
 }
 
 impl Written {
-    /// Returns when the items that these owners have in the queue now are written, or could not be, or after a second.
-    pub(super) async fn wait<K: Clone + Eq + Hash>(&self, shares: &Shares<K>, is_wanted: impl Fn(&K) -> bool) {
+    /// Returns when the items that these owners have in the queue now are written, or could not be,
+    /// or after a second.
+    pub(super) async fn wait<K: Clone + Eq + Hash>(
+        &self,
+        shares: &Shares<K>,
+        is_wanted: impl Fn(&K) -> bool,
+    ) {
         let marks = shares.marks(is_wanted);
         if !shares.have_left(&marks) {
             let _reader = Reader::start(&self.readers);
-            let _ = timeout(WRITTEN_WITHIN, self.done.clone().wait_for(|()| shares.have_left(&marks))).await;
+            let _ = timeout(
+                WRITTEN_WITHIN,
+                self.done.clone().wait_for(|()| shares.have_left(&marks)),
+            )
+            .await;
         }
     }
 }
@@ -84,11 +99,25 @@ mod tests {
         {
             let mut reader = Box::pin(written.wait(&shares, |()| true));
             assert!(reader.as_mut().now_or_never().is_none());
-            assert!(Box::pin(writing.pause(Duration::MAX)).now_or_never().is_some(), "a reader waits");
+            assert!(
+                Box::pin(writing.pause(Duration::MAX))
+                    .now_or_never()
+                    .is_some(),
+                "a reader waits"
+            );
         }
-        assert!(Box::pin(writing.pause(Duration::MAX)).now_or_never().is_none(), "the reader is gone");
+        assert!(
+            Box::pin(writing.pause(Duration::MAX))
+                .now_or_never()
+                .is_none(),
+            "the reader is gone"
+        );
         shares.give_back(&item);
         writing.done();
-        assert!(Box::pin(written.wait(&shares, |()| true)).now_or_never().is_some());
+        assert!(
+            Box::pin(written.wait(&shares, |()| true))
+                .now_or_never()
+                .is_some()
+        );
     }
 }

@@ -25,7 +25,10 @@ impl Store {
         let mut attempts: HashMap<OutgoingId, Vec<Attempt>> = HashMap::new();
         for mut row in self.database.query(LIST, values![project, limit]).await? {
             let item = OutgoingId(row.uuid()?);
-            attempts.entry(item).or_default().push(read_attempt(&mut row)?);
+            attempts
+                .entry(item)
+                .or_default()
+                .push(read_attempt(&mut row)?);
         }
         Ok(attempts)
     }
@@ -37,10 +40,12 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn attempts_of(&self, item: OutgoingId) -> Result<Vec<Attempt>, StoreError> {
-        const LIST: &str =
-            "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
+        const LIST: &str = "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
         let rows = self.database.look_up(LIST, values![item]).await?;
-        Ok(rows.into_iter().map(|mut row| read_attempt(&mut row)).collect::<Result<_, _>>()?)
+        Ok(rows
+            .into_iter()
+            .map(|mut row| read_attempt(&mut row))
+            .collect::<Result<_, _>>()?)
     }
 }
 
@@ -54,11 +59,19 @@ fn read_attempt(row: &mut Row) -> Result<Attempt, DatabaseError> {
 }
 
 /// Stores the result of an attempt.
-pub(super) async fn keep(transaction: &mut Transaction, settlement: &Settlement) -> Result<(), DatabaseError> {
+pub(super) async fn keep(
+    transaction: &mut Transaction,
+    settlement: &Settlement,
+) -> Result<(), DatabaseError> {
     const INSERT: &str = "
         INSERT INTO attempts (id, outgoing_id, attempt, attempted_at, server, reply)
         SELECT $1, id, attempts, attempted_at, $3, $4 FROM outgoing WHERE id = $2";
-    let parameters = values![Uuid::now_v7(), settlement.id, settlement.server.as_deref(), settlement.reply.as_str()];
+    let parameters = values![
+        Uuid::now_v7(),
+        settlement.id,
+        settlement.server.as_deref(),
+        settlement.reply.as_str()
+    ];
     transaction.execute(INSERT, parameters).await?;
     Ok(())
 }

@@ -1,7 +1,9 @@
-//! A message as it is stored: its parsed parts (`parts.rs`) and its bytes as received, compressed with LZ4.
+//! A message as it is stored: its parsed parts (`parts.rs`) and its bytes as received, compressed
+//! with LZ4.
 //!
-//! The two forms have similar content, so an ordinary message is compressed as one block. A large message is stored in
-//! pieces, which are read one at a time, so that a list or a download does not need memory for all of it.
+//! The two forms have similar content, so an ordinary message is compressed as one block. A large
+//! message is stored in pieces, which are read one at a time, so that a list or a download does not
+//! need memory for all of it.
 
 use bytes::Bytes;
 
@@ -49,7 +51,8 @@ pub struct Content {
 /// The origin of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The fields that this server put before it: Return-Path, Received, and Message-ID if it had none.
+    /// The fields that this server put before it: Return-Path, Received, and Message-ID if it had
+    /// none.
     pub trace: String,
     /// The sender of the envelope; empty for the null reverse-path.
     pub reverse_path: String,
@@ -69,8 +72,11 @@ impl Content {
     /// Compresses a parsed message. This takes about a millisecond for 256 KiB.
     #[must_use]
     pub fn encode(message: ParsedMessage, sender: String, origin: Origin, raw: &[u8]) -> Self {
-        let has =
-            Features { otp: !message.otp.is_empty(), code: !message.code.is_empty(), link: !message.links.is_empty() };
+        let has = Features {
+            otp: !message.otp.is_empty(),
+            code: !message.code.is_empty(),
+            link: !message.links.is_empty(),
+        };
         let mut parsed = Vec::with_capacity(2 * raw.len().min(ORDINARY) + 1024);
         parts::encode(&message, &mut parsed);
         let (parsed_size, raw_size) = (parsed.len(), raw.len());
@@ -78,22 +84,47 @@ impl Content {
             parsed.extend_from_slice(raw);
             (compress(&parsed), Vec::new())
         } else {
-            let both = [(ContentForm::Parsed, parsed.as_slice()), (ContentForm::Raw, raw)];
-            (Bytes::new(), both.into_iter().flat_map(|(form, bytes)| chunks(form, bytes)).collect())
+            let both = [
+                (ContentForm::Parsed, parsed.as_slice()),
+                (ContentForm::Raw, raw),
+            ];
+            (
+                Bytes::new(),
+                both.into_iter()
+                    .flat_map(|(form, bytes)| chunks(form, bytes))
+                    .collect(),
+            )
         };
         let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
         let (subject, code) = (message.subject, message.code);
-        Self { sender, subject, subject_folded, has, code, attachments, origin, parsed_size, raw_size, data, chunks }
+        Self {
+            sender,
+            subject,
+            subject_folded,
+            has,
+            code,
+            attachments,
+            origin,
+            parsed_size,
+            raw_size,
+            data,
+            chunks,
+        }
     }
 }
 
 impl Content {
-    /// The beginning of the message as received: all of an ordinary message, the first piece of a large one.
+    /// The beginning of the message as received: all of an ordinary message, the first piece of a
+    /// large one.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], which cannot happen for the result of [`Content::encode`].
     pub fn beginning(&self) -> Result<Vec<u8>, StoreError> {
-        match self.chunks.iter().find(|chunk| chunk.form == ContentForm::Raw) {
+        match self
+            .chunks
+            .iter()
+            .find(|chunk| chunk.form == ContentForm::Raw)
+        {
             Some(chunk) => decompress(&chunk.data),
             None => decode(&self.data, self.parsed_size, ContentForm::Raw),
         }
@@ -102,7 +133,12 @@ impl Content {
     /// The bytes that are stored.
     #[must_use]
     pub fn stored_size(&self) -> usize {
-        self.data.len() + self.chunks.iter().map(|chunk| chunk.data.len()).sum::<usize>()
+        self.data.len()
+            + self
+                .chunks
+                .iter()
+                .map(|chunk| chunk.data.len())
+                .sum::<usize>()
     }
 
     /// The subject, decoded.
@@ -120,18 +156,28 @@ impl Content {
 
 fn chunks(form: ContentForm, bytes: &[u8]) -> impl Iterator<Item = Chunk> {
     let pieces = bytes.chunks(PIECE).zip(0..);
-    pieces.map(move |(piece, position)| Chunk { form, position, data: compress(piece) })
+    pieces.map(move |(piece, position)| Chunk {
+        form,
+        position,
+        data: compress(piece),
+    })
 }
 
 /// Runs work on large data on a blocking thread, so that it does not delay other tasks.
 pub(crate) async fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work).await.map_err(StoreError::Aborted)
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(StoreError::Aborted)
 }
 
 /// One form of an ordinary message.
-pub(super) fn decode(data: &[u8], parsed_size: usize, form: ContentForm) -> Result<Vec<u8>, StoreError> {
+pub(super) fn decode(
+    data: &[u8],
+    parsed_size: usize,
+    form: ContentForm,
+) -> Result<Vec<u8>, StoreError> {
     let mut both = decompress(data)?;
     if parsed_size > both.len() {
         return Err(StoreError::Damaged("it is shorter than its parts"));
@@ -148,17 +194,23 @@ pub(super) fn compress(bytes: &[u8]) -> Bytes {
 }
 
 pub(super) fn decompress(compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let (size, block) = lz4_flex::block::uncompressed_size(compressed).map_err(|_| StoreError::Damaged(CUT_OFF))?;
+    let (size, block) =
+        lz4_flex::block::uncompressed_size(compressed).map_err(|_| StoreError::Damaged(CUT_OFF))?;
     if size > block.len().saturating_mul(MAX_RATIO) {
         return Err(StoreError::Damaged("it claims to be larger than it can be"));
     }
-    lz4_flex::block::decompress(block, size).map_err(|_| StoreError::Damaged("it cannot be decompressed"))
+    lz4_flex::block::decompress(block, size)
+        .map_err(|_| StoreError::Damaged("it cannot be decompressed"))
 }
 
 pub(super) const CUT_OFF: &str = "it is cut off";
 
 fn content_row(content: &Content) -> Vec<Value> {
-    let Origin { trace, reverse_path, reception } = &content.origin;
+    let Origin {
+        trace,
+        reverse_path,
+        reception,
+    } = &content.origin;
     let reception = reception.as_ref();
     values![
         // Its number.
@@ -169,7 +221,10 @@ fn content_row(content: &Content) -> Vec<Value> {
         reception.and_then(|reception| reception.helo.as_deref()),
         reception.and_then(|reception| reception.tls),
         reception.map(|reception| reception.authenticated),
-        reception.map(|reception| reception.via).filter(|via| *via != Via::Smtp).map(Via::as_str),
+        reception
+            .map(|reception| reception.via)
+            .filter(|via| *via != Via::Smtp)
+            .map(Via::as_str),
         content.data.clone(),
     ]
 }
@@ -182,28 +237,38 @@ pub(super) async fn insert_contents<'a>(
     const INSERT: &str = "
         INSERT INTO contents (number, trace, reverse_path, client, helo, tls, authenticated, via, data)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    const INSERT_CHUNK: &str = "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
+    const INSERT_CHUNK: &str =
+        "INSERT INTO chunks (content_number, form, position, data) VALUES ($1, $2, $3, $4)";
     let rows = contents.clone().map(content_row).collect();
-    let numbers = transaction.insert_numbered("contents", INSERT, rows).await?;
+    let numbers = transaction
+        .insert_numbered("contents", INSERT, rows)
+        .await?;
     let mut chunks = Vec::new();
     for (content, &number) in contents.zip(&numbers) {
-        chunks.extend(
-            content.chunks.iter().map(|Chunk { form, position, data }| values![number, *form, *position, data.clone()]),
-        );
+        chunks.extend(content.chunks.iter().map(
+            |Chunk {
+                 form,
+                 position,
+                 data,
+             }| values![number, *form, *position, data.clone()],
+        ));
     }
     transaction.queue_many(INSERT_CHUNK, chunks).await?;
     Ok(numbers)
 }
 
-/// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same result, as do the two
-/// small sigmas, and `İ` and `i`.
+/// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same
+/// result, as do the two small sigmas, and `İ` and `i`.
 pub(crate) fn fold_case(text: &str) -> String {
     const DOT_ABOVE: char = '\u{307}';
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let upper = text.chars().flat_map(char::to_uppercase);
-    upper.flat_map(char::to_lowercase).filter(|character| *character != DOT_ABOVE).collect()
+    upper
+        .flat_map(char::to_lowercase)
+        .filter(|character| *character != DOT_ABOVE)
+        .collect()
 }
 
 #[cfg(test)]
@@ -230,11 +295,17 @@ mod tests {
     /// Bytes that do not compress.
     fn noise(size: usize) -> Vec<u8> {
         let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
-        std::iter::successors(Some(1), next).map(|state: u32| state.to_be_bytes()[0]).take(size).collect()
+        std::iter::successors(Some(1), next)
+            .map(|state: u32| state.to_be_bytes()[0])
+            .take(size)
+            .collect()
     }
 
     fn content(raw: &[u8]) -> Content {
-        let message = ParsedMessage { text: "text".to_owned(), ..Default::default() };
+        let message = ParsedMessage {
+            text: "text".to_owned(),
+            ..Default::default()
+        };
         Content::encode(message, String::new(), Origin::default(), raw)
     }
 
@@ -243,7 +314,10 @@ mod tests {
         for size in [0, 1, 4_096, ORDINARY - 100] {
             let content = content(&noise(size));
             assert!(content.chunks.is_empty());
-            assert_eq!(decode(&content.data, content.parsed_size, ContentForm::Raw).unwrap(), noise(size));
+            assert_eq!(
+                decode(&content.data, content.parsed_size, ContentForm::Raw).unwrap(),
+                noise(size)
+            );
             let parsed = decode(&content.data, content.parsed_size, ContentForm::Parsed).unwrap();
             assert_eq!(parts::text(&parsed).unwrap(), "text");
         }
@@ -253,9 +327,20 @@ mod tests {
     fn a_large_message_is_the_same_after_it_is_read_in_pieces() {
         for size in [ORDINARY, PIECE, 3 * PIECE + 1] {
             let content = content(&noise(size));
-            let raw: Vec<&Chunk> = content.chunks.iter().filter(|chunk| chunk.form == ContentForm::Raw).collect();
-            assert!(raw.iter().map(|chunk| chunk.position).eq(0..i64::try_from(size.div_ceil(PIECE)).unwrap()));
-            let bytes: Vec<u8> = raw.iter().flat_map(|chunk| decompress(&chunk.data).unwrap()).collect();
+            let raw: Vec<&Chunk> = content
+                .chunks
+                .iter()
+                .filter(|chunk| chunk.form == ContentForm::Raw)
+                .collect();
+            assert!(
+                raw.iter()
+                    .map(|chunk| chunk.position)
+                    .eq(0..i64::try_from(size.div_ceil(PIECE)).unwrap())
+            );
+            let bytes: Vec<u8> = raw
+                .iter()
+                .flat_map(|chunk| decompress(&chunk.data).unwrap())
+                .collect();
             assert!(content.data.is_empty() && bytes == noise(size));
         }
     }

@@ -1,4 +1,5 @@
-//! Copies an installation to another database: every row of the copied tables, in one transaction of the target.
+//! Copies an installation to another database: every row of the copied tables, in one transaction
+//! of the target.
 
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Transaction, Value, values};
@@ -56,7 +57,8 @@ enum Numbered {
     FaultUses = 5,
 }
 
-/// A table: its name, its key and a value less than every key, rows per page, columns, and their placeholders.
+/// A table: its name, its key and a value less than every key, rows per page, columns, and their
+/// placeholders.
 macro_rules! table {
     ($name:literal, $key:literal, $first_key:expr, $page_rows:literal, $columns:literal, $places:literal) => {
         table!($name, $key, $first_key, $page_rows, $columns, $places, &[])
@@ -66,8 +68,26 @@ macro_rules! table {
         Table {
             name: $name,
             count: concat!("SELECT COUNT(*) FROM ", $name),
-            page: concat!("SELECT ", $columns, " FROM ", $name, " WHERE ", $key, " > $1 ORDER BY ", $key, " LIMIT $2"),
-            insert: concat!("INSERT INTO ", $name, " (", $columns, ") VALUES (", $places, ")"),
+            page: concat!(
+                "SELECT ",
+                $columns,
+                " FROM ",
+                $name,
+                " WHERE ",
+                $key,
+                " > $1 ORDER BY ",
+                $key,
+                " LIMIT $2"
+            ),
+            insert: concat!(
+                "INSERT INTO ",
+                $name,
+                " (",
+                $columns,
+                ") VALUES (",
+                $places,
+                ")"
+            ),
             first_key: $first_key,
             page_rows: $page_rows,
             numbers: $numbers,
@@ -75,8 +95,9 @@ macro_rules! table {
     };
 }
 
-/// All tables except those of the dashboard's sessions, of the nodes, of the events and of the deletions that can be
-/// undone: users sign in again, and nodes report again. A table is listed after the tables that it refers to.
+/// All tables except those of the dashboard's sessions, of the nodes, of the events and of the
+/// deletions that can be undone: users sign in again, and nodes report again. A table is listed
+/// after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -189,8 +210,8 @@ const TABLES: &[Table] = &[
 type Newest = [i64; 6];
 
 impl Table {
-    /// Makes row numbers negative. The target's sequences do not know the copied rows, and would otherwise assign the
-    /// same positive numbers again.
+    /// Makes row numbers negative. The target's sequences do not know the copied rows, and would
+    /// otherwise assign the same positive numbers again.
     fn renumber(&self, row: &mut [Value], newest: &Newest) {
         for (column, table) in self.numbers {
             if let Some(Value::Integer(number)) = row.get_mut(*column) {
@@ -201,8 +222,8 @@ impl Table {
 }
 
 impl Store {
-    /// Copies all tables to `target`, which must be empty, and calls `progress` after every page. No other program may
-    /// write to either database during the copy.
+    /// Copies all tables to `target`, which must be empty, and calls `progress` after every page.
+    /// No other program may write to either database during the copy.
     ///
     /// # Errors
     /// [`CopyError`]; then the target remains empty.
@@ -220,7 +241,9 @@ impl Store {
             }
             let newest = source.newest_numbers().await?;
             for table in TABLES {
-                source.copy_table(table, &newest, &mut transaction, &mut progress).await?;
+                source
+                    .copy_table(table, &newest, &mut transaction, &mut progress)
+                    .await?;
             }
             Ok(transaction.commit().await?)
         };
@@ -235,7 +258,14 @@ impl Store {
         let mut rows = self.database.query(NEWEST, vec![]).await?;
         let mut row = rows.pop().ok_or(DatabaseError::NoRow)?;
         let mut number = || row.integer();
-        Ok([number()?, number()?, number()?, number()?, number()?, number()?])
+        Ok([
+            number()?,
+            number()?,
+            number()?,
+            number()?,
+            number()?,
+            number()?,
+        ])
     }
 
     async fn copy_table(
@@ -246,17 +276,30 @@ impl Store {
         progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
         let counted = self.database.query(table.count, vec![]).await?.pop();
-        let rows = counted.map(|mut row| row.integer()).transpose()?.unwrap_or_default();
+        let rows = counted
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or_default();
         let (mut after, mut copied) = ((table.first_key)(), 0);
         loop {
-            let page = self.database.query(table.page, values![after, table.page_rows]).await?;
-            let mut page: Vec<Vec<Value>> = page.into_iter().map(crate::db::Row::into_values).collect();
-            let Some(last) = page.last().and_then(|row| row.first()) else { return Ok(()) };
+            let page = self
+                .database
+                .query(table.page, values![after, table.page_rows])
+                .await?;
+            let mut page: Vec<Vec<Value>> =
+                page.into_iter().map(crate::db::Row::into_values).collect();
+            let Some(last) = page.last().and_then(|row| row.first()) else {
+                return Ok(());
+            };
             after = last.clone();
             copied += i64::try_from(page.len()).unwrap_or(i64::MAX);
             page.iter_mut().for_each(|row| table.renumber(row, newest));
             target.execute_many(table.insert, page).await?;
-            progress(Progress { table: table.name, copied, rows });
+            progress(Progress {
+                table: table.name,
+                copied,
+                rows,
+            });
         }
     }
 }

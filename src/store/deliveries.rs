@@ -1,15 +1,16 @@
-//! Delivery in the database: loads the facts that [`restante_delivery::decide`] needs, and applies what it decides.
+//! Delivery in the database: loads the facts that [`restante_delivery::decide`] needs, and applies
+//! what it decides.
 //!
-//! Both run in one transaction, which commits before each reply 250. A batch needs a few statements, independent of its
-//! size. The row of an inbox stays locked from [`load`] to the commit, so its messages are committed in the order of
-//! their sequences.
+//! Both run in one transaction, which commits before each reply 250. A batch needs a few
+//! statements, independent of its size. The row of an inbox stays locked from [`load`] to the
+//! commit, so its messages are committed in the order of their sequences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use restante_delivery::{
-    Address, Change as Arrival, Decision, Facts, Inbox, NewMessage, Opening, Original, Recipient, Refusal, Request,
-    Reservation, Verdict, check,
+    Address, Change as Arrival, Decision, Facts, Inbox, NewMessage, Opening, Original, Recipient,
+    Refusal, Request, Reservation, Verdict, check,
 };
 
 use super::content::insert_contents;
@@ -17,7 +18,9 @@ use super::outgoing::{self, NewOutgoing, QUEUE_LIFETIME};
 use super::queue::{self, Settlement};
 use super::{Change, Content, Store, StoreError, faults, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Domain, FaultAction, InboxId, MessageId, OutgoingId, ProjectId, SharedAddress, Timestamp};
+use crate::model::{
+    Domain, FaultAction, InboxId, MessageId, OutgoingId, ProjectId, SharedAddress, Timestamp,
+};
 
 /// The notifications of bounces are limited for this time.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -38,7 +41,8 @@ pub struct Delivery {
 pub enum OutgoingChange {
     /// The delivery sends the item. The item is stored with it.
     Add(NewOutgoing),
-    /// The delivery reports the outcome of an attempt to send the item. Its request names the item as its lease.
+    /// The delivery reports the outcome of an attempt to send the item. Its request names the item
+    /// as its lease.
     Settle(Settlement),
 }
 
@@ -61,7 +65,10 @@ impl Policy {
     /// The same settings at another time.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Self {
-        Self { now, ..self.clone() }
+        Self {
+            now,
+            ..self.clone()
+        }
     }
 }
 
@@ -104,8 +111,8 @@ macro_rules! inbox_state {
     };
 }
 
-/// The inboxes with the address `$1`, of one project or of all. Of all, the first few are enough: the live ones, that
-/// of the default project `$3`, and two others.
+/// The inboxes with the address `$1`, of one project or of all. Of all, the first few are enough:
+/// the live ones, that of the default project `$3`, and two others.
 const SHARED_BY_PROJECT: &str = inbox_state!("address = $1 AND project_id = $3", "");
 const SHARED_BY_ALL: &str = concat!(
     inbox_state!("address = $1", ""),
@@ -113,8 +120,8 @@ const SHARED_BY_ALL: &str = concat!(
 );
 
 impl Store {
-    /// The inbox that would get mail to `recipient` now, from a sender that authenticated with a key of `sender`;
-    /// `None` if the mail would create one with a shared address.
+    /// The inbox that would get mail to `recipient` now, from a sender that authenticated with a
+    /// key of `sender`; `None` if the mail would create one with a shared address.
     ///
     /// # Errors
     /// If the database fails.
@@ -125,10 +132,17 @@ impl Store {
         policy: &Policy,
     ) -> Result<Result<Option<InboxId>, Refusal>, StoreError> {
         const STATE: &str = inbox_state!("id = $1", "");
-        let mut loaded = Loaded { facts: policy.facts(), numbers: BTreeMap::new() };
+        let mut loaded = Loaded {
+            facts: policy.facts(),
+            numbers: BTreeMap::new(),
+        };
         for meant in recipient.meant() {
             let rows = match meant {
-                Recipient::Inbox(id) => self.database.look_up(STATE, values![&id, policy.now]).await?,
+                Recipient::Inbox(id) => {
+                    self.database
+                        .look_up(STATE, values![&id, policy.now])
+                        .await?
+                }
                 Recipient::Shared(address) => {
                     let (sql, parameters) = shared_lookup(&address, sender, policy);
                     self.database.look_up(sql, parameters).await?
@@ -142,12 +156,28 @@ impl Store {
     }
 }
 
-fn shared_lookup(address: &SharedAddress, project: Option<ProjectId>, policy: &Policy) -> (&'static str, Vec<Value>) {
-    let sql = if project.is_some() { SHARED_BY_PROJECT } else { SHARED_BY_ALL };
-    (sql, values![address, policy.now, project.unwrap_or(policy.default_project)])
+fn shared_lookup(
+    address: &SharedAddress,
+    project: Option<ProjectId>,
+    policy: &Policy,
+) -> (&'static str, Vec<Value>) {
+    let sql = if project.is_some() {
+        SHARED_BY_PROJECT
+    } else {
+        SHARED_BY_ALL
+    };
+    (
+        sql,
+        values![
+            address,
+            policy.now,
+            project.unwrap_or(policy.default_project)
+        ],
+    )
 }
 
-/// Locks the inboxes of a batch in the order of their ids, and reads what decides about its deliveries.
+/// Locks the inboxes of a batch in the order of their ids, and reads what decides about its
+/// deliveries.
 ///
 /// # Errors
 /// If the database fails, or an inbox stays locked.
@@ -166,7 +196,9 @@ pub async fn load(
     let requests = || deliveries.iter().map(|delivery| &delivery.request);
     let mut loaded = find_shared(transaction, requests(), policy).await?;
     let ids = loaded.facts.inboxes(requests());
-    let found = transaction.query_many(sql, ids.iter().map(|id| values![id, policy.now]).collect()).await?;
+    let found = transaction
+        .query_many(sql, ids.iter().map(|id| values![id, policy.now]).collect())
+        .await?;
     let (mut missing, mut faulty) = (Vec::new(), Vec::new());
     for (id, rows) in ids.into_iter().zip(found) {
         let Some(row) = rows.into_iter().next() else {
@@ -189,20 +221,29 @@ pub async fn load(
     Ok(loaded)
 }
 
-/// Reads the inboxes with the shared addresses of a batch, without locks. If it has none, this needs no statement.
+/// Reads the inboxes with the shared addresses of a batch, without locks. If it has none, this
+/// needs no statement.
 async fn find_shared<'a>(
     transaction: &mut Transaction,
     requests: impl Iterator<Item = &'a Request>,
     policy: &Policy,
 ) -> Result<Loaded, StoreError> {
-    let mut loaded = Loaded { facts: policy.facts(), numbers: BTreeMap::new() };
+    let mut loaded = Loaded {
+        facts: policy.facts(),
+        numbers: BTreeMap::new(),
+    };
     let mut lookups: BTreeMap<&'static str, Vec<Vec<Value>>> = BTreeMap::new();
     for (address, project) in Request::shared_addresses(requests) {
         let (sql, parameters) = shared_lookup(&address, project, policy);
         lookups.entry(sql).or_default().push(parameters);
     }
     for (sql, parameters) in lookups {
-        for row in transaction.query_many(sql, parameters).await?.into_iter().flatten() {
+        for row in transaction
+            .query_many(sql, parameters)
+            .await?
+            .into_iter()
+            .flatten()
+        {
             loaded.add(read_address(row)?);
         }
     }
@@ -212,8 +253,9 @@ async fn find_shared<'a>(
 /// Makes the writes of a decision. The transaction is the one that loaded the facts.
 ///
 /// # Errors
-/// If the database fails. The transaction can then only be dropped. If another transaction has created one of the
-/// inboxes since the facts were loaded, that is an error of the commit: [`DatabaseError::Conflict`].
+/// If the database fails. The transaction can then only be dropped. If another transaction has
+/// created one of the inboxes since the facts were loaded, that is an error of the commit:
+/// [`DatabaseError::Conflict`].
 pub async fn apply(
     transaction: &mut Transaction,
     deliveries: &[Delivery],
@@ -242,7 +284,10 @@ impl Policy {
     /// The facts if every address is free.
     fn facts(&self) -> Facts {
         let (capacity, default_project) = (self.inbox_messages, self.default_project);
-        Facts::new(restante_delivery::Policy { capacity, default_project })
+        Facts::new(restante_delivery::Policy {
+            capacity,
+            default_project,
+        })
     }
 }
 
@@ -276,9 +321,20 @@ fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
     let address = if is_live {
         Address::Live(Inbox::new(owner, messages, last_sequence))
     } else {
-        Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence })
+        Address::Reserved(Reservation {
+            owner,
+            owner_is_deleted,
+            last_sequence,
+        })
     };
-    Ok(AddressRow { id, number, owner, shared, address, has_faults: is_live && faults_left > 0 })
+    Ok(AddressRow {
+        id,
+        number,
+        owner,
+        shared,
+        address,
+        has_faults: is_live && faults_left > 0,
+    })
 }
 
 /// Of the addresses that were not found, those that exist are locked by other transactions.
@@ -288,14 +344,21 @@ async fn find_locked(
     facts: &mut Facts,
 ) -> Result<(), DatabaseError> {
     const EXISTS: &str = "SELECT 1 FROM inboxes WHERE id = $1";
-    let found = transaction.query_many(EXISTS, missing.iter().map(|id| values![id]).collect()).await?;
-    let locked = missing.into_iter().zip(found).filter(|(_, rows)| !rows.is_empty());
-    facts.addresses.extend(locked.map(|(id, _)| (id, Address::Locked)));
+    let found = transaction
+        .query_many(EXISTS, missing.iter().map(|id| values![id]).collect())
+        .await?;
+    let locked = missing
+        .into_iter()
+        .zip(found)
+        .filter(|(_, rows)| !rows.is_empty());
+    facts
+        .addresses
+        .extend(locked.map(|(id, _)| (id, Address::Locked)));
     Ok(())
 }
 
-/// Reads the faults of those inboxes that have some left, and how many notifications they have caused in the last
-/// minute. If none has faults, this needs no statement.
+/// Reads the faults of those inboxes that have some left, and how many notifications they have
+/// caused in the last minute. If none has faults, this needs no statement.
 async fn load_faults(
     transaction: &mut Transaction,
     faulty: Vec<(InboxId, i64)>,
@@ -308,11 +371,16 @@ async fn load_faults(
     let numbers: Vec<i64> = faulty.iter().map(|(_, number)| *number).collect();
     let pending = faults::pending(transaction, &numbers).await?;
     for ((id, _), pending) in faulty.into_iter().zip(pending) {
-        let bounces = pending.iter().any(|pending| pending.fault.action == FaultAction::Bounce);
-        let Some(Address::Live(inbox)) = facts.addresses.get_mut(&id) else { continue };
+        let bounces = pending
+            .iter()
+            .any(|pending| pending.fault.action == FaultAction::Bounce);
+        let Some(Address::Live(inbox)) = facts.addresses.get_mut(&id) else {
+            continue;
+        };
         inbox.faults = pending.into();
         if bounces {
-            let caused = outgoing::recent_reports(transaction, inbox.owner, &id, now.before(MINUTE)).await?;
+            let caused =
+                outgoing::recent_reports(transaction, inbox.owner, &id, now.before(MINUTE)).await?;
             inbox.notifications_left = inbox.notifications_left.saturating_sub(caused);
         }
     }
@@ -320,10 +388,12 @@ async fn load_faults(
 }
 
 fn settlements(deliveries: &[Delivery]) -> impl Iterator<Item = &Settlement> {
-    deliveries.iter().filter_map(|delivery| match &delivery.outgoing {
-        Some(OutgoingChange::Settle(settlement)) => Some(settlement),
-        Some(OutgoingChange::Add(_)) | None => None,
-    })
+    deliveries
+        .iter()
+        .filter_map(|delivery| match &delivery.outgoing {
+            Some(OutgoingChange::Settle(settlement)) => Some(settlement),
+            Some(OutgoingChange::Add(_)) | None => None,
+        })
 }
 
 /// How many messages each inbox gets.
@@ -335,8 +405,9 @@ fn count_received(messages: &[NewMessage]) -> BTreeMap<&InboxId, i64> {
     received
 }
 
-/// Creates or reopens inboxes, in the order of their addresses, which avoids deadlocks. An inbox that is created has
-/// the messages that it gets counted from the beginning, so it is taken out of `received`.
+/// Creates or reopens inboxes, in the order of their addresses, which avoids deadlocks. An inbox
+/// that is created has the messages that it gets counted from the beginning, so it is taken out of
+/// `received`.
 async fn open_inboxes(
     transaction: &mut Transaction,
     openings: &[Opening],
@@ -355,22 +426,45 @@ async fn open_inboxes(
         WHERE id = $1";
     let mut sorted: Vec<&Opening> = openings.iter().collect();
     sorted.sort_by_key(|opening| {
-        let shared = opening.address.as_ref().map(|address| (address, opening.owner));
+        let shared = opening
+            .address
+            .as_ref()
+            .map(|address| (address, opening.owner));
         (shared, &opening.inbox)
     });
     let expires_at = policy.now.after(policy.lifetime);
     let (mut create, mut created, mut reopen) = (Vec::new(), Vec::new(), Vec::new());
-    for Opening { inbox, address, owner, was_reserved } in sorted {
+    for Opening {
+        inbox,
+        address,
+        owner,
+        was_reserved,
+    } in sorted
+    {
         if *was_reserved {
             reopen.push(values![inbox, *owner, policy.now, expires_at]);
         } else {
             let messages = received.remove(inbox).unwrap_or_default();
-            create.push(values![None::<i64>, inbox, *owner, policy.now, expires_at, address.as_ref(), messages]);
+            create.push(values![
+                None::<i64>,
+                inbox,
+                *owner,
+                policy.now,
+                expires_at,
+                address.as_ref(),
+                messages
+            ]);
             created.push(inbox.clone());
         }
     }
     transaction.queue_many(REOPEN, reopen).await?;
-    numbers.extend(created.into_iter().zip(transaction.insert_numbered("inboxes", CREATE, create).await?));
+    numbers.extend(
+        created.into_iter().zip(
+            transaction
+                .insert_numbered("inboxes", CREATE, create)
+                .await?,
+        ),
+    );
     Ok(())
 }
 
@@ -385,7 +479,11 @@ async fn change_outgoing(
     for (request, notification) in &decision.writes.notifications {
         let content = &deliveries[*request].content;
         let (bytes, arrived_at) = (content.beginning()?, policy.now.to_rfc5322());
-        let original = Original { subject: content.subject(), bytes: &bytes, arrived_at: &arrived_at };
+        let original = Original {
+            subject: content.subject(),
+            bytes: &bytes,
+            arrived_at: &arrived_at,
+        };
         let raw = notification.compose(&original, &policy.mail_domain);
         let item = NewOutgoing::new(
             OutgoingId(notification.id),
@@ -395,15 +493,24 @@ async fn change_outgoing(
             notification.subject(&original),
             notification.message_id(&policy.mail_domain),
         );
-        added.push(item.as_report().queued(&raw, policy.now.after(QUEUE_LIFETIME)));
+        added.push(
+            item.as_report()
+                .queued(&raw, policy.now.after(QUEUE_LIFETIME)),
+        );
     }
     for (delivery, verdict) in deliveries.iter().zip(&decision.verdicts) {
-        let Some(change) = delivery.outgoing.as_ref().filter(|_| matches!(verdict, Verdict::Accepted { .. })) else {
+        let Some(change) = delivery
+            .outgoing
+            .as_ref()
+            .filter(|_| matches!(verdict, Verdict::Accepted { .. }))
+        else {
             continue;
         };
         match change {
             OutgoingChange::Add(item) => added.push(item.clone()),
-            OutgoingChange::Settle(settlement) => drop(queue::settle(transaction, settlement).await?),
+            OutgoingChange::Settle(settlement) => {
+                drop(queue::settle(transaction, settlement).await?)
+            }
         }
     }
     Ok(outgoing::insert(transaction, added.iter(), policy.now).await?)
@@ -421,7 +528,11 @@ pub(super) async fn raise_sequences(
         WHERE number = $1";
     let mut raised = Vec::with_capacity(received.len());
     for (inbox, count) in received {
-        raised.push(values![*numbers.get(inbox).ok_or(DatabaseError::NoRow)?, count, now]);
+        raised.push(values![
+            *numbers.get(inbox).ok_or(DatabaseError::NoRow)?,
+            count,
+            now
+        ]);
     }
     transaction.queue_many(RAISE, raised).await
 }
@@ -446,11 +557,20 @@ pub(super) async fn write_messages(
     for (index, message) in messages.iter().enumerate() {
         let number = *numbers.get(&message.inbox).ok_or(DatabaseError::NoRow)?;
         // The messages of a request are next to one another.
-        let is_beside = |other: Option<&NewMessage>| other.is_some_and(|other| other.request == message.request);
+        let is_beside = |other: Option<&NewMessage>| {
+            other.is_some_and(|other| other.request == message.request)
+        };
         let is_shared = is_beside(messages.get(index + 1)) || is_beside(messages[..index].last());
         let content = &deliveries[message.request].content;
         let content_number = content_numbers.get(&message.request).copied();
-        rows.push(message_row(message, number, content, content_number, is_shared, now));
+        rows.push(message_row(
+            message,
+            number,
+            content,
+            content_number,
+            is_shared,
+            now,
+        ));
     }
     transaction.queue_many(INSERT, rows).await?;
     Ok(())

@@ -47,9 +47,18 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
         const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
-        let rows = self.database.look_up(TRACE, values![head.content_number]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.text()).transpose()?)
+        let Some(head) = self.owned_head(project, id, now).await? else {
+            return Ok(None);
+        };
+        let rows = self
+            .database
+            .look_up(TRACE, values![head.content_number])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.text())
+            .transpose()?)
     }
 
     /// The project that a message arrived for.
@@ -59,7 +68,12 @@ impl Store {
     pub async fn project_of_message(&self, id: MessageId) -> Result<Option<ProjectId>, StoreError> {
         const PROJECT: &str = "SELECT project_id FROM messages WHERE id = $1";
         let rows = self.database.look_up(PROJECT, values![id]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.uuid()).transpose()?.map(ProjectId))
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.uuid())
+            .transpose()?
+            .map(ProjectId))
     }
 
     /// Finds a message, if `project` owns it.
@@ -80,10 +94,14 @@ impl Store {
     /// # Errors
     /// If the database fails or the message is damaged.
     pub async fn everything(&self, Found(head): Found) -> Result<Option<Everything>, StoreError> {
-        const ENVELOPE: &str =
-            "SELECT trace, reverse_path, client, helo, tls, authenticated, via FROM contents WHERE number = $1";
-        let rows = self.database.look_up(ENVELOPE, values![head.content_number]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        const ENVELOPE: &str = "SELECT trace, reverse_path, client, helo, tls, authenticated, via FROM contents WHERE number = $1";
+        let rows = self
+            .database
+            .look_up(ENVELOPE, values![head.content_number])
+            .await?;
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
         let trace = row.text()?;
         let mut envelope = Envelope {
             from: row.text()?,
@@ -99,8 +117,28 @@ impl Store {
             // A report of this service has the null reverse-path.
             Some(Via::Api).filter(|_| !envelope.from.is_empty())
         });
-        let Some(raw) = self.read_form(&head, ContentForm::Raw).await? else { return Ok(None) };
-        let Head { id, inbox_id, shared, sender, subject, received_at, .. } = head;
-        Ok(Some(Everything { id, inbox_id, shared, from: sender, subject, received_at, trace, envelope, raw }))
+        let Some(raw) = self.read_form(&head, ContentForm::Raw).await? else {
+            return Ok(None);
+        };
+        let Head {
+            id,
+            inbox_id,
+            shared,
+            sender,
+            subject,
+            received_at,
+            ..
+        } = head;
+        Ok(Some(Everything {
+            id,
+            inbox_id,
+            shared,
+            from: sender,
+            subject,
+            received_at,
+            trace,
+            envelope,
+            raw,
+        }))
     }
 }

@@ -1,5 +1,5 @@
-//! The recorded events of all nodes: waits, claims and failed SMTP sessions. They are written in a separate
-//! transaction, to a table that needs no flush.
+//! The recorded events of all nodes: waits, claims and failed SMTP sessions. They are written in a
+//! separate transaction, to a table that needs no flush.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Features, HeaderFilter, Inbox, InboxClaim, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress,
-    SmtpSession, Timestamp, WaitEnd, WaitRecord, parse_id,
+    Features, HeaderFilter, Inbox, InboxClaim, InboxId, MessageFilter, MessageId, ProjectId,
+    SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord, parse_id,
 };
 
 /// Maximum number of events that are kept for each project.
@@ -62,8 +62,9 @@ macro_rules! events {
 }
 
 impl Store {
-    /// Stores waits as they are now, claims, and SMTP sessions with their projects, and announces them. Of the waits on
-    /// an inbox that were refused because the key had too many, only the latest is kept: clients repeat them.
+    /// Stores waits as they are now, claims, and SMTP sessions with their projects, and announces
+    /// them. Of the waits on an inbox that were refused because the key had too many, only the
+    /// latest is kept: clients repeat them.
     ///
     /// # Errors
     /// If the database fails.
@@ -81,13 +82,30 @@ impl Store {
             DELETE FROM events WHERE subject = $1 AND inbox_created_at = $2 AND outcome = $3 AND id < $4";
         let mut rows: Vec<_> = waits.iter().map(wait_row).collect();
         rows.extend(claims.iter().map(claim_row));
-        rows.extend(sessions.iter().flat_map(|(session, project)| session_rows(session, *project)));
+        rows.extend(
+            sessions
+                .iter()
+                .flat_map(|(session, project)| session_rows(session, *project)),
+        );
         let too_many = WaitEnd::TooMany;
-        let refused = waits.iter().filter(|wait| wait.end.is_some_and(|(_, end)| end == too_many));
-        let refused: BTreeMap<&str, &WaitRecord> = refused.rev().map(|wait| (wait.inbox.as_str(), wait)).collect();
+        let refused = waits
+            .iter()
+            .filter(|wait| wait.end.is_some_and(|(_, end)| end == too_many));
+        let refused: BTreeMap<&str, &WaitRecord> = refused
+            .rev()
+            .map(|wait| (wait.inbox.as_str(), wait))
+            .collect();
         let forget = refused.into_values();
-        let forget =
-            forget.map(|wait| values![&wait.inbox, wait.inbox_created_at, too_many.as_str(), wait.id]).collect();
+        let forget = forget
+            .map(|wait| {
+                values![
+                    &wait.inbox,
+                    wait.inbox_created_at,
+                    too_many.as_str(),
+                    wait.id
+                ]
+            })
+            .collect();
         let record = async move |mut transaction: Transaction| {
             transaction.execute_many(RECORD, rows).await?;
             transaction.execute_many(FORGET_REFUSED, forget).await?;
@@ -115,7 +133,11 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn waits_of_inbox(&self, inbox: &Inbox, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
+    pub async fn waits_of_inbox(
+        &self,
+        inbox: &Inbox,
+        most: usize,
+    ) -> Result<Vec<WaitRecord>, StoreError> {
         const LATEST: &str = events!(
             "subject = $1 AND kind = $2 AND inbox_created_at = $3 AND project_id = $4 ORDER BY id DESC LIMIT $5"
         );
@@ -128,9 +150,17 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn open_waits(&self, project: ProjectId, most: usize) -> Result<Vec<WaitRecord>, StoreError> {
-        const OPEN: &str = events!("project_id = $1 AND kind = $2 AND ended_at IS NULL ORDER BY id DESC LIMIT $3");
-        let rows = self.database.query(OPEN, values![project, WAIT, most]).await?;
+    pub async fn open_waits(
+        &self,
+        project: ProjectId,
+        most: usize,
+    ) -> Result<Vec<WaitRecord>, StoreError> {
+        const OPEN: &str =
+            events!("project_id = $1 AND kind = $2 AND ended_at IS NULL ORDER BY id DESC LIMIT $3");
+        let rows = self
+            .database
+            .query(OPEN, values![project, WAIT, most])
+            .await?;
         rows.into_iter().map(read_wait).collect()
     }
 
@@ -138,17 +168,25 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn claims_of(&self, inbox: &Inbox, most: usize) -> Result<Vec<Timestamp>, StoreError> {
+    pub async fn claims_of(
+        &self,
+        inbox: &Inbox,
+        most: usize,
+    ) -> Result<Vec<Timestamp>, StoreError> {
         const CLAIMS: &str = "
             SELECT started_at FROM events
             WHERE subject = $1 AND kind = $2 AND inbox_created_at = $3 AND project_id = $4 ORDER BY id DESC LIMIT $5";
         let parameters = values![&inbox.id, CLAIM, inbox.created_at, inbox.project, most];
         let rows = self.database.query(CLAIMS, parameters).await?;
         let read = |mut row: Row| Ok(Timestamp::from_millis(row.integer()?));
-        Ok(rows.into_iter().map(read).collect::<Result<_, DatabaseError>>()?)
+        Ok(rows
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// The latest failed SMTP sessions of a project that named an inbox and ended until then, newest first.
+    /// The latest failed SMTP sessions of a project that named an inbox and ended until then,
+    /// newest first.
     ///
     /// # Errors
     /// If the database fails.
@@ -163,16 +201,23 @@ impl Store {
             "subject = $1 AND kind = $2 AND ended_at <= $3 AND (project_id IS NULL OR project_id = $4)
              ORDER BY id DESC LIMIT $5"
         );
-        let rows = self.database.query(LATEST, values![named, SESSION, until, project, most]).await?;
+        let rows = self
+            .database
+            .query(LATEST, values![named, SESSION, until, project, most])
+            .await?;
         rows.into_iter().map(read_session).collect()
     }
 
-    /// The mark of the waits of an inbox, or with `None` of the open waits of a project: a version that is different
-    /// after they have changed.
+    /// The mark of the waits of an inbox, or with `None` of the open waits of a project: a version
+    /// that is different after they have changed.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn waits_mark(&self, project: ProjectId, inbox: Option<&InboxId>) -> Result<String, StoreError> {
+    pub async fn waits_mark(
+        &self,
+        project: ProjectId,
+        inbox: Option<&InboxId>,
+    ) -> Result<String, StoreError> {
         const OF_INBOX: &str = "
             SELECT COUNT(*), COUNT(ended_at), COALESCE(MAX(started_at), 0) FROM events
             WHERE project_id = $1 AND subject = $2";
@@ -180,17 +225,32 @@ impl Store {
             SELECT COUNT(*), CAST(0 AS BIGINT), COALESCE(MAX(started_at), 0) FROM events
             WHERE project_id = $1 AND ended_at IS NULL";
         let rows = match inbox {
-            Some(inbox) => self.database.query(OF_INBOX, values![project, inbox]).await?,
+            Some(inbox) => {
+                self.database
+                    .query(OF_INBOX, values![project, inbox])
+                    .await?
+            }
             None => self.database.query(OF_PROJECT, values![project]).await?,
         };
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        Ok(format!("{}-{}-{}", row.integer()?, row.integer()?, row.integer()?))
+        Ok(format!(
+            "{}-{}-{}",
+            row.integer()?,
+            row.integer()?,
+            row.integer()?
+        ))
     }
 }
 
 fn wait_row(wait: &WaitRecord) -> Vec<Value> {
     let filter = &wait.filter;
-    let message = wait.end.and_then(|(_, end)| if let WaitEnd::Message(message) = end { Some(message) } else { None });
+    let message = wait.end.and_then(|(_, end)| {
+        if let WaitEnd::Message(message) = end {
+            Some(message)
+        } else {
+            None
+        }
+    });
     let stored = StoredWait {
         inbox: wait.inbox.to_string(),
         shared: wait.shared.as_ref().map(SharedAddress::to_string),
@@ -221,11 +281,24 @@ fn wait_row(wait: &WaitRecord) -> Vec<Value> {
 
 fn claim_row(claim: &InboxClaim) -> Vec<Value> {
     let at = claim.at;
-    values![Uuid::now_v7(), &claim.inbox, CLAIM, claim.project, claim.inbox_created_at, at, at, "", "{}"]
+    values![
+        Uuid::now_v7(),
+        &claim.inbox,
+        CLAIM,
+        claim.project,
+        claim.inbox_created_at,
+        at,
+        at,
+        "",
+        "{}"
+    ]
 }
 
 /// A row for each inbox that the session named.
-fn session_rows(session: &SmtpSession, project: Option<ProjectId>) -> impl Iterator<Item = Vec<Value>> {
+fn session_rows(
+    session: &SmtpSession,
+    project: Option<ProjectId>,
+) -> impl Iterator<Item = Vec<Value>> {
     let stored = StoredSession {
         named: session.named.clone(),
         client: session.client.clone(),
@@ -263,7 +336,10 @@ struct Columns {
 fn read_columns(row: &mut Row) -> Result<(Columns, String), DatabaseError> {
     let columns = Columns {
         id: row.uuid()?,
-        project: row.optional_bytes()?.and_then(|id| Uuid::from_slice(&id).ok()).map(ProjectId),
+        project: row
+            .optional_bytes()?
+            .and_then(|id| Uuid::from_slice(&id).ok())
+            .map(ProjectId),
         inbox_created_at: Timestamp::from_millis(row.optional_integer()?.unwrap_or_default()),
         started_at: Timestamp::from_millis(row.integer()?),
         ended_at: row.optional_integer()?.map(Timestamp::from_millis),
@@ -274,8 +350,12 @@ fn read_columns(row: &mut Row) -> Result<(Columns, String), DatabaseError> {
 
 fn read_wait(mut row: Row) -> Result<WaitRecord, StoreError> {
     let (columns, data) = read_columns(&mut row)?;
-    let stored: StoredWait = serde_json::from_str(&data).map_err(|_| StoreError::Damaged("a recorded wait"))?;
-    let message = stored.message.and_then(|id| parse_id(&id).ok()).map(MessageId);
+    let stored: StoredWait =
+        serde_json::from_str(&data).map_err(|_| StoreError::Damaged("a recorded wait"))?;
+    let message = stored
+        .message
+        .and_then(|id| parse_id(&id).ok())
+        .map(MessageId);
     Ok(WaitRecord {
         id: columns.id,
         project: columns.project.unwrap_or(ProjectId(Uuid::nil())),
@@ -287,13 +367,21 @@ fn read_wait(mut row: Row) -> Result<WaitRecord, StoreError> {
             from: stored.from,
             to: stored.to,
             text: stored.text,
-            header: stored.header.and_then(|text| HeaderFilter::parse(&text).ok()),
-            has: Features { otp: stored.otp, code: stored.code, link: stored.link },
+            header: stored
+                .header
+                .and_then(|text| HeaderFilter::parse(&text).ok()),
+            has: Features {
+                otp: stored.otp,
+                code: stored.code,
+                link: stored.link,
+            },
             after: stored.after,
         },
         started_at: columns.started_at,
         timeout: Duration::from_millis(stored.timeout_millis),
-        end: columns.ended_at.map(|at| (at, WaitEnd::of_word(&columns.outcome, message))),
+        end: columns
+            .ended_at
+            .map(|at| (at, WaitEnd::of_word(&columns.outcome, message))),
     })
 }
 

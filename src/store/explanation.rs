@@ -1,16 +1,20 @@
-//! The data for an explanation: how an inbox ended, its latest messages with the filters that exclude them, and other
-//! inboxes that received mail.
+//! The data for an explanation: how an inbox ended, its latest messages with the filters that
+//! exclude them, and other inboxes that received mail.
 
 use super::inboxes::read_inbox;
 use super::{Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{Inbox, InboxEnd, InboxId, Latest, Period, ProjectId, SharedAddress, Similar, Timestamp};
+use crate::model::{
+    Inbox, InboxEnd, InboxId, Latest, Period, ProjectId, SharedAddress, Similar, Timestamp,
+};
 
-/// How many of the newest messages of the project are examined; their inboxes are compared with the address.
+/// How many of the newest messages of the project are examined; their inboxes are compared with the
+/// address.
 const MESSAGES: i64 = 2_000;
 
 impl Store {
-    /// Finds an inbox of `project` that is live, or that has ended and whose address is still reserved.
+    /// Finds an inbox of `project` that is live, or that has ended and whose address is still
+    /// reserved.
     ///
     /// # Errors
     /// If the database fails.
@@ -24,7 +28,9 @@ impl Store {
             SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
             WHERE id = $1 AND project_id = $2";
         let rows = self.database.look_up(FIND, values![id, project]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
         let inbox = read_inbox(&mut row)?;
         let end = read_end(&mut row, &inbox, now)?;
         Ok(Some((inbox, end)))
@@ -37,21 +43,38 @@ impl Store {
     pub async fn message_count(&self, inbox: &Inbox) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT message_count FROM inboxes WHERE id = $1";
         let rows = self.database.look_up(COUNT, values![&inbox.id]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or(0))
     }
 
     /// The messages that were in a live inbox then.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn message_count_at(&self, inbox: &Inbox, until: Timestamp) -> Result<i64, StoreError> {
+    pub async fn message_count_at(
+        &self,
+        inbox: &Inbox,
+        until: Timestamp,
+    ) -> Result<i64, StoreError> {
         const COUNT: &str = "
             SELECT i.message_count - (
                 SELECT COUNT(*) FROM messages m WHERE m.inbox_number = i.number AND m.sequence > i.emptied_sequence
                 AND m.content_number IS NOT NULL AND m.received_at > $3)
             FROM inboxes i WHERE i.id = $1 AND i.created_at = $2";
-        let rows = self.database.query(COUNT, values![&inbox.id, inbox.created_at, until]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+        let rows = self
+            .database
+            .query(COUNT, values![&inbox.id, inbox.created_at, until])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or(0))
     }
 
     /// The newest messages that were in a live inbox then, with the filters that exclude each.
@@ -81,11 +104,16 @@ impl Store {
         Ok(latest)
     }
 
-    /// Live inboxes of a project that received mail in a period: those of its newest messages. Newest mail first.
+    /// Live inboxes of a project that received mail in a period: those of its newest messages.
+    /// Newest mail first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn inboxes_with_mail(&self, project: ProjectId, period: Period) -> Result<Vec<Similar>, StoreError> {
+    pub async fn inboxes_with_mail(
+        &self,
+        project: ProjectId,
+        period: Period,
+    ) -> Result<Vec<Similar>, StoreError> {
         // Messages after the period are not counted.
         const WITH_MAIL: &str = concat!(
             "
@@ -101,8 +129,17 @@ impl Store {
             " AND i.message_count > 0 AND m.sequence > i.emptied_sequence
             GROUP BY i.id, i.address HAVING MIN(m.received_at) <= $3"
         );
-        let found = self.database.query(WITH_MAIL, values![project, period.since, period.until, MESSAGES]).await?;
-        let mut found: Vec<Similar> = found.into_iter().map(read_similar).collect::<Result<_, _>>()?;
+        let found = self
+            .database
+            .query(
+                WITH_MAIL,
+                values![project, period.since, period.until, MESSAGES],
+            )
+            .await?;
+        let mut found: Vec<Similar> = found
+            .into_iter()
+            .map(read_similar)
+            .collect::<Result<_, _>>()?;
         found.sort_by_key(|inbox| std::cmp::Reverse(inbox.last_received_at));
         Ok(found)
     }
@@ -119,9 +156,15 @@ fn read_similar(mut row: Row) -> Result<Similar, DatabaseError> {
 }
 
 /// Reads the columns `closed, deleted_at` of an inbox: how it ended, if it has.
-pub(super) fn read_end(row: &mut Row, inbox: &Inbox, now: Timestamp) -> Result<Option<InboxEnd>, DatabaseError> {
+pub(super) fn read_end(
+    row: &mut Row,
+    inbox: &Inbox,
+    now: Timestamp,
+) -> Result<Option<InboxEnd>, DatabaseError> {
     let is_closed = row.integer()? == 1;
     let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
     let expired_at = inbox.expires_at.filter(|at| is_closed || *at <= now);
-    Ok(deleted_at.map(InboxEnd::Deleted).or(expired_at.map(InboxEnd::Expired)))
+    Ok(deleted_at
+        .map(InboxEnd::Deleted)
+        .or(expired_at.map(InboxEnd::Expired)))
 }

@@ -1,8 +1,8 @@
 //! The faults of inboxes and their uses.
 //!
-//! The faults of an inbox are used in order: the first fault with uses left applies, if `at` is the current stage. A
-//! use is written in the transaction that decides on it. This transaction has locked the row of the inbox, so no use is
-//! counted twice.
+//! The faults of an inbox are used in order: the first fault with uses left applies, if `at` is the
+//! current stage. A use is written in the transaction that decides on it. This transaction has
+//! locked the row of the inbox, so no use is counted twice.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp};
+use crate::model::{
+    Fault, FaultAction, FaultPoint, FaultState, Inbox, InboxId, ProjectId, Timestamp,
+};
 
 /// The fault that applies to a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +33,15 @@ macro_rules! fault_columns {
     };
 }
 
-const PENDING: &str =
-    concat!("SELECT ", fault_columns!(), " FROM faults WHERE inbox_number = $1 AND used < times ORDER BY position");
+const PENDING: &str = concat!(
+    "SELECT ",
+    fault_columns!(),
+    " FROM faults WHERE inbox_number = $1 AND used < times ORDER BY position"
+);
 
 impl Store {
-    /// Replaces the faults of a live inbox. Returns the id of this change; `None` if the inbox has ended.
+    /// Replaces the faults of a live inbox. Returns the id of this change; `None` if the inbox has
+    /// ended.
     ///
     /// # Errors
     /// If the database fails.
@@ -47,7 +53,9 @@ impl Store {
     ) -> Result<Option<Uuid>, StoreError> {
         until_undisturbed(|| {
             let (id, project, faults) = (inbox.id.clone(), inbox.project, faults.to_vec());
-            self.database.transact(async move |transaction| replace(transaction, id, project, &faults, now).await)
+            self.database.transact(async move |transaction| {
+                replace(transaction, id, project, &faults, now).await
+            })
         })
         .await
     }
@@ -56,7 +64,11 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn faults(&self, inbox: &Inbox, now: Timestamp) -> Result<Vec<FaultState>, StoreError> {
+    pub async fn faults(
+        &self,
+        inbox: &Inbox,
+        now: Timestamp,
+    ) -> Result<Vec<FaultState>, StoreError> {
         // One statement, so that the faults and their uses are consistent.
         const LIST: &str = concat!(
             "
@@ -68,12 +80,21 @@ impl Store {
             ")
             ORDER BY f.position, u.number"
         );
-        let rows = self.database.query(LIST, values![&inbox.id, inbox.project, now]).await?;
+        let rows = self
+            .database
+            .query(LIST, values![&inbox.id, inbox.project, now])
+            .await?;
         let mut states: Vec<(i64, FaultState)> = Vec::new();
         for mut row in rows {
             let PendingFault { number, fault, .. } = read_pending(&mut row)?;
             if states.last().is_none_or(|(last, _)| *last != number) {
-                states.push((number, FaultState { fault, uses: Vec::new() }));
+                states.push((
+                    number,
+                    FaultState {
+                        fault,
+                        uses: Vec::new(),
+                    },
+                ));
             }
             let used_at = row.optional_integer()?.map(Timestamp::from_millis);
             if let Some((_, state)) = states.last_mut() {
@@ -94,11 +115,15 @@ impl Store {
             live!("$1")
         );
         let rows = self.database.query(FAULTY, values![now]).await?;
-        Ok(rows.into_iter().map(|mut row| row.text().map(InboxId::from_stored)).collect::<Result<_, _>>()?)
+        Ok(rows
+            .into_iter()
+            .map(|mut row| row.text().map(InboxId::from_stored))
+            .collect::<Result<_, _>>()?)
     }
 
-    /// Uses the fault that applies to `recipient` at RCPT TO: an address on the mail domain, or, with `is_shared`, the
-    /// inbox with a shared address. When this returns, the use is on stable storage.
+    /// Uses the fault that applies to `recipient` at RCPT TO: an address on the mail domain, or,
+    /// with `is_shared`, the inbox with a shared address. When this returns, the use is on stable
+    /// storage.
     ///
     /// # Errors
     /// If the database fails.
@@ -108,7 +133,9 @@ impl Store {
         is_shared: bool,
         now: Timestamp,
     ) -> Result<RecipientFault, StoreError> {
-        let Some((inbox, number, left)) = self.inbox_of_recipient(recipient, is_shared, now).await? else {
+        let Some((inbox, number, left)) =
+            self.inbox_of_recipient(recipient, is_shared, now).await?
+        else {
             return Ok(RecipientFault::None(recipient.clone()));
         };
         if left <= 0 {
@@ -116,13 +143,15 @@ impl Store {
         }
         until_undisturbed(|| {
             let inbox = inbox.clone();
-            self.database.transact(async move |transaction| use_at_rcpt(transaction, inbox, number, now).await)
+            self.database.transact(async move |transaction| {
+                use_at_rcpt(transaction, inbox, number, now).await
+            })
         })
         .await
     }
 
-    /// The live inbox to which mail to `recipient` goes, its number, and how many uses its faults have left. Locks no
-    /// rows.
+    /// The live inbox to which mail to `recipient` goes, its number, and how many uses its faults
+    /// have left. Locks no rows.
     async fn inbox_of_recipient(
         &self,
         recipient: &InboxId,
@@ -136,7 +165,10 @@ impl Store {
             live!("$2")
         );
         for id in recipient.meant() {
-            let rows = self.database.look_up(LEFT, values![&id, now, is_shared]).await?;
+            let rows = self
+                .database
+                .look_up(LEFT, values![&id, now, is_shared])
+                .await?;
             if let Some(mut row) = rows.into_iter().next() {
                 return Ok(Some((id, row.integer()?, row.integer()?)));
             }
@@ -161,20 +193,30 @@ async fn replace(
     const INSERT: &str = "
         INSERT INTO faults (inbox_number, position, point, action, reply, stores, seconds, times)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    const COUNT: &str = "UPDATE inboxes SET faults_left = $2, changes = changes + 1 WHERE number = $1";
-    let held = transaction.query(HOLD, values![&inbox, project, now]).await?;
-    let Some(mut row) = held.into_iter().next() else { return Ok(None) };
+    const COUNT: &str =
+        "UPDATE inboxes SET faults_left = $2, changes = changes + 1 WHERE number = $1";
+    let held = transaction
+        .query(HOLD, values![&inbox, project, now])
+        .await?;
+    let Some(mut row) = held.into_iter().next() else {
+        return Ok(None);
+    };
     let (number, had_faults) = (row.integer()?, row.optional_integer()?.is_some());
     if had_faults {
         remove(&mut transaction, number).await?;
     }
     if !faults.is_empty() {
-        let rows = faults.iter().zip(0_i64..).map(|(fault, position)| fault_row(number, position, fault));
+        let rows = faults
+            .iter()
+            .zip(0_i64..)
+            .map(|(fault, position)| fault_row(number, position, fault));
         transaction.execute_many(INSERT, rows.collect()).await?;
     }
     if had_faults || !faults.is_empty() {
         let uses: i64 = faults.iter().map(|fault| i64::from(fault.times)).sum();
-        transaction.execute(COUNT, values![number, Some(uses).filter(|uses| *uses > 0)]).await?;
+        transaction
+            .execute(COUNT, values![number, Some(uses).filter(|uses| *uses > 0)])
+            .await?;
     }
     let change = Uuid::now_v7();
     transaction.notify(Change::Faults(inbox.clone(), change));
@@ -184,10 +226,24 @@ async fn replace(
 }
 
 fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {
-    let restante_api::Fault { reply, store, seconds, .. } = fault.request();
+    let restante_api::Fault {
+        reply,
+        store,
+        seconds,
+        ..
+    } = fault.request();
     let (at, action) = (fault.at.as_str(), fault.action.as_str());
     let (seconds, times) = (seconds.map(i64::from), i64::from(fault.times));
-    values![inbox_number, position, at, action, reply, store, seconds, times]
+    values![
+        inbox_number,
+        position,
+        at,
+        action,
+        reply,
+        store,
+        seconds,
+        times
+    ]
 }
 
 async fn use_at_rcpt(
@@ -202,16 +258,35 @@ async fn use_at_rcpt(
         live!("$2"),
         " {for_update}"
     );
-    if transaction.query(HOLD, values![number, now]).await?.is_empty() {
+    if transaction
+        .query(HOLD, values![number, now])
+        .await?
+        .is_empty()
+    {
         return Ok(RecipientFault::None(inbox));
     }
-    let mut pending = pending(&mut transaction, &[number]).await?.pop().unwrap_or_default().into_iter();
-    let Some(first) = pending.next() else { return Ok(RecipientFault::None(inbox)) };
+    let mut pending = pending(&mut transaction, &[number])
+        .await?
+        .pop()
+        .unwrap_or_default()
+        .into_iter();
+    let Some(first) = pending.next() else {
+        return Ok(RecipientFault::None(inbox));
+    };
     if first.fault.at != FaultPoint::Rcpt {
         return Ok(RecipientFault::Later);
     }
-    let used = FaultUse { inbox: inbox.clone(), fault: first.number };
-    write_uses(&mut transaction, &[used], &BTreeMap::from([(inbox.clone(), number)]), now).await?;
+    let used = FaultUse {
+        inbox: inbox.clone(),
+        fault: first.number,
+    };
+    write_uses(
+        &mut transaction,
+        &[used],
+        &BTreeMap::from([(inbox.clone(), number)]),
+        now,
+    )
+    .await?;
     transaction.notify(Change::Inbox(inbox));
     transaction.commit().await?;
     Ok(RecipientFault::Now(first.fault.action))
@@ -222,8 +297,20 @@ pub(super) async fn pending(
     transaction: &mut Transaction,
     inboxes: &[i64],
 ) -> Result<Vec<Vec<PendingFault>>, StoreError> {
-    let found = transaction.query_many(PENDING, inboxes.iter().map(|number| values![*number]).collect()).await?;
-    found.into_iter().map(|rows| rows.into_iter().map(|mut row| read_pending(&mut row)).collect()).collect()
+    let found = transaction
+        .query_many(
+            PENDING,
+            inboxes.iter().map(|number| values![*number]).collect(),
+        )
+        .await?;
+    found
+        .into_iter()
+        .map(|rows| {
+            rows.into_iter()
+                .map(|mut row| read_pending(&mut row))
+                .collect()
+        })
+        .collect()
 }
 
 /// Counts uses. The transaction must have locked the inboxes.
@@ -240,14 +327,24 @@ pub(super) async fn write_uses(
     if uses.is_empty() {
         return Ok(());
     }
-    transaction.execute_many(USE, uses.iter().map(|used| values![used.fault]).collect()).await?;
-    transaction.execute_many(RECORD, uses.iter().map(|used| values![used.fault, now]).collect()).await?;
-    let left = uses.iter().map(|used| values![numbers.get(&used.inbox).copied()]);
+    transaction
+        .execute_many(USE, uses.iter().map(|used| values![used.fault]).collect())
+        .await?;
+    transaction
+        .execute_many(
+            RECORD,
+            uses.iter().map(|used| values![used.fault, now]).collect(),
+        )
+        .await?;
+    let left = uses
+        .iter()
+        .map(|used| values![numbers.get(&used.inbox).copied()]);
     transaction.execute_many(LEFT, left.collect()).await?;
     Ok(())
 }
 
-/// Removes the faults of inboxes that have ended, and those of earlier inboxes with the same address.
+/// Removes the faults of inboxes that have ended, and those of earlier inboxes with the same
+/// address.
 pub(super) async fn sweep(transaction: &mut Transaction, most: i64) -> Result<bool, StoreError> {
     const ENDED: &str = "
         SELECT number FROM inboxes WHERE faults_left IS NOT NULL AND (closed = 1 OR faults_left < 0)
@@ -280,13 +377,19 @@ fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
         action: Some(row.text()?),
         reply: row.optional_text()?,
         store: row.optional_integer()?.map(|stores| stores == 1),
-        seconds: row.optional_integer()?.and_then(|seconds| seconds.try_into().ok()),
+        seconds: row
+            .optional_integer()?
+            .and_then(|seconds| seconds.try_into().ok()),
         times: Some(count(row.integer()?)),
     };
     let used = count(row.integer()?);
     let fault = Fault::requested(&fields)
         .map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
-    Ok(PendingFault { number, left: fault.times.saturating_sub(used), fault })
+    Ok(PendingFault {
+        number,
+        left: fault.times.saturating_sub(used),
+        fault,
+    })
 }
 
 fn count(number: i64) -> u32 {

@@ -1,15 +1,18 @@
-//! The list of a project's inboxes, with what failed there: those with the latest activity first, page by page in both
-//! directions.
+//! The list of a project's inboxes, with what failed there: those with the latest activity first,
+//! page by page in both directions.
 
 use super::content::fold_case;
 use super::inboxes::read_inbox;
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, SearchText, Timestamp};
+use crate::model::{
+    InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, SearchText, Timestamp,
+};
 
-/// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and the id of the inbox
-/// next to the page. What failed is counted only for the rows of the page, with an index. Of a subject, the start is
-/// read: one character more than `SUBJECT_CHARACTERS`, so that a page sees that it is cut.
+/// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and
+/// the id of the inbox next to the page. What failed is counted only for the rows of the page, with
+/// an index. Of a subject, the start is read: one character more than `SUBJECT_CHARACTERS`, so that
+/// a page sees that it is cut.
 macro_rules! list {
     ($side:literal, $order:literal) => {
         concat!(
@@ -56,7 +59,8 @@ macro_rules! list {
 }
 
 impl Store {
-    /// At most `limit` live inboxes of a project with the last message of each, those with the latest activity first.
+    /// At most `limit` live inboxes of a project with the last message of each, those with the
+    /// latest activity first.
     ///
     /// # Errors
     /// If the database fails.
@@ -88,7 +92,10 @@ impl Store {
             filter.counts_failures,
         ];
         let rows = self.database.query(sql, parameters).await?;
-        let mut found: Vec<InboxSummary> = rows.into_iter().map(read_summary).collect::<Result<_, _>>()?;
+        let mut found: Vec<InboxSummary> = rows
+            .into_iter()
+            .map(read_summary)
+            .collect::<Result<_, _>>()?;
         if sql == NEWER {
             found.reverse();
         }
@@ -99,7 +106,11 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn inbox_totals(&self, project: ProjectId, now: Timestamp) -> Result<InboxTotals, StoreError> {
+    pub async fn inbox_totals(
+        &self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<InboxTotals, StoreError> {
         const TOTALS: &str = concat!(
             "
             SELECT COUNT(*), COUNT(CASE WHEN message_count > 0 THEN 1 END),
@@ -109,7 +120,11 @@ impl Store {
         );
         let rows = self.database.query(TOTALS, values![project, now]).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        Ok(InboxTotals { inboxes: row.integer()?, with_mail: row.integer()?, messages: row.integer()? })
+        Ok(InboxTotals {
+            inboxes: row.integer()?,
+            with_mail: row.integer()?,
+            messages: row.integer()?,
+        })
     }
 }
 
@@ -133,8 +148,8 @@ fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
     })
 }
 
-/// A LIKE pattern for the addresses that a text finds, case-folded and with escaped wildcards; and the address that is
-/// exactly this text.
+/// A LIKE pattern for the addresses that a text finds, case-folded and with escaped wildcards; and
+/// the address that is exactly this text.
 pub(super) fn pattern(text: &SearchText) -> (String, String) {
     // No address contains NUL, and no engine accepts one in text.
     let exact = fold_case(text.as_str()).replace('\0', "\u{fffd}");

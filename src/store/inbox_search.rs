@@ -1,5 +1,5 @@
-//! Finds inboxes by their address, in one project or in all: live ones, and those that have ended and whose address is
-//! still reserved.
+//! Finds inboxes by their address, in one project or in all: live ones, and those that have ended
+//! and whose address is still reserved.
 
 use uuid::Uuid;
 
@@ -11,7 +11,8 @@ use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{FoundInbox, ProjectId, SearchText, Timestamp};
 
-/// A SELECT of inboxes under a condition. The one that has exactly this address is first, then the latest.
+/// A SELECT of inboxes under a condition. The one that has exactly this address is first, then the
+/// latest.
 macro_rules! find {
     ($condition:expr, $latest:literal) => {
         concat!(
@@ -40,7 +41,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<FoundInbox>, StoreError> {
         const LIVE: &str = find!(live!("$1"), "activity");
-        self.found_inboxes(LIVE, project, text, limit, (now, now)).await
+        self.found_inboxes(LIVE, project, text, limit, (now, now))
+            .await
     }
 
     /// Like [`Self::find_inboxes`], of the inboxes that have ended in the last 30 days.
@@ -58,7 +60,8 @@ impl Store {
             "(closed = 1 OR expires_at <= $1) AND COALESCE(deleted_at, expires_at) > $8",
             "COALESCE(deleted_at, expires_at)"
         );
-        self.found_inboxes(ENDED, project, text, limit, (now, now.before(RESERVATION))).await
+        self.found_inboxes(ENDED, project, text, limit, (now, now.before(RESERVATION)))
+            .await
     }
 
     async fn found_inboxes(
@@ -71,7 +74,15 @@ impl Store {
     ) -> Result<Vec<FoundInbox>, StoreError> {
         let one = project.unwrap_or(ProjectId(Uuid::nil()));
         let (pattern, exact) = pattern(text);
-        let mut parameters = values![now, project.is_some(), one, text.domain_part(), pattern, exact, limit];
+        let mut parameters = values![
+            now,
+            project.is_some(),
+            one,
+            text.domain_part(),
+            pattern,
+            exact,
+            limit
+        ];
         if ended_since != now {
             parameters.extend(values![ended_since]);
         }
@@ -80,8 +91,16 @@ impl Store {
             let inbox = read_inbox(&mut row)?;
             let end = read_end(&mut row, &inbox, now)?;
             let (label, active_at) = (row.optional_text()?, Timestamp::from_millis(row.integer()?));
-            Ok(FoundInbox { inbox, label, end, active_at })
+            Ok(FoundInbox {
+                inbox,
+                label,
+                end,
+                active_at,
+            })
         };
-        Ok(rows.into_iter().map(read).collect::<Result<_, DatabaseError>>()?)
+        Ok(rows
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, DatabaseError>>()?)
     }
 }

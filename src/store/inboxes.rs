@@ -17,7 +17,11 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn create_labelled_inbox(&self, inbox: &Inbox, label: Option<&str>) -> Result<bool, StoreError> {
+    pub async fn create_labelled_inbox(
+        &self,
+        inbox: &Inbox,
+        label: Option<&str>,
+    ) -> Result<bool, StoreError> {
         const CREATE: &str = "
             INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, label)
             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
@@ -32,13 +36,22 @@ impl Store {
     /// If the database fails.
     pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
         const LABEL: &str = "SELECT label FROM inboxes WHERE id = $1 AND project_id = $2";
-        let rows = self.database.look_up(LABEL, values![&inbox.id, inbox.project]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.optional_text()).transpose()?.flatten())
+        let rows = self
+            .database
+            .look_up(LABEL, values![&inbox.id, inbox.project])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.optional_text())
+            .transpose()?
+            .flatten())
     }
 
-    /// Creates `wanted`, empty, even if its address is reserved for its own project. Returns the inbox, which keeps its
-    /// former id; `None` if the address is a live inbox or belongs to another project. On the mail domain, an address
-    /// with a tag belongs to the owner of the address without it.
+    /// Creates `wanted`, empty, even if its address is reserved for its own project. Returns the
+    /// inbox, which keeps its former id; `None` if the address is a live inbox or belongs to
+    /// another project. On the mail domain, an address with a tag belongs to the owner of the
+    /// address without it.
     ///
     /// # Errors
     /// If the database fails.
@@ -52,28 +65,39 @@ impl Store {
         self.database.transact(claim).await
     }
 
-    /// Returns the live inbox of the project with the address of `wanted`, and `false`: if it is temporary, it ends
-    /// when `wanted` would. If there is none, it is created as by [`Self::claim_inbox`]. `None` if the address
-    /// belongs to another project. A `label` replaces the one that the inbox has.
+    /// Returns the live inbox of the project with the address of `wanted`, and `false`: if it is
+    /// temporary, it ends when `wanted` would. If there is none, it is created as by
+    /// [`Self::claim_inbox`]. `None` if the address belongs to another project. A `label` replaces
+    /// the one that the inbox has.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn ensure_inbox(&self, wanted: &Inbox, label: Option<&str>) -> Result<Option<(Inbox, bool)>, StoreError> {
+    pub async fn ensure_inbox(
+        &self,
+        wanted: &Inbox,
+        label: Option<&str>,
+    ) -> Result<Option<(Inbox, bool)>, StoreError> {
         until_undisturbed(|| {
             let (wanted, label) = (wanted.clone(), label.map(str::to_owned));
-            self.database.transact(async move |mut transaction: Transaction| {
-                let mut ensured =
-                    extend(&mut transaction, &wanted, label.as_deref()).await?.map(|inbox| (inbox, false));
-                if ensured.is_none() {
-                    ensured = claim(&mut transaction, &wanted, label.as_deref()).await?.map(|inbox| (inbox, true));
-                }
-                if ensured.is_none() {
-                    // Another request of the project may have created it in the meantime.
-                    ensured = extend(&mut transaction, &wanted, label.as_deref()).await?.map(|inbox| (inbox, false));
-                }
-                transaction.commit().await?;
-                Ok(ensured)
-            })
+            self.database
+                .transact(async move |mut transaction: Transaction| {
+                    let mut ensured = extend(&mut transaction, &wanted, label.as_deref())
+                        .await?
+                        .map(|inbox| (inbox, false));
+                    if ensured.is_none() {
+                        ensured = claim(&mut transaction, &wanted, label.as_deref())
+                            .await?
+                            .map(|inbox| (inbox, true));
+                    }
+                    if ensured.is_none() {
+                        // Another request of the project may have created it in the meantime.
+                        ensured = extend(&mut transaction, &wanted, label.as_deref())
+                            .await?
+                            .map(|inbox| (inbox, false));
+                    }
+                    transaction.commit().await?;
+                    Ok(ensured)
+                })
         })
         .await
     }
@@ -89,14 +113,22 @@ impl Store {
     ) -> Result<Option<InboxId>, StoreError> {
         const ID: &str = "SELECT id FROM inboxes WHERE address = $1 AND project_id = $2";
         let rows = self.database.look_up(ID, values![address, project]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.text().map(InboxId::from_stored)).transpose()?)
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.text().map(InboxId::from_stored))
+            .transpose()?)
     }
 
     /// The live inbox `id` of any project.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn live_inbox(&self, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
+    pub async fn live_inbox(
+        &self,
+        id: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<Inbox>, StoreError> {
         const LIVE: &str = concat!(
             "
             SELECT id, address, project_id, kind, created_at, expires_at FROM inboxes
@@ -104,19 +136,31 @@ impl Store {
             live!("$2")
         );
         let rows = self.database.look_up(LIVE, values![id, now]).await?;
-        Ok(rows.into_iter().next().map(|mut row| read_inbox(&mut row)).transpose()?)
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| read_inbox(&mut row))
+            .transpose()?)
     }
 
     /// The live inbox `id` of `project`.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn inbox(&self, project: ProjectId, id: &InboxId, now: Timestamp) -> Result<Option<Inbox>, StoreError> {
-        Ok(self.live_inbox(id, now).await?.filter(|inbox| inbox.project == project))
+    pub async fn inbox(
+        &self,
+        project: ProjectId,
+        id: &InboxId,
+        now: Timestamp,
+    ) -> Result<Option<Inbox>, StoreError> {
+        Ok(self
+            .live_inbox(id, now)
+            .await?
+            .filter(|inbox| inbox.project == project))
     }
 
-    /// Ends a live inbox, temporary or permanent, so that its messages can no longer be read; its address is then
-    /// reserved. `false` if there was none.
+    /// Ends a live inbox, temporary or permanent, so that its messages can no longer be read; its
+    /// address is then reserved. `false` if there was none.
     ///
     /// # Errors
     /// If the database fails.
@@ -128,16 +172,30 @@ impl Store {
             WHERE id = $1 AND project_id = $3 AND kind = $4 AND ",
             live!("$2")
         );
-        self.change_inbox(END, &inbox.id, values![&inbox.id, now, inbox.project, inbox.kind]).await
+        self.change_inbox(
+            END,
+            &inbox.id,
+            values![&inbox.id, now, inbox.project, inbox.kind],
+        )
+        .await
     }
 
     /// Runs `sql`, which changes one inbox; returns whether it did.
-    async fn change_inbox(&self, sql: &'static str, id: &InboxId, parameters: Vec<Value>) -> Result<bool, StoreError> {
-        Ok(self.change(sql, parameters, Some(Change::Inbox(id.clone()))).await? == 1)
+    async fn change_inbox(
+        &self,
+        sql: &'static str,
+        id: &InboxId,
+        parameters: Vec<Value>,
+    ) -> Result<bool, StoreError> {
+        Ok(self
+            .change(sql, parameters, Some(Change::Inbox(id.clone())))
+            .await?
+            == 1)
     }
 }
 
-/// Lets a live inbox of the project with the address of `wanted` end when `wanted` would, if it is temporary.
+/// Lets a live inbox of the project with the address of `wanted` end when `wanted` would, if it is
+/// temporary.
 async fn extend(
     transaction: &mut Transaction,
     wanted: &Inbox,
@@ -162,7 +220,13 @@ async fn extend(
         None => (BY_ID, wanted.id.as_str()),
         Some(address) => (BY_ADDRESS, address.as_str()),
     };
-    let parameters = values![key, wanted.project, wanted.created_at, wanted.expires_at, label];
+    let parameters = values![
+        key,
+        wanted.project,
+        wanted.created_at,
+        wanted.expires_at,
+        label
+    ];
     changed(transaction, sql, parameters).await
 }
 
@@ -190,9 +254,16 @@ async fn claim(
             )
         };
     }
-    const BY_ID: &str = claim!("(id)", "inboxes.address IS NULL AND ($8 = 1 OR inboxes.project_id = $2)");
-    const BY_ADDRESS: &str = claim!("(address, project_id) WHERE address IS NOT NULL", "inboxes.address = $6");
-    const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL {for_update}";
+    const BY_ID: &str = claim!(
+        "(id)",
+        "inboxes.address IS NULL AND ($8 = 1 OR inboxes.project_id = $2)"
+    );
+    const BY_ADDRESS: &str = claim!(
+        "(address, project_id) WHERE address IS NOT NULL",
+        "inboxes.address = $6"
+    );
+    const OWNER: &str =
+        "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL {for_update}";
     let mut parameters = with_all_fields(wanted);
     parameters.extend(values![label]);
     if wanted.shared.is_some() {
@@ -201,7 +272,12 @@ async fn claim(
     let mut owns_base = false;
     if let Some(base) = wanted.id.without_tag() {
         let rows = transaction.query(OWNER, values![&base]).await?;
-        let owner = rows.into_iter().next().map(|mut row| row.uuid()).transpose()?.map(ProjectId);
+        let owner = rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.uuid())
+            .transpose()?
+            .map(ProjectId);
         if owner.is_some_and(|owner| owner != wanted.project) {
             return Ok(None);
         }
@@ -218,7 +294,11 @@ async fn changed(
     parameters: Vec<Value>,
 ) -> Result<Option<Inbox>, DatabaseError> {
     let rows = transaction.query(sql, parameters).await?;
-    let inbox = rows.into_iter().next().map(|mut row| read_inbox(&mut row)).transpose()?;
+    let inbox = rows
+        .into_iter()
+        .next()
+        .map(|mut row| read_inbox(&mut row))
+        .transpose()?;
     if let Some(inbox) = &inbox {
         transaction.notify(Change::Inbox(inbox.id.clone()));
     }
@@ -226,7 +306,14 @@ async fn changed(
 }
 
 fn with_all_fields(inbox: &Inbox) -> Vec<Value> {
-    values![&inbox.id, inbox.project, inbox.kind, inbox.created_at, inbox.expires_at, inbox.shared.as_ref()]
+    values![
+        &inbox.id,
+        inbox.project,
+        inbox.kind,
+        inbox.created_at,
+        inbox.expires_at,
+        inbox.shared.as_ref()
+    ]
 }
 
 /// Reads the columns `id, address, project_id, kind, created_at, expires_at`.

@@ -1,8 +1,10 @@
-//! All messages of a project, of one inbox or of all projects, newest first, and the search in them.
+//! All messages of a project, of one inbox or of all projects, newest first, and the search in
+//! them.
 //!
-//! An index leads from one message to the next older one. A search compares the messages here and in `mail_terms.rs`,
-//! in batches, until it has found a page or its time is up; the caller can then continue where it stopped. The time for
-//! a page is therefore independent of the number of messages, and deliveries do not have to update a text index.
+//! An index leads from one message to the next older one. A search compares the messages here and
+//! in `mail_terms.rs`, in batches, until it has found a page or its time is up; the caller can then
+//! continue where it stopped. The time for a page is therefore independent of the number of
+//! messages, and deliveries do not have to update a text index.
 
 use std::time::{Duration, Instant};
 
@@ -22,10 +24,11 @@ const SEARCH_TIME: Duration = Duration::from_millis(60);
 /// Maximum number of messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 50;
-/// Maximum number of bytes of a text that are compared. Of a longer text, only the start is compared.
+/// Maximum number of bytes of a text that are compared. Of a longer text, only the start is
+/// compared.
 pub(super) const TEXT_BYTES: usize = 256 * 1024;
-/// Bytes of subjects and parsed parts in one page; the page ends before the message that exceeds them, unless it is the
-/// first.
+/// Bytes of subjects and parsed parts in one page; the page ends before the message that exceeds
+/// them, unless it is the first.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// A page of the messages of a project, newest first.
@@ -58,9 +61,10 @@ struct Compared {
     stopped: Option<i64>,
 }
 
-/// A SELECT of a position, of `$data`, of the columns of a [`Head`], and of whether the message is live, from the next
-/// messages of a project, of an inbox or of all projects; `$1` is the current time. SQLite does not reorder a CROSS
-/// JOIN, so the rows come from the index one by one, and a reader that stops early makes it read no more.
+/// A SELECT of a position, of `$data`, of the columns of a [`Head`], and of whether the message is
+/// live, from the next messages of a project, of an inbox or of all projects; `$1` is the current
+/// time. SQLite does not reorder a CROSS JOIN, so the rows come from the index one by one, and a
+/// reader that stops early makes it read no more.
 macro_rules! candidates {
     (everywhere, $data:expr, $join:literal) => {
         candidates!("m.number", "m.number < $2", "$3", "", $data, $join)
@@ -110,7 +114,13 @@ pub(super) use candidates;
 impl Candidate {
     /// Without what is needed only to compare it.
     fn compared(self) -> Self {
-        Self { head: Head { subject_folded: String::new(), ..self.head }, ..self }
+        Self {
+            head: Head {
+                subject_folded: String::new(),
+                ..self.head
+            },
+            ..self
+        }
     }
 }
 
@@ -123,7 +133,11 @@ impl MailFilter {
 
     /// After this many bytes, a batch is compared even if it has fewer messages.
     fn batch_bytes(&self) -> usize {
-        if self.reads_text() { TEXT_BATCH * ORDINARY } else { MAX_HEAD_BYTES }
+        if self.reads_text() {
+            TEXT_BATCH * ORDINARY
+        } else {
+            MAX_HEAD_BYTES
+        }
     }
 
     /// How many messages are compared at once, if `wanted` more are needed.
@@ -148,7 +162,8 @@ impl MailFilter {
 }
 
 impl Store {
-    /// A page of at most `limit` messages of a project or of one of its inboxes; without a project, of all projects.
+    /// A page of at most `limit` messages of a project or of one of its inboxes; without a project,
+    /// of all projects.
     ///
     /// # Errors
     /// If the database fails.
@@ -161,17 +176,25 @@ impl Store {
     ) -> Result<MailPage, StoreError> {
         let (started, terms) = (Instant::now(), Terms::new(filter));
         let mut before = filter.before.unwrap_or(i64::MAX);
-        let (mut found, mut compared, mut partly): (Vec<Candidate>, usize, usize) = (Vec::new(), 0, 0);
+        let (mut found, mut compared, mut partly): (Vec<Candidate>, usize, usize) =
+            (Vec::new(), 0, 0);
         let next = loop {
             let most = filter.batch(limit + 1 - found.len());
             let (batch, live, is_end) = self.candidates(project, filter, before, most, now).await?;
-            let Some(last) = batch.last().map(|candidate| candidate.position) else { break None };
+            let Some(last) = batch.last().map(|candidate| candidate.position) else {
+                break None;
+            };
             let positions: Vec<i64> = batch.iter().map(|candidate| candidate.position).collect();
-            let is_past = filter.since.is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
+            let is_past = filter
+                .since
+                .is_some_and(|since| batch.iter().any(|one| one.head.received_at < since));
             let result = self.compare(batch, live, filter, &terms, started).await?;
             let stopped = result.stopped.filter(|stopped| *stopped != last);
             partly += result.partly;
-            compared += positions.iter().filter(|position| **position >= stopped.unwrap_or(last)).count();
+            compared += positions
+                .iter()
+                .filter(|position| **position >= stopped.unwrap_or(last))
+                .count();
             found.extend(result.matching.into_iter().map(Candidate::compared));
             let fitting = fitting(&found).min(limit);
             if fitting < found.len() {
@@ -186,24 +209,43 @@ impl Store {
                 break Some(before);
             }
         };
-        let opened = stream::iter(found).map(|candidate| self.opened(candidate.head)).buffered(CONTENTS_AT_ONCE);
+        let opened = stream::iter(found)
+            .map(|candidate| self.opened(candidate.head))
+            .buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
-        Ok(MailPage { messages: messages.into_iter().flatten().collect(), next, compared, partly })
+        Ok(MailPage {
+            messages: messages.into_iter().flatten().collect(),
+            next,
+            compared,
+            partly,
+        })
     }
 
     /// The number of messages in the live inboxes of a project, or of all projects.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn count_messages(&self, project: Option<ProjectId>, now: Timestamp) -> Result<i64, StoreError> {
+    pub async fn count_messages(
+        &self,
+        project: Option<ProjectId>,
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
         const COUNT: &str = concat!(
             "SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
              WHERE ($2 = 0 OR project_id = $3) AND ",
             live!("$1")
         );
         let one = project.unwrap_or(ProjectId(Uuid::nil()));
-        let rows = self.database.query(COUNT, values![now, project.is_some(), one]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+        let rows = self
+            .database
+            .query(COUNT, values![now, project.is_some(), one])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or(0))
     }
 
     /// The next messages of the list, for each whether it is live, and whether these are all.
@@ -217,7 +259,11 @@ impl Store {
     ) -> Result<(Vec<Candidate>, Vec<bool>, bool), DatabaseError> {
         macro_rules! with_data {
             ($place:ident) => {
-                candidates!($place, "c.data", "LEFT JOIN contents c ON c.number = m.content_number")
+                candidates!(
+                    $place,
+                    "c.data",
+                    "LEFT JOIN contents c ON c.number = m.content_number"
+                )
             };
         }
         const EVERYWHERE: [&str; 2] = [candidates!(everywhere, "NULL", ""), with_data!(everywhere)];
@@ -226,24 +272,36 @@ impl Store {
         let (place, parameters): (_, Vec<Value>) = match (project, &filter.inbox) {
             (None, _) => (EVERYWHERE, values![now, before, most]),
             (Some(project), None) => (IN_PROJECT, values![now, project, before, most]),
-            (Some(project), Some(inbox)) => {
-                (IN_INBOX, values![now, project, before, most, &inbox.id, inbox.created_at])
-            }
+            (Some(project), Some(inbox)) => (
+                IN_INBOX,
+                values![now, project, before, most, &inbox.id, inbox.created_at],
+            ),
         };
         let sql = place[usize::from(filter.reads_text())];
-        let (rows, has_more) = self.database.first_rows(sql, parameters, filter.batch_bytes()).await?;
+        let (rows, has_more) = self
+            .database
+            .first_rows(sql, parameters, filter.batch_bytes())
+            .await?;
         let is_end = !has_more && rows.len() < most;
         let read = |mut row: Row| {
             let (position, data) = (row.integer()?, row.optional_bytes()?);
             let head = Head::read_from(&mut row)?;
-            Ok((Candidate { position, head, data }, row.integer()? == 1))
+            Ok((
+                Candidate {
+                    position,
+                    head,
+                    data,
+                },
+                row.integer()? == 1,
+            ))
         };
         let read: Result<Vec<_>, DatabaseError> = rows.into_iter().map(read).collect();
         let (batch, live) = read?.into_iter().unzip();
         Ok((batch, live, is_end))
     }
 
-    /// Compares a batch with the filter. The large messages are read one by one, until the time is up.
+    /// Compares a batch with the filter. The large messages are read one by one, until the time is
+    /// up.
     async fn compare(
         &self,
         batch: Vec<Candidate>,
@@ -252,17 +310,32 @@ impl Store {
         terms: &Terms,
         started: Instant,
     ) -> Result<Compared, StoreError> {
-        let live = batch.into_iter().zip(live).filter_map(|(candidate, is_live)| is_live.then_some(candidate));
-        let chosen: Vec<Candidate> = live.filter(|candidate| filter.admits(&candidate.head)).collect();
+        let live = batch
+            .into_iter()
+            .zip(live)
+            .filter_map(|(candidate, is_live)| is_live.then_some(candidate));
+        let chosen: Vec<Candidate> = live
+            .filter(|candidate| filter.admits(&candidate.head))
+            .collect();
         if terms.is_empty() || chosen.is_empty() {
-            return Ok(Compared { matching: chosen, ..Compared::default() });
+            return Ok(Compared {
+                matching: chosen,
+                ..Compared::default()
+            });
         }
         let shared = terms.clone();
         let compare = move |candidate: Candidate| {
             let result = shared.compare(&candidate);
-            (Candidate { data: None, ..candidate }, result)
+            (
+                Candidate {
+                    data: None,
+                    ..candidate
+                },
+                result,
+            )
         };
-        let results = on_blocking_thread(move || chosen.into_iter().map(compare).collect::<Vec<_>>()).await?;
+        let results =
+            on_blocking_thread(move || chosen.into_iter().map(compare).collect::<Vec<_>>()).await?;
         let (mut compared, mut has_read) = (Compared::default(), false);
         for (candidate, result) in results {
             let needs_text = matches!(result, Match::Unread);
@@ -284,12 +357,15 @@ impl Store {
         Ok(compared)
     }
 
-    /// Whether the text of a large message matches, and whether only a part of the text was compared.
+    /// Whether the text of a large message matches, and whether only a part of the text was
+    /// compared.
     async fn compare_large(&self, head: &Head, terms: &Terms) -> Result<(bool, bool), StoreError> {
         let (text, is_whole) = match self.start_of_text(head).await {
             Ok(Some(read)) => read,
             Ok(None) | Err(StoreError::Removed) => return Ok((false, false)),
-            Err(StoreError::Damaged(_) | StoreError::UnknownVersion(_)) => return Ok((false, true)),
+            Err(StoreError::Damaged(_) | StoreError::UnknownVersion(_)) => {
+                return Ok((false, true));
+            }
             Err(error) => return Err(error),
         };
         let (terms, open) = (terms.clone(), terms.rest_of(head));
@@ -297,13 +373,15 @@ impl Store {
         Ok((is_match, !is_whole))
     }
 
-    /// The start of the text of a large message, and whether that is all of it; `None` if the message was removed.
+    /// The start of the text of a large message, and whether that is all of it; `None` if the
+    /// message was removed.
     async fn start_of_text(&self, head: &Head) -> Result<Option<(String, bool)>, StoreError> {
         if !head.is_large() {
             // Its text could not be read from its row.
             return Err(StoreError::Damaged(super::content::CUT_OFF));
         }
-        let Some(mut parts) = PartsReader::open(self.pieces(head, ContentForm::Parsed)).await? else {
+        let Some(mut parts) = PartsReader::open(self.pieces(head, ContentForm::Parsed)).await?
+        else {
             return Ok(None);
         };
         let is_whole = parts.text_size() <= TEXT_BYTES;
@@ -315,8 +393,15 @@ impl Store {
 fn fitting(found: &[Candidate]) -> usize {
     let mut total = 0_usize;
     let fits = |candidate: &&Candidate| {
-        total = total.saturating_add(candidate.head.parsed_size).saturating_add(candidate.head.subject.len());
+        total = total
+            .saturating_add(candidate.head.parsed_size)
+            .saturating_add(candidate.head.subject.len());
         total <= PAGE_BYTES
     };
-    found.iter().take_while(fits).count().max(1).min(found.len())
+    found
+        .iter()
+        .take_while(fits)
+        .count()
+        .max(1)
+        .min(found.len())
 }

@@ -1,4 +1,5 @@
-//! Compares the texts of a search with a message: first with its row, then with its text, if a text may be there.
+//! Compares the texts of a search with a message: first with its row, then with its text, if a text
+//! may be there.
 
 use std::sync::Arc;
 
@@ -45,7 +46,10 @@ impl Terms {
             begins_address: term.text.begins_address(),
             domain: term.text.domain_part(),
         });
-        Self { terms: Arc::new(terms.collect()), by_address: filter.inbox.is_none() }
+        Self {
+            terms: Arc::new(terms.collect()),
+            by_address: filter.inbox.is_none(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -58,7 +62,10 @@ impl Terms {
         if open.is_empty() {
             return Match::Yes;
         }
-        if !open.iter().all(|term| self.terms[*term].part.includes_text()) {
+        if !open
+            .iter()
+            .all(|term| self.terms[*term].part.includes_text())
+        {
             return Match::No;
         }
         match text_of(candidate) {
@@ -70,13 +77,17 @@ impl Terms {
 
     /// The terms that the row of a message does not contain.
     pub(super) fn rest_of(&self, head: &Head) -> Vec<usize> {
-        (0..self.terms.len()).filter(|term| !self.terms[*term].is_in(head, self.by_address)).collect()
+        (0..self.terms.len())
+            .filter(|term| !self.terms[*term].is_in(head, self.by_address))
+            .collect()
     }
 
     /// Whether a text contains these terms.
     pub(super) fn all_in_text(&self, terms: &[usize], text: &str) -> bool {
         let folded = fold_case(text);
-        terms.iter().all(|term| self.terms[*term].finder.find(folded.as_bytes()).is_some())
+        terms
+            .iter()
+            .all(|term| self.terms[*term].finder.find(folded.as_bytes()).is_some())
     }
 }
 
@@ -85,7 +96,9 @@ impl Term {
         let in_subject = || self.finder.find(head.subject_folded.as_bytes()).is_some();
         match self.part {
             MailPart::Anywhere => {
-                (by_address && self.is_address_of(head)) || in_subject() || self.is_in_address(&head.sender)
+                (by_address && self.is_address_of(head))
+                    || in_subject()
+                    || self.is_in_address(&head.sender)
             }
             MailPart::From => self.is_in_address(&head.sender),
             MailPart::To => self.is_address_of(head),
@@ -113,7 +126,10 @@ impl Term {
 
 /// The text of a message from its row; `None` for a large message.
 fn text_of(candidate: &Candidate) -> Option<Result<String, StoreError>> {
-    let data = candidate.data.as_ref().filter(|_| !candidate.head.is_large())?;
+    let data = candidate
+        .data
+        .as_ref()
+        .filter(|_| !candidate.head.is_large())?;
     let read = || {
         let parsed = decode(data, candidate.head.parsed_size, ContentForm::Parsed)?;
         let text = parts::text(&parsed)?;

@@ -1,8 +1,9 @@
 //! Reads messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
-//! Messages are read only from live inboxes. List and wait queries also check that the inbox was not deleted and
-//! created again since the caller looked it up. A list or a wait first reads the heads of messages (rows without
-//! content), a page at a time, and compares them with its [`Selection`].
+//! Messages are read only from live inboxes. List and wait queries also check that the inbox was
+//! not deleted and created again since the caller looked it up. A list or a wait first reads the
+//! heads of messages (rows without content), a page at a time, and compares them with its
+//! [`Selection`].
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -11,14 +12,16 @@ use super::content::ORDINARY;
 use super::reading::Pieces;
 use super::{ContentForm, PartsReader, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, SharedAddress, Timestamp};
+use crate::model::{
+    Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, SharedAddress, Timestamp,
+};
 
 /// Messages in one page of a list.
 const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
 pub(super) const FEW_HEADS: usize = 4;
-/// Bytes of heads that are read at once; the last one may exceed them. A subject has at most 100 KiB, and is read as it
-/// is and case-folded.
+/// Bytes of heads that are read at once; the last one may exceed them. A subject has at most 100
+/// KiB, and is read as it is and case-folded.
 pub(super) const MAX_HEAD_BYTES: usize = 2 * 1024 * 1024;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
@@ -119,7 +122,9 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<StoredMessage>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let Some(head) = self.owned_head(project, id, now).await? else {
+            return Ok(None);
+        };
         self.opened(head).await
     }
 
@@ -133,18 +138,28 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Pieces>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(None) };
+        let Some(head) = self.owned_head(project, id, now).await? else {
+            return Ok(None);
+        };
         if head.is_large() {
             return Ok(Some(self.pieces(&head, ContentForm::Raw)));
         }
-        Ok(self.read_form(&head, ContentForm::Raw).await?.map(Pieces::whole))
+        Ok(self
+            .read_form(&head, ContentForm::Raw)
+            .await?
+            .map(Pieces::whole))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
     ///
     /// # Errors
     /// See [`Store::message`].
-    pub async fn cursor(&self, inbox: &InboxId, id: MessageId, now: Timestamp) -> Result<Option<Cursor>, StoreError> {
+    pub async fn cursor(
+        &self,
+        inbox: &InboxId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Cursor>, StoreError> {
         // A deleted message still has a position.
         const BY_ID: &str = concat!(
             "
@@ -154,8 +169,15 @@ impl Store {
             " AND m.sequence > i.emptied_sequence
                 AND m.id = $2 AND i.id = $3"
         );
-        let rows = self.database.look_up(BY_ID, values![now, id, inbox]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.integer().map(Cursor)).transpose()?)
+        let rows = self
+            .database
+            .look_up(BY_ID, values![now, id, inbox])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.integer().map(Cursor))
+            .transpose()?)
     }
 
     /// The oldest match among the messages that `search` has not compared yet.
@@ -172,9 +194,15 @@ impl Store {
         loop {
             most = search.heads_after(most);
             let (heads, is_end) = self.oldest_heads(inbox, search.after, most, now).await?;
-            let Some(last) = heads.last().map(|head| head.sequence) else { return Ok(None) };
+            let Some(last) = heads.last().map(|head| head.sequence) else {
+                return Ok(None);
+            };
             search.compared += heads.len();
-            let Some(head) = self.matching_heads(search.selection(), heads, 1).await?.pop() else {
+            let Some(head) = self
+                .matching_heads(search.selection(), heads, 1)
+                .await?
+                .pop()
+            else {
                 search.after = last;
                 if is_end {
                     return Ok(None);
@@ -190,8 +218,9 @@ impl Store {
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages and `bytes` of
-    /// parsed parts, without those of large messages. A page has at least one message.
+    /// The newest messages of the selection before the sequence `before`: at most `limit` messages
+    /// and `bytes` of parsed parts, without those of large messages. A page has at least one
+    /// message.
     ///
     /// # Errors
     /// See [`Store::message`].
@@ -203,19 +232,29 @@ impl Store {
         (limit, bytes): (i64, usize),
         now: Timestamp,
     ) -> Result<Page, StoreError> {
-        let limit = usize::try_from(limit).unwrap_or(PAGE_MESSAGES).min(PAGE_MESSAGES);
-        let (mut heads, mut next) = self.newest_matches(inbox, selection, before, (limit, bytes), now).await?;
+        let limit = usize::try_from(limit)
+            .unwrap_or(PAGE_MESSAGES)
+            .min(PAGE_MESSAGES);
+        let (mut heads, mut next) = self
+            .newest_matches(inbox, selection, before, (limit, bytes), now)
+            .await?;
         let fitting = fitting(&heads, bytes);
         if fitting < heads.len() {
             heads.truncate(fitting);
             next = heads.last().map(|head| head.sequence);
         }
-        let read = stream::iter(heads).map(|head| self.opened(head)).buffered(CONTENTS_AT_ONCE);
+        let read = stream::iter(heads)
+            .map(|head| self.opened(head))
+            .buffered(CONTENTS_AT_ONCE);
         let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
-        Ok(Page { messages: messages.into_iter().flatten().collect(), next })
+        Ok(Page {
+            messages: messages.into_iter().flatten().collect(),
+            next,
+        })
     }
 
-    /// The heads of the newest matches before a sequence, and the sequence before which the search continues.
+    /// The heads of the newest matches before a sequence, and the sequence before which the search
+    /// continues.
     async fn newest_matches(
         &self,
         inbox: &Inbox,
@@ -229,9 +268,14 @@ impl Store {
         // Of filtered messages, only the contents of the matches are needed.
         let bytes = Some(bytes).filter(|_| self.is_shared() && !selection.is_filter());
         loop {
-            let (heads, is_end) = self.newest_heads(inbox, (selection.after, before), (most, bytes), now).await?;
+            let (heads, is_end) = self
+                .newest_heads(inbox, (selection.after, before), (most, bytes), now)
+                .await?;
             before = heads.last().map_or(before, |head| head.sequence);
-            matches.extend(self.matching_heads(selection, heads, limit - matches.len()).await?);
+            matches.extend(
+                self.matching_heads(selection, heads, limit - matches.len())
+                    .await?,
+            );
             if matches.len() >= limit {
                 let next = matches.last().map(|head| head.sequence);
                 return Ok((matches, next));
@@ -248,8 +292,12 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Head>, DatabaseError> {
-        const OWNED: &str = live_heads!("m.sequence > i.emptied_sequence AND m.id = $2 AND i.project_id = $3");
-        let rows = self.database.look_up(OWNED, values![now, id, project]).await?;
+        const OWNED: &str =
+            live_heads!("m.sequence > i.emptied_sequence AND m.id = $2 AND i.project_id = $3");
+        let rows = self
+            .database
+            .look_up(OWNED, values![now, id, project])
+            .await?;
         rows.into_iter().next().map(Head::read).transpose()
     }
 
@@ -261,19 +309,24 @@ impl Store {
         most: usize,
         now: Timestamp,
     ) -> Result<(Vec<Head>, bool), DatabaseError> {
-        // SQLite uses only one lower bound for an index range, so the larger of `$4` and `emptied_sequence` is computed
-        // first.
+        // SQLite uses only one lower bound for an index range, so the larger of `$4` and
+        // `emptied_sequence` is computed first.
         const OLDEST: &str = live_heads!(
             "i.id = $2 AND i.created_at = $3
              AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
              ORDER BY m.sequence LIMIT $5"
         );
-        self.heads(OLDEST, values![now, &inbox.id, inbox.created_at, after, most], most).await
+        self.heads(
+            OLDEST,
+            values![now, &inbox.id, inbox.created_at, after, most],
+            most,
+        )
+        .await
     }
 
-    /// The newest heads of a range of sequences, at most `most`, and whether these are all. With `bytes`, the contents
-    /// of the first are read with the same statement, as many as fit. That saves a round trip; without one, two
-    /// statements are faster.
+    /// The newest heads of a range of sequences, at most `most`, and whether these are all. With
+    /// `bytes`, the contents of the first are read with the same statement, as many as fit. That
+    /// saves a round trip; without one, two statements are faster.
     async fn newest_heads(
         &self,
         inbox: &Inbox,
@@ -290,11 +343,16 @@ impl Store {
             ") h ORDER BY h.sequence DESC"
         );
         let mut parameters = values![now, &inbox.id, inbox.created_at, after, before, most];
-        let Some(bytes) = bytes else { return self.heads(newest_heads!(), parameters, most).await };
+        let Some(bytes) = bytes else {
+            return self.heads(newest_heads!(), parameters, most).await;
+        };
         parameters.extend(values![bytes]);
         let with_data = |mut row| {
             let head = Head::read_from(&mut row)?;
-            Ok(Head { data: row.optional_bytes()?, ..head })
+            Ok(Head {
+                data: row.optional_bytes()?,
+                ..head
+            })
         };
         let (rows, is_end) = self.rows(WITH_CONTENTS, parameters, most).await?;
         let heads: Result<_, DatabaseError> = rows.into_iter().map(with_data).collect();
@@ -312,7 +370,14 @@ impl Store {
             "i.id = $2 AND i.created_at = $3 AND m.received_at <= $1 AND m.sequence > i.emptied_sequence
              ORDER BY m.sequence DESC LIMIT $4"
         );
-        Ok(self.heads(NEWEST, values![until, &inbox.id, inbox.created_at, most], most).await?.0)
+        Ok(self
+            .heads(
+                NEWEST,
+                values![until, &inbox.id, inbox.created_at, most],
+                most,
+            )
+            .await?
+            .0)
     }
 
     async fn heads(
@@ -336,39 +401,89 @@ impl Store {
         let (rows, has_more) = if most <= FEW_HEADS {
             (self.database.look_up(sql, parameters).await?, false)
         } else {
-            self.database.first_rows(sql, parameters, MAX_HEAD_BYTES).await?
+            self.database
+                .first_rows(sql, parameters, MAX_HEAD_BYTES)
+                .await?
         };
         let is_end = !has_more && rows.len() < most;
         Ok((rows, is_end))
     }
 
-    /// Reads the content for a head, unless it is large; `None` if the message was removed in the meantime.
+    /// Reads the content for a head, unless it is large; `None` if the message was removed in the
+    /// meantime.
     pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
         let parts = if head.is_large() {
             self.pieces(&head, ContentForm::Parsed)
         } else {
-            let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else { return Ok(None) };
+            let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else {
+                return Ok(None);
+            };
             Pieces::whole(parsed)
         };
-        let Head { id, inbox_id, shared, sequence, sender: from, subject, received_at, code, attachments, .. } = head;
-        Ok(Some(StoredMessage { id, inbox_id, shared, sequence, from, subject, received_at, code, attachments, parts }))
+        let Head {
+            id,
+            inbox_id,
+            shared,
+            sequence,
+            sender: from,
+            subject,
+            received_at,
+            code,
+            attachments,
+            ..
+        } = head;
+        Ok(Some(StoredMessage {
+            id,
+            inbox_id,
+            shared,
+            sequence,
+            from,
+            subject,
+            received_at,
+            code,
+            attachments,
+            parts,
+        }))
     }
 }
 
 impl StoredMessage {
-    /// The message with the start of its text, at most `most` bytes; `None` if it was removed in the meantime. Of a
-    /// large message, only the pieces with this start are read.
+    /// The message with the start of its text, at most `most` bytes; `None` if it was removed in
+    /// the meantime. Of a large message, only the pieces with this start are read.
     ///
     /// # Errors
     /// See [`PartsReader::open`] and [`PartsReader::text`].
     pub async fn start(self, most: usize) -> Result<Option<MessageStart>, StoreError> {
-        let Self { id, inbox_id, shared, from, subject, received_at, code, attachments, parts, .. } = self;
-        let Some(mut parts) = PartsReader::open(parts).await? else { return Ok(None) };
+        let Self {
+            id,
+            inbox_id,
+            shared,
+            from,
+            subject,
+            received_at,
+            code,
+            attachments,
+            parts,
+            ..
+        } = self;
+        let Some(mut parts) = PartsReader::open(parts).await? else {
+            return Ok(None);
+        };
         let text = match parts.start_of_text(most).await {
             Err(StoreError::Removed) => return Ok(None),
             text => text?,
         };
-        Ok(Some(MessageStart { id, inbox_id, shared, from, subject, text, code, received_at, attachments }))
+        Ok(Some(MessageStart {
+            id,
+            inbox_id,
+            shared,
+            from,
+            subject,
+            text,
+            code,
+            received_at,
+            attachments,
+        }))
     }
 }
 
@@ -378,9 +493,15 @@ impl Head {
     }
 
     pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
-        let (id, inbox_id, shared, sequence) = (row.uuid()?, row.text()?, row.optional_text()?, row.integer()?);
+        let (id, inbox_id, shared, sequence) = (
+            row.uuid()?,
+            row.text()?,
+            row.optional_text()?,
+            row.integer()?,
+        );
         let (sender, subject, subject_folded) = (row.text()?, row.text()?, row.text()?);
-        let (received_at, has_otp, has_link, code) = (row.integer()?, row.integer()?, row.integer()?, row.text()?);
+        let (received_at, has_otp, has_link, code) =
+            (row.integer()?, row.integer()?, row.integer()?, row.text()?);
         Ok(Self {
             id: MessageId(id),
             inbox_id: InboxId::from_stored(inbox_id),
@@ -390,7 +511,11 @@ impl Head {
             subject,
             subject_folded,
             received_at: Timestamp::from_millis(received_at),
-            has: Features { otp: has_otp == 1, code: !code.is_empty(), link: has_link == 1 },
+            has: Features {
+                otp: has_otp == 1,
+                code: !code.is_empty(),
+                link: has_link == 1,
+            },
             code,
             attachments: row.integer()?,
             content_number: row.integer()?,
@@ -418,7 +543,12 @@ fn fitting(heads: &[Head], bytes: usize) -> usize {
         total = total.saturating_add(head.held());
         total <= bytes
     };
-    heads.iter().take_while(fits).count().max(1).min(heads.len())
+    heads
+        .iter()
+        .take_while(fits)
+        .count()
+        .max(1)
+        .min(heads.len())
 }
 
 #[cfg(test)]
@@ -431,24 +561,58 @@ mod tests {
     use restante_delivery::{NewIds, Request, Source, decide};
     use restante_mail::ParsedMessage;
 
-    /// Counts the rows that are read, because a query that reads too many still gives the right result, only slowly.
+    /// Counts the rows that are read, because a query that reads too many still gives the right
+    /// result, only slowly.
     #[tokio::test]
     async fn a_wait_after_a_cursor_does_not_read_what_is_older() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("restante.db");
-        let store = Store::open(Database::open(&DatabaseUrl::Sqlite(path.clone())).await.unwrap()).await.unwrap();
+        let store = Store::open(
+            Database::open(&DatabaseUrl::Sqlite(path.clone()))
+                .await
+                .unwrap(),
+        )
+        .await
+        .unwrap();
         let now = Timestamp::from_millis(1);
         let default_project = store.default_project("default", now).await.unwrap();
         let lifetime = std::time::Duration::from_secs(60);
         let mail_domain = crate::model::Domain::parse("restante.example.com").unwrap();
-        let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project, mail_domain };
-        let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), b"x");
+        let policy = Policy {
+            now,
+            lifetime,
+            inbox_messages: 1_000,
+            default_project,
+            mail_domain,
+        };
+        let content = Content::encode(
+            ParsedMessage::default(),
+            String::new(),
+            Origin::default(),
+            b"x",
+        );
         let recipients = vec![InboxId::parse("box").unwrap().into()];
-        let request = Request { recipients, source: Source::Client { project: None, reverse_path: String::new() } };
-        let batch = vec![Delivery { request, content, outgoing: None }; 1_000];
+        let request = Request {
+            recipients,
+            source: Source::Client {
+                project: None,
+                reverse_path: String::new(),
+            },
+        };
+        let batch = vec![
+            Delivery {
+                request,
+                content,
+                outgoing: None
+            };
+            1_000
+        ];
         let write = async move |mut transaction| {
             let loaded = load(&mut transaction, &batch, &policy, Locking::Wait).await?;
-            let new_ids = NewIds { uuid: &mut uuid::Uuid::now_v7, inbox: &mut crate::model::generate_inbox_id };
+            let new_ids = NewIds {
+                uuid: &mut uuid::Uuid::now_v7,
+                inbox: &mut crate::model::generate_inbox_id,
+            };
             let requests = batch.iter().map(|delivery| &delivery.request);
             let decision = decide(&loaded.facts, requests, new_ids);
             apply(&mut transaction, &batch, loaded, &decision, &policy).await?;
@@ -464,7 +628,10 @@ mod tests {
         let connection = rusqlite::Connection::open(path).unwrap();
         let mut statement = connection.prepare(&OLDEST.replace('$', "?")).unwrap();
         let sequence = |row: &rusqlite::Row<'_>| row.get::<_, i64>("sequence");
-        assert_eq!(statement.query_row((1, "box", 1, 998), sequence).unwrap(), 999);
+        assert_eq!(
+            statement.query_row((1, "box", 1, 998), sequence).unwrap(),
+            999
+        );
         assert!(statement.get_status(rusqlite::StatementStatus::VmStep) < 200);
     }
 }

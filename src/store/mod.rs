@@ -1,11 +1,11 @@
 //! The store: all SQL statements, written once for all engines, as functions on the domain types.
 //!
-//! A function that writes is one transaction; a function that only reads may run several statements. Functions wait
-//! only for the database and have no clock: `now` is always an argument.
+//! A function that writes is one transaction; a function that only reads may run several
+//! statements. Functions wait only for the database and have no clock: `now` is always an argument.
 //!
-//! An inbox is live until its `expires_at`, or until a deletion closes it. After that, its row reserves the address for
-//! its project. Each statement that reads an inbox or a message has this condition, so that expired data can no longer
-//! be read, even before the sweeper removes it.
+//! An inbox is live until its `expires_at`, or until a deletion closes it. After that, its row
+//! reserves the address for its project. Each statement that reads an inbox or a message has this
+//! condition, so that expired data can no longer be read, even before the sweeper removes it.
 
 mod attempts;
 mod content;
@@ -82,7 +82,9 @@ pub enum StoreError {
     #[error("a stored message is damaged: {0}")]
     Damaged(&'static str),
     /// The parts of a stored message have a version that this program does not read.
-    #[error("a stored message has version {0}, which this program cannot read; another version of it stored it")]
+    #[error(
+        "a stored message has version {0}, which this program cannot read; another version of it stored it"
+    )]
     UnknownVersion(u8),
     /// The message was removed while it was read.
     #[error("the message was removed while it was read")]
@@ -105,27 +107,40 @@ impl StoreError {
         matches!(self, Self::Database(DatabaseError::LockTimeout))
     }
 
-    /// Whether the transaction was rolled back, so that it can be repeated: because of a conflict with another one, or
-    /// because a statement was cancelled.
+    /// Whether the transaction was rolled back, so that it can be repeated: because of a conflict
+    /// with another one, or because a statement was cancelled.
     #[must_use]
     pub fn was_rolled_back(&self) -> bool {
-        matches!(self, Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled))
+        matches!(
+            self,
+            Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled)
+        )
     }
 }
 
-/// The condition that the inbox in a row is live, for a statement with the current time in the parameter `$now`. `$row`
-/// is the name of the row with a dot, if the statement has several tables.
+/// The condition that the inbox in a row is live, for a statement with the current time in the
+/// parameter `$now`. `$row` is the name of the row with a dot, if the statement has several tables.
 macro_rules! live {
     ($now:literal) => {
         $crate::store::live!("", $now)
     };
     ($row:literal, $now:literal) => {
-        concat!($row, "closed = 0 AND (", $row, "expires_at IS NULL OR ", $row, "expires_at > ", $now, ")")
+        concat!(
+            $row,
+            "closed = 0 AND (",
+            $row,
+            "expires_at IS NULL OR ",
+            $row,
+            "expires_at > ",
+            $now,
+            ")"
+        )
     };
 }
 pub(crate) use live;
 
-/// Runs a transaction, and repeats it if the engine has rolled it back because of a conflict with another one.
+/// Runs a transaction, and repeats it if the engine has rolled it back because of a conflict with
+/// another one.
 async fn until_undisturbed<T, F>(transaction: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -162,7 +177,10 @@ impl Store {
     ///
     /// # Errors
     /// The error of `work`, or of the database.
-    pub async fn transact<T, F>(&self, work: impl FnOnce(Transaction) -> F + Send + 'static) -> Result<T, StoreError>
+    pub async fn transact<T, F>(
+        &self,
+        work: impl FnOnce(Transaction) -> F + Send + 'static,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -170,7 +188,8 @@ impl Store {
         self.database.transact(work).await
     }
 
-    /// Runs one statement in its own transaction, and announces `change`; returns how many rows it changed.
+    /// Runs one statement in its own transaction, and announces `change`; returns how many rows it
+    /// changed.
     async fn change(
         &self,
         sql: &'static str,
@@ -179,14 +198,17 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let run = async move |mut transaction: Transaction| {
             let rows = transaction.execute(sql, parameters).await?;
-            change.into_iter().for_each(|change| transaction.notify(change));
+            change
+                .into_iter()
+                .for_each(|change| transaction.notify(change));
             transaction.commit().await?;
             Ok(rows)
         };
         self.database.transact(run).await
     }
 
-    /// Calls `listener` with the changes of each later committed transaction. The listener must not block.
+    /// Calls `listener` with the changes of each later committed transaction. The listener must not
+    /// block.
     pub fn listen(&self, listener: impl Fn(&[Change]) + Send + Sync + 'static) {
         self.database.listen(listener);
     }

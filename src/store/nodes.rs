@@ -42,7 +42,9 @@ impl Store {
             DELETE FROM node_uses WHERE node_id IN (SELECT id FROM nodes WHERE reported_at <= $1)";
         const FORGET: &str = "DELETE FROM nodes WHERE reported_at <= $1";
         let report = values![node, started_at, used.connections_open, now];
-        let uses = last_uses(used, &apis).map(|(way, last)| values![node, way, last]).collect();
+        let uses = last_uses(used, &apis)
+            .map(|(way, last)| values![node, way, last])
+            .collect();
         let run = async move |mut transaction: Transaction| {
             transaction.execute(REPORT, report).await?;
             transaction.execute_many(USED, uses).await?;
@@ -57,10 +59,20 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn other_nodes(&self, node: Uuid, alive_since: Timestamp) -> Result<HashSet<Uuid>, StoreError> {
+    pub async fn other_nodes(
+        &self,
+        node: Uuid,
+        alive_since: Timestamp,
+    ) -> Result<HashSet<Uuid>, StoreError> {
         const OTHERS: &str = "SELECT id FROM nodes WHERE id <> $1 AND reported_at > $2";
-        let rows = self.database.query(OTHERS, values![node, alive_since]).await?;
-        Ok(rows.into_iter().map(|mut row| row.uuid()).collect::<Result<_, _>>()?)
+        let rows = self
+            .database
+            .query(OTHERS, values![node, alive_since])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|mut row| row.uuid())
+            .collect::<Result<_, _>>()?)
     }
 
     /// Announces changes without writing anything.
@@ -69,16 +81,18 @@ impl Store {
     /// If the database fails.
     pub async fn announce(&self, changes: Vec<Change>) -> Result<(), StoreError> {
         let announce = async move |mut transaction: Transaction| {
-            changes.into_iter().for_each(|change| transaction.notify(change));
+            changes
+                .into_iter()
+                .for_each(|change| transaction.notify(change));
             Ok(transaction.commit().await?)
         };
         self.database.transact(announce).await
     }
 
-    /// The use of SMTP and of the APIs for sending at all nodes except `node` until `until`, and the earliest time at
-    /// which one of them started counting. Open connections are counted only at nodes that have reported after
-    /// `alive_since`, and only if the last one was opened until then. If the last use was later, the one of an earlier
-    /// report counts.
+    /// The use of SMTP and of the APIs for sending at all nodes except `node` until `until`, and
+    /// the earliest time at which one of them started counting. Open connections are counted only
+    /// at nodes that have reported after `alive_since`, and only if the last one was opened until
+    /// then. If the last use was later, the one of an earlier report counts.
     ///
     /// # Errors
     /// If the database fails.
@@ -95,23 +109,49 @@ impl Store {
         const USES: &str = "
             SELECT way, MAX(CASE WHEN last_at <= $2 THEN last_at WHEN earlier_at <= $2 THEN earlier_at END)
             FROM node_uses WHERE node_id <> $1 GROUP BY way";
-        let nodes = self.database.query(NODES, values![node, alive_since, until, CONNECTION]).await?;
+        let nodes = self
+            .database
+            .query(NODES, values![node, alive_since, until, CONNECTION])
+            .await?;
         let mut nodes = nodes.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let (connections_open, since) = (nodes.integer()?, nodes.optional_integer()?.map(Timestamp::from_millis));
+        let (connections_open, since) = (
+            nodes.integer()?,
+            nodes.optional_integer()?.map(Timestamp::from_millis),
+        );
         let uses = self.database.query(USES, values![node, until]).await?;
-        let read = |mut row: Row| Ok((row.text()?, row.optional_integer()?.map(Timestamp::from_millis)));
-        let uses: HashMap<String, Option<Timestamp>> =
-            uses.into_iter().map(read).collect::<Result<_, DatabaseError>>()?;
+        let read = |mut row: Row| {
+            Ok((
+                row.text()?,
+                row.optional_integer()?.map(Timestamp::from_millis),
+            ))
+        };
+        let uses: HashMap<String, Option<Timestamp>> = uses
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, DatabaseError>>()?;
         let last = |way: &str| uses.get(way).copied().flatten();
         let (last_connection_at, last_message_at) = (last(CONNECTION), last(MESSAGE));
         let apis = SendApisUse(Via::SEND_APIS.map(|via| last(via.as_str())));
-        Ok((SmtpUse { connections_open, last_connection_at, last_message_at }, apis, since))
+        Ok((
+            SmtpUse {
+                connections_open,
+                last_connection_at,
+                last_message_at,
+            },
+            apis,
+            since,
+        ))
     }
 }
 
 /// Each way by which a node was used, with the time of the last use.
 fn last_uses(used: SmtpUse, apis: &SendApisUse) -> impl Iterator<Item = (&'static str, Timestamp)> {
-    let smtp = [(CONNECTION, used.last_connection_at), (MESSAGE, used.last_message_at)];
+    let smtp = [
+        (CONNECTION, used.last_connection_at),
+        (MESSAGE, used.last_message_at),
+    ];
     let apis = apis.each().map(|(via, last)| (via.as_str(), last));
-    smtp.into_iter().chain(apis).filter_map(|(way, last)| Some((way, last?)))
+    smtp.into_iter()
+        .chain(apis)
+        .filter_map(|(way, last)| Some((way, last?)))
 }

@@ -1,4 +1,5 @@
-//! Outgoing items: messages that inboxes sent or will send, and the administrator's changes to them.
+//! Outgoing items: messages that inboxes sent or will send, and the administrator's changes to
+//! them.
 
 use std::time::Duration;
 
@@ -9,15 +10,17 @@ use super::content::compress;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{
-    InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, SUBJECT_CHARACTERS, SharedAddress,
-    Timestamp, cut, domain_of,
+    InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, SUBJECT_CHARACTERS,
+    SharedAddress, Timestamp, cut, domain_of,
 };
 
-/// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in memory.
+/// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in
+/// memory.
 pub const OUTGOING_PIECE: usize = 64 * 1024;
 
 /// Removes the message of an item.
-pub(super) const REMOVE_CHUNKS_OF_OUTGOING: &str = "DELETE FROM outgoing_chunks WHERE outgoing_id = $1";
+pub(super) const REMOVE_CHUNKS_OF_OUTGOING: &str =
+    "DELETE FROM outgoing_chunks WHERE outgoing_id = $1";
 
 /// The columns of an [`Outgoing`], in the order in which [`read_item`] reads them.
 macro_rules! item_columns {
@@ -65,8 +68,9 @@ struct QueuedMessage {
 }
 
 impl NewOutgoing {
-    /// An item that was delivered to a local inbox. `recipient` is a path without angle
-    /// brackets. It can be an address that only another server has, such as `"a b"@shop.example` or `a@[192.0.2.1]`.
+    /// An item that was delivered to a local inbox. `recipient` is a path without angle brackets.
+    /// It can be an address that only another server has, such as `"a b"@shop.example` or
+    /// `a@[192.0.2.1]`.
     #[must_use]
     pub fn new(
         id: OutgoingId,
@@ -78,20 +82,41 @@ impl NewOutgoing {
     ) -> Self {
         let domain = domain_of(&recipient).to_owned();
         let subject = cut(subject, SUBJECT_CHARACTERS);
-        Self { id, project, inbox, recipient, domain, subject, message_id, waiting: None, is_report: false }
+        Self {
+            id,
+            project,
+            inbox,
+            recipient,
+            domain,
+            subject,
+            message_id,
+            waiting: None,
+            is_report: false,
+        }
     }
 
     /// The same item, queued for the mail worker, which has until `expires_at` to send `raw`.
     #[must_use]
     pub fn queued(self, raw: &[u8], expires_at: Timestamp) -> Self {
         let chunks = raw.chunks(OUTGOING_PIECE).map(compress).collect();
-        Self { waiting: Some(QueuedMessage { size: raw.len(), chunks, expires_at }), ..self }
+        Self {
+            waiting: Some(QueuedMessage {
+                size: raw.len(),
+                chunks,
+                expires_at,
+            }),
+            ..self
+        }
     }
 
-    /// The same item as a delivery status notification. It is sent with the null reverse-path, and never bounces.
+    /// The same item as a delivery status notification. It is sent with the null reverse-path, and
+    /// never bounces.
     #[must_use]
     pub fn as_report(self) -> Self {
-        Self { is_report: true, ..self }
+        Self {
+            is_report: true,
+            ..self
+        }
     }
 }
 
@@ -114,10 +139,13 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
-        const QUEUED: &str =
-            "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
+        const QUEUED: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
         let mut rows = self.database.query(QUEUED, vec![]).await?;
-        let count = rows.pop().map(|mut row| row.integer()).transpose()?.unwrap_or(0);
+        let count = rows
+            .pop()
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(0))
     }
 
@@ -128,14 +156,22 @@ impl Store {
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
         let rows = self.database.look_up(FIND, values![id]).await?;
-        Ok(rows.into_iter().next().map(|mut row| read_item(&mut row)).transpose()?)
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| read_item(&mut row))
+            .transpose()?)
     }
 
     /// At most `limit` items, newest first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn list_outgoing(&self, filter: &OutgoingFilter, limit: i64) -> Result<Vec<Outgoing>, StoreError> {
+    pub async fn list_outgoing(
+        &self,
+        filter: &OutgoingFilter,
+        limit: i64,
+    ) -> Result<Vec<Outgoing>, StoreError> {
         const LIST: &str = concat!(
             "SELECT ",
             item_columns!(),
@@ -148,11 +184,14 @@ impl Store {
             limit,
         ];
         let rows = self.database.query(LIST, parameters).await?;
-        Ok(rows.into_iter().map(|mut row| read_item(&mut row)).collect::<Result<_, _>>()?)
+        Ok(rows
+            .into_iter()
+            .map(|mut row| read_item(&mut row))
+            .collect::<Result<_, _>>()?)
     }
 
-    /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no such item, or if it
-    /// is being sent.
+    /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no
+    /// such item, or if it is being sent.
     ///
     /// # Errors
     /// If the database fails.
@@ -172,14 +211,22 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn cancel_outgoing(&self, id: OutgoingId, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn cancel_outgoing(
+        &self,
+        id: OutgoingId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         const CANCEL: &str = "
             UPDATE outgoing SET status = 'cancelled', due_at = NULL, worker = NULL, leased_until = NULL
             WHERE id = $1 AND status = 'queued' AND (worker IS NULL OR leased_until <= $2)";
         self.change_item(CANCEL, values![id, now]).await
     }
 
-    async fn change_item(&self, sql: &'static str, parameters: Vec<crate::db::Value>) -> Result<bool, StoreError> {
+    async fn change_item(
+        &self,
+        sql: &'static str,
+        parameters: Vec<crate::db::Value>,
+    ) -> Result<bool, StoreError> {
         Ok(self.change(sql, parameters, Some(Change::Queue)).await? == 1)
     }
 }
@@ -193,11 +240,16 @@ pub(super) async fn insert(
         INSERT INTO outgoing (id, project_id, inbox_id, recipient, domain, subject, message_id, status, created_at,
                               due_at, expires_at, raw_size, is_report)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-    const INSERT_CHUNK: &str = "INSERT INTO outgoing_chunks (id, outgoing_id, position, data) VALUES ($1, $2, $3, $4)";
+    const INSERT_CHUNK: &str =
+        "INSERT INTO outgoing_chunks (id, outgoing_id, position, data) VALUES ($1, $2, $3, $4)";
     let (mut rows, mut chunks) = (Vec::new(), Vec::new());
     for item in items {
         let waiting = item.waiting.as_ref();
-        let status = if waiting.is_some() { OutgoingStatus::Queued } else { OutgoingStatus::Sent };
+        let status = if waiting.is_some() {
+            OutgoingStatus::Queued
+        } else {
+            OutgoingStatus::Sent
+        };
         rows.push(values![
             item.id,
             item.project,
@@ -214,7 +266,9 @@ pub(super) async fn insert(
             item.is_report,
         ]);
         if let Some(waiting) = waiting {
-            let chunk = |(data, position): (&Bytes, i64)| values![Uuid::now_v7(), item.id, position, data.clone()];
+            let chunk = |(data, position): (&Bytes, i64)| {
+                values![Uuid::now_v7(), item.id, position, data.clone()]
+            };
             chunks.extend(waiting.chunks.iter().zip(0..).map(chunk));
             transaction.notify(Change::Queue);
         }
@@ -239,7 +293,9 @@ pub(super) async fn recent_reports(
         SELECT COUNT(*) FROM (
             SELECT 1 FROM outgoing WHERE created_at > $3 AND project_id = $1 AND inbox_id = $2 AND is_report = 1
             LIMIT 1000) AS recent";
-    let mut rows = transaction.query(COUNT, values![project, inbox, start]).await?;
+    let mut rows = transaction
+        .query(COUNT, values![project, inbox, start])
+        .await?;
     let count = rows.pop().ok_or(DatabaseError::NoRow)?.integer()?;
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
@@ -273,9 +329,20 @@ mod tests {
     #[test]
     fn a_long_subject_is_cut() {
         let subject = |length| {
-            let (id, project, inbox) =
-                (OutgoingId::generate(), ProjectId(Uuid::nil()), InboxId::from_stored("a".into()));
-            NewOutgoing::new(id, project, inbox, "b@c.example".into(), "é".repeat(length), String::new()).subject
+            let (id, project, inbox) = (
+                OutgoingId::generate(),
+                ProjectId(Uuid::nil()),
+                InboxId::from_stored("a".into()),
+            );
+            NewOutgoing::new(
+                id,
+                project,
+                inbox,
+                "b@c.example".into(),
+                "é".repeat(length),
+                String::new(),
+            )
+            .subject
         };
         assert_eq!(subject(1_000), "é".repeat(1_000));
         assert_eq!(subject(2_000), "é".repeat(1_000) + "…");

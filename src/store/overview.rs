@@ -28,11 +28,18 @@ impl Store {
             " AND m.sequence > i.emptied_sequence
             GROUP BY i.project_id"
         );
-        let (first, last) = project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
+        let (first, last) =
+            project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
         let rows = self.database.query(HELD, values![first, last, now]).await?;
         let read = |mut row: Row| {
             let project = ProjectId(row.uuid()?);
-            Ok((project, Holdings { messages: row.integer()?, bytes: row.integer()? }))
+            Ok((
+                project,
+                Holdings {
+                    messages: row.integer()?,
+                    bytes: row.integer()?,
+                },
+            ))
         };
         rows.into_iter().map(read).collect()
     }
@@ -67,8 +74,14 @@ impl Store {
             SELECT COUNT(*), COALESCE(MAX(refused_at), 0) FROM refusals WHERE $1 = 0 OR project_id = $2";
 
         let (sql, columns, parameters) = match watched {
-            Watched::Inboxes(project) | Watched::Mail(project) => (INBOXES, 4, vec![(*project).into(), now.into()]),
-            Watched::Inbox(project, id) => (INBOX, 4, vec![(*project).into(), now.into(), id.as_str().into()]),
+            Watched::Inboxes(project) | Watched::Mail(project) => {
+                (INBOXES, 4, vec![(*project).into(), now.into()])
+            }
+            Watched::Inbox(project, id) => (
+                INBOX,
+                4,
+                vec![(*project).into(), now.into(), id.as_str().into()],
+            ),
             Watched::Outgoing(project) => (OUTGOING, 8, vec![(*project).into()]),
             Watched::Failures(project) => (REFUSED, 2, vec![true.into(), (*project).into()]),
             Watched::Refused(project) => {
@@ -78,7 +91,9 @@ impl Store {
         };
         let rows = self.database.query(sql, parameters).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let numbers: Result<Vec<String>, _> = (0..columns).map(|_| Ok(row.integer()?.to_string())).collect();
+        let numbers: Result<Vec<String>, _> = (0..columns)
+            .map(|_| Ok(row.integer()?.to_string()))
+            .collect();
         numbers.map(|numbers| numbers.join("-"))
     }
 }

@@ -1,5 +1,5 @@
-//! The stored form of the parsed parts of a message. It is not the JSON of a response, which is written when the parts
-//! are read.
+//! The stored form of the parsed parts of a message. It is not the JSON of a response, which is
+//! written when the parts are read.
 //!
 //! Version 1 has, in this order:
 //!
@@ -45,7 +45,9 @@ struct Header {
 pub(super) fn encode(message: &ParsedMessage, stored: &mut Vec<u8>) {
     // A code has at most eight digits.
     let mut otp = [0; 8];
-    otp.iter_mut().zip(message.otp.bytes()).for_each(|(place, digit)| *place = digit);
+    otp.iter_mut()
+        .zip(message.otp.bytes())
+        .for_each(|(place, digit)| *place = digit);
     stored.push(VERSION);
     stored.extend(otp);
     for part in [&message.text, &message.html] {
@@ -62,7 +64,9 @@ pub(super) fn encode(message: &ParsedMessage, stored: &mut Vec<u8>) {
 /// The text of stored parts that are in memory.
 pub(super) fn text(mut stored: &[u8]) -> Result<&str, StoreError> {
     let header = Header::read(&mut stored)?;
-    let text = stored.get(..header.text).ok_or(StoreError::Damaged(CUT_OFF))?;
+    let text = stored
+        .get(..header.text)
+        .ok_or(StoreError::Damaged(CUT_OFF))?;
     str::from_utf8(text).map_err(|_| NOT_TEXT)
 }
 
@@ -81,9 +85,12 @@ impl Header {
             return Err(StoreError::UnknownVersion(version));
         }
         let otp = stored.try_get_u64().map_err(|_| SHORT)?.to_be_bytes();
-        let mut length = || usize::try_from(stored.try_get_u64().map_err(|_| SHORT)?).map_err(|_| SHORT);
+        let mut length =
+            || usize::try_from(stored.try_get_u64().map_err(|_| SHORT)?).map_err(|_| SHORT);
         let (text, html) = (length()?, length()?);
-        let otp = String::from_utf8_lossy(&otp).trim_end_matches('\0').to_owned();
+        let otp = String::from_utf8_lossy(&otp)
+            .trim_end_matches('\0')
+            .to_owned();
         Ok(Self { otp, text, html })
     }
 }
@@ -101,7 +108,13 @@ impl PartsReader {
             Err(error) => return Err(error),
         };
         let Header { otp, text, html } = Header::read(&mut piece)?;
-        Ok(Some(Self { otp, text, html, piece, pieces }))
+        Ok(Some(Self {
+            otp,
+            text,
+            html,
+            piece,
+            pieces,
+        }))
     }
 
     /// The one-time code; empty if there is none.
@@ -124,8 +137,8 @@ impl PartsReader {
     /// The next bytes of the text, at most `most`; `None` at its end. A character may be split.
     ///
     /// # Errors
-    /// [`StoreError::Removed`] if the message was removed in the meantime, [`StoreError::Damaged`], or if the database
-    /// fails.
+    /// [`StoreError::Removed`] if the message was removed in the meantime, [`StoreError::Damaged`],
+    /// or if the database fails.
     pub async fn text(&mut self, most: usize) -> Result<Option<Bytes>, StoreError> {
         let text = self.take(self.text.min(most)).await?;
         self.text -= text.as_ref().map_or(0, Bytes::len);
@@ -156,7 +169,11 @@ impl PartsReader {
                 return Ok(Some(String::from_utf8(link).map_err(|_| NOT_TEXT)?));
             }
         }
-        if link.is_empty() { Ok(None) } else { Err(StoreError::Damaged(CUT_OFF)) }
+        if link.is_empty() {
+            Ok(None)
+        } else {
+            Err(StoreError::Damaged(CUT_OFF))
+        }
     }
 
     /// The start of the text, at most `most` bytes, before any of it was read.
@@ -166,7 +183,11 @@ impl PartsReader {
             text.extend_from_slice(&more);
         }
         // The last character may be cut off.
-        Ok(text.utf8_chunks().next().map_or("", |chunk| chunk.valid()).to_owned())
+        Ok(text
+            .utf8_chunks()
+            .next()
+            .map_or("", |chunk| chunk.valid())
+            .to_owned())
     }
 
     async fn take(&mut self, most: usize) -> Result<Option<Bytes>, StoreError> {
@@ -196,7 +217,16 @@ mod tests {
         let links = links.iter().map(ToString::to_string).collect();
         let (text, html, otp) = (text.to_owned(), html.to_owned(), otp.to_owned());
         let mut stored = Vec::new();
-        encode(&ParsedMessage { text, html, links, otp, ..Default::default() }, &mut stored);
+        encode(
+            &ParsedMessage {
+                text,
+                html,
+                links,
+                otp,
+                ..Default::default()
+            },
+            &mut stored,
+        );
         stored
     }
 
@@ -205,11 +235,19 @@ mod tests {
         let cases: [(&str, &str, &[&str], &str); 4] = [
             ("", "", &[], ""),
             ("a \"b\"\n\u{1}é", "", &["https://a.example/"], "481516"),
-            ("", "<p>😀", &["https://a.example/", "myapp://b"], "12345678"),
+            (
+                "",
+                "<p>😀",
+                &["https://a.example/", "myapp://b"],
+                "12345678",
+            ),
             ("x", "y", &[], "1234"),
         ];
         for (text, html, links, otp) in cases {
-            let mut reader = PartsReader::open(Pieces::whole(stored(text, html, links, otp))).await.unwrap().unwrap();
+            let mut reader = PartsReader::open(Pieces::whole(stored(text, html, links, otp)))
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(reader.otp(), otp);
             let mut read = [Vec::new(), Vec::new()];
             while let Some(bytes) = reader.text(3).await.unwrap() {
@@ -228,10 +266,18 @@ mod tests {
 
     #[tokio::test]
     async fn the_start_of_a_text_has_whole_characters() {
-        for (text, most, start) in [("aé", 2, "a"), ("aé", 3, "aé"), ("aé", 9, "aé"), ("é", 0, "")] {
+        for (text, most, start) in [
+            ("aé", 2, "a"),
+            ("aé", 3, "aé"),
+            ("aé", 9, "aé"),
+            ("é", 0, ""),
+        ] {
             let stored = stored(text, "<p>", &[], "");
             assert_eq!(super::text(&stored).unwrap(), text);
-            let mut reader = PartsReader::open(Pieces::whole(stored)).await.unwrap().unwrap();
+            let mut reader = PartsReader::open(Pieces::whole(stored))
+                .await
+                .unwrap()
+                .unwrap();
             assert_eq!(reader.start_of_text(most).await.unwrap(), start);
         }
     }
@@ -244,16 +290,25 @@ mod tests {
             assert!(matches!(read, Err(StoreError::UnknownVersion(found)) if found == other));
             assert!(text(&version(other)).is_err());
         }
-        let (whole, without_links) = (stored("text", "html", &["link"], ""), stored("text", "html", &[], "").len());
+        let (whole, without_links) = (
+            stored("text", "html", &["link"], ""),
+            stored("text", "html", &[], "").len(),
+        );
         for length in 0..whole.len() {
             let is_complete = length == without_links;
-            assert_eq!(read(&whole[..length]).await.is_ok(), is_complete, "{length}");
+            assert_eq!(
+                read(&whole[..length]).await.is_ok(),
+                is_complete,
+                "{length}"
+            );
         }
         assert_eq!(read(&whole).await.unwrap().as_deref(), Some("link"));
     }
 
     async fn read(stored: &[u8]) -> Result<Option<String>, StoreError> {
-        let mut reader = PartsReader::open(Pieces::whole(stored.to_vec())).await?.unwrap();
+        let mut reader = PartsReader::open(Pieces::whole(stored.to_vec()))
+            .await?
+            .unwrap();
         while reader.text(1).await?.is_some() {}
         while reader.html(1).await?.is_some() {}
         reader.link().await

@@ -18,17 +18,21 @@ impl Store {
     /// # Errors
     /// [`DatabaseError::ReadOnly`]; if the database fails.
     pub async fn check(&self) -> Result<(), StoreError> {
-        self.database.query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![]).await?;
+        self.database
+            .query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![])
+            .await?;
         Ok(self.database.check_writable().await?)
     }
 
-    /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No other transaction sees
-    /// them.
+    /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No
+    /// other transaction sees them.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
-        self.database.transact(async move |transaction| probe(transaction, now).await).await
+        self.database
+            .transact(async move |transaction| probe(transaction, now).await)
+            .await
     }
 
     /// The time of a shared database; `None` for a database of this node alone.
@@ -41,7 +45,9 @@ impl Store {
             return Ok(None);
         }
         let row = self.database.query(NOW, vec![]).await?.into_iter().next();
-        Ok(Some(Timestamp::from_millis(row.ok_or(DatabaseError::NoRow)?.integer()?)))
+        Ok(Some(Timestamp::from_millis(
+            row.ok_or(DatabaseError::NoRow)?.integer()?,
+        )))
     }
 }
 
@@ -50,18 +56,51 @@ async fn probe(mut transaction: Transaction, now: Timestamp) -> Result<(), Store
         INSERT INTO inboxes (id, project_id, kind, created_at, expires_at)
         VALUES ($1, (SELECT id FROM projects WHERE is_default = 1), 'temporary', $2, $3) RETURNING number";
     let inbox = generate_inbox_id();
-    let source = Source::Client { project: None, reverse_path: String::new() };
-    let request = Request { recipients: vec![inbox.clone().into()], source };
+    let source = Source::Client {
+        project: None,
+        reverse_path: String::new(),
+    };
+    let request = Request {
+        recipients: vec![inbox.clone().into()],
+        source,
+    };
     // A large message has chunks.
-    let content = Content::encode(ParsedMessage::default(), String::new(), Origin::default(), &[0; ORDINARY + 1]);
-    let place = Place { message: Uuid::now_v7(), sequence: 1 };
-    let message = NewMessage { request: 0, inbox: inbox.clone(), project: ProjectId(Uuid::nil()), place };
+    let content = Content::encode(
+        ParsedMessage::default(),
+        String::new(),
+        Origin::default(),
+        &[0; ORDINARY + 1],
+    );
+    let place = Place {
+        message: Uuid::now_v7(),
+        sequence: 1,
+    };
+    let message = NewMessage {
+        request: 0,
+        inbox: inbox.clone(),
+        project: ProjectId(Uuid::nil()),
+        place,
+    };
     transaction.wait_briefly();
-    let opened = transaction.query(OPEN, values![&inbox, now, now]).await?.into_iter().next();
+    let opened = transaction
+        .query(OPEN, values![&inbox, now, now])
+        .await?
+        .into_iter()
+        .next();
     let number = opened.ok_or(DatabaseError::NoRow)?.integer()?;
-    let delivery = Delivery { request, content, outgoing: None };
+    let delivery = Delivery {
+        request,
+        content,
+        outgoing: None,
+    };
     let numbers = BTreeMap::from([(inbox.clone(), number)]);
-    raise_sequences(&mut transaction, BTreeMap::from([(&inbox, 1)]), &numbers, now).await?;
+    raise_sequences(
+        &mut transaction,
+        BTreeMap::from([(&inbox, 1)]),
+        &numbers,
+        now,
+    )
+    .await?;
     write_messages(&mut transaction, &[delivery], &[message], &numbers, now).await?;
     remove(&mut transaction, number).await?;
     Ok(transaction.commit().await?)

@@ -1,7 +1,8 @@
-//! The messages of a project as one list, newest first, for the API of Mailpit: a message for several inboxes is one
-//! entry of it, with the id that it has in the oldest of these inboxes.
+//! The messages of a project as one list, newest first, for the API of Mailpit: a message for
+//! several inboxes is one entry of it, with the id that it has in the oldest of these inboxes.
 //!
-//! As in `mail.rs`, an index leads from one message to the next older one, and the messages are compared here.
+//! As in `mail.rs`, an index leads from one message to the next older one, and the messages are
+//! compared here.
 
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use super::parts::beginning_of_text;
 use super::{ContentForm, Store, StoreError, live};
 use crate::db::{Row, Value, values};
 use crate::model::{
-    InboxId, MailEntries, MailEntry, MailSearch, MessageId, ProjectId, SearchedPart, SharedAddress, TextCondition,
-    Timestamp,
+    InboxId, MailEntries, MailEntry, MailSearch, MessageId, ProjectId, SearchedPart, SharedAddress,
+    TextCondition, Timestamp,
 };
 
 /// How long a search may take to find a page. The count of further messages ends then, too.
@@ -29,7 +30,8 @@ const MIN_HEADS: usize = 20;
 const MAX_HEADS: usize = 100;
 /// Maximum number of messages of a project that are counted.
 const MAX_COUNTED: usize = 100_000;
-/// Memory for the entries of a page. The page ends before the entry that exceeds it, unless it is the first.
+/// Memory for the entries of a page. The page ends before the entry that exceeds it, unless it is
+/// the first.
 const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Contents that are read at once.
 const MAX_CONTENTS_AT_ONCE: usize = 4;
@@ -38,7 +40,8 @@ const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_SHOWN_BYTES: usize = 1_024;
 
 /// The memory for reading a page of a list or a search.
-pub(crate) const PAGE_MEMORY: usize = MAX_HEAD_BYTES + 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
+pub(crate) const PAGE_MEMORY: usize =
+    MAX_HEAD_BYTES + 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
 
 /// A walk through the matching messages, newest first.
 pub(super) struct Walk<'a> {
@@ -87,8 +90,8 @@ macro_rules! repeated {
 }
 
 impl Store {
-    /// The messages of a project that meet the conditions, without the first `start`, and at most `limit`. `None` if
-    /// they cannot be found in time.
+    /// The messages of a project that meet the conditions, without the first `start`, and at most
+    /// `limit`. `None` if they cannot be found in time.
     ///
     /// # Errors
     /// If the database fails or a message is damaged.
@@ -102,13 +105,27 @@ impl Store {
         let (started, mut walk) = (Instant::now(), Walk::new(self, project, search, now));
         let (mut chosen, mut bytes, mut found, mut is_full) = (Vec::new(), 0, 0, limit == 0);
         // Of a search, all matches are counted.
-        while let Some(batch) = walk.next(if search.is_empty() { start + limit - found } else { MAX_HEADS }).await? {
+        while let Some(batch) = walk
+            .next(if search.is_empty() {
+                start + limit - found
+            } else {
+                MAX_HEADS
+            })
+            .await?
+        {
             for candidate in batch {
                 found += 1;
-                bytes += if found > start { candidate.head.subject.len() } else { 0 };
+                bytes += if found > start {
+                    candidate.head.subject.len()
+                } else {
+                    0
+                };
                 is_full |= bytes > MAX_PAGE_BYTES && !chosen.is_empty();
                 if found > start && !is_full {
-                    let head = Head { subject_folded: String::new(), ..candidate.head };
+                    let head = Head {
+                        subject_folded: String::new(),
+                        ..candidate.head
+                    };
                     chosen.push(Candidate { head, ..candidate });
                     is_full = chosen.len() >= limit;
                 }
@@ -120,8 +137,15 @@ impl Store {
                 return Ok(None);
             }
         }
-        let found = if search.is_empty() { self.count_mail(project, now).await? } else { found as u64 };
-        Ok(Some(MailEntries { entries: self.entries(project, chosen, now).await?, found }))
+        let found = if search.is_empty() {
+            self.count_mail(project, now).await?
+        } else {
+            found as u64
+        };
+        Ok(Some(MailEntries {
+            entries: self.entries(project, chosen, now).await?,
+            found,
+        }))
     }
 
     /// The number of messages of a project, at most 100,000.
@@ -139,8 +163,16 @@ impl Store {
             repeated!(),
             " LIMIT $3) AS counted"
         );
-        let rows = self.database.query(COUNT, values![now, project, MAX_COUNTED]).await?;
-        let count = rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or_default();
+        let rows = self
+            .database
+            .query(COUNT, values![now, project, MAX_COUNTED])
+            .await?;
+        let count = rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or_default();
         Ok(count.unsigned_abs())
     }
 
@@ -154,13 +186,20 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Vec<(InboxId, Option<SharedAddress>)>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(Vec::new()) };
+        let Some(head) = self.owned_head(project, id, now).await? else {
+            return Ok(Vec::new());
+        };
         let own = (head.inbox_id.clone(), head.shared.clone());
         let copies = self.copies(project, head.content_number, now).await?;
-        Ok(if copies.is_empty() { vec![own] } else { distinct_inboxes(copies) })
+        Ok(if copies.is_empty() {
+            vec![own]
+        } else {
+            distinct_inboxes(copies)
+        })
     }
 
-    /// The copies of a content in the live inboxes of a project; none of a content that has one recipient.
+    /// The copies of a content in the live inboxes of a project; none of a content that has one
+    /// recipient.
     pub(super) async fn copies(
         &self,
         project: ProjectId,
@@ -174,10 +213,17 @@ impl Store {
             live!("i.", "$1"),
             " AND m.sequence > i.emptied_sequence ORDER BY i.number, m.number"
         );
-        let rows = self.database.look_up(COPIES, values![now, project, content]).await?;
+        let rows = self
+            .database
+            .look_up(COPIES, values![now, project, content])
+            .await?;
         let copy = |mut row: Row| {
             let (id, inbox) = (MessageId(row.uuid()?), InboxId::from_stored(row.text()?));
-            Ok(Copy { id, inbox, shared: row.optional_text()?.map(SharedAddress::from_stored) })
+            Ok(Copy {
+                id,
+                inbox,
+                shared: row.optional_text()?.map(SharedAddress::from_stored),
+            })
         };
         rows.into_iter().map(copy).collect()
     }
@@ -210,29 +256,58 @@ impl Store {
         Candidate { head, is_shared }: Candidate,
         now: Timestamp,
     ) -> Result<Option<MailEntry>, StoreError> {
-        let Some(Beginning { text, addressing }) = self.beginning(&head, MAX_SHOWN_BYTES).await? else {
+        let Some(Beginning { text, addressing }) = self.beginning(&head, MAX_SHOWN_BYTES).await?
+        else {
             return Ok(None);
         };
-        let copies = if is_shared { self.copies(project, head.content_number, now).await? } else { Vec::new() };
+        let copies = if is_shared {
+            self.copies(project, head.content_number, now).await?
+        } else {
+            Vec::new()
+        };
         let id = first_id(&copies, &head);
         let mut inboxes = distinct_inboxes(copies);
         if inboxes.is_empty() {
             inboxes.push((head.inbox_id, head.shared));
         }
-        let Head { subject, received_at, raw_size: size, attachments, .. } = head;
-        Ok(Some(MailEntry { id, inboxes, addressing, subject, received_at, size, attachments, text }))
+        let Head {
+            subject,
+            received_at,
+            raw_size: size,
+            attachments,
+            ..
+        } = head;
+        Ok(Some(MailEntry {
+            id,
+            inboxes,
+            addressing,
+            subject,
+            received_at,
+            size,
+            attachments,
+            text,
+        }))
     }
 
-    /// The beginning of the content of a message: at most `most` bytes of its text, and the addresses of its header. Of
-    /// a large message, only the first pieces are read. `None` if it was removed.
+    /// The beginning of the content of a message: at most `most` bytes of its text, and the
+    /// addresses of its header. Of a large message, only the first pieces are read. `None` if it
+    /// was removed.
     async fn beginning(&self, head: &Head, most: usize) -> Result<Option<Beginning>, StoreError> {
         const CONTENT: &str = "SELECT trace, data FROM contents WHERE number = $1";
-        let rows = self.database.look_up(CONTENT, values![head.content_number]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let rows = self
+            .database
+            .look_up(CONTENT, values![head.content_number])
+            .await?;
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
         let (trace, data) = (row.text()?, row.bytes()?);
         let (parsed, raw) = if head.is_large() {
             let first = async |form| self.pieces(head, form).next().await;
-            match (first(ContentForm::Parsed).await, first(ContentForm::Raw).await) {
+            match (
+                first(ContentForm::Parsed).await,
+                first(ContentForm::Raw).await,
+            ) {
                 (Err(StoreError::Removed), _) | (_, Err(StoreError::Removed)) => return Ok(None),
                 (parsed, raw) => (parsed?.unwrap_or_default(), raw?.unwrap_or_default()),
             }
@@ -245,34 +320,67 @@ impl Store {
         if addressing.message_id.is_empty() {
             addressing.message_id = restante_mail::addressing(trace.as_bytes()).message_id;
         }
-        Ok(Some(Beginning { text: beginning_of_text(&parsed, most)?.to_owned(), addressing }))
+        Ok(Some(Beginning {
+            text: beginning_of_text(&parsed, most)?.to_owned(),
+            addressing,
+        }))
     }
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(store: &'a Store, project: ProjectId, search: &'a MailSearch, now: Timestamp) -> Self {
-        Self { store, project, search, now, before: Some(i64::MAX) }
+    pub(super) fn new(
+        store: &'a Store,
+        project: ProjectId,
+        search: &'a MailSearch,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            store,
+            project,
+            search,
+            now,
+            before: Some(i64::MAX),
+        }
     }
 
-    /// The matching ones of the next messages, of which about `wanted` are needed; `None` at the end.
-    pub(super) async fn next(&mut self, wanted: usize) -> Result<Option<Vec<Candidate>>, StoreError> {
-        let Some(before) = self.before else { return Ok(None) };
+    /// The matching ones of the next messages, of which about `wanted` are needed; `None` at the
+    /// end.
+    pub(super) async fn next(
+        &mut self,
+        wanted: usize,
+    ) -> Result<Option<Vec<Candidate>>, StoreError> {
+        let Some(before) = self.before else {
+            return Ok(None);
+        };
         let most = wanted.clamp(MIN_HEADS, MAX_HEADS);
         let (rows, is_end) = self.read(before, most).await?;
-        self.before = rows.last().map(|(position, ..)| *position).filter(|_| !is_end);
+        self.before = rows
+            .last()
+            .map(|(position, ..)| *position)
+            .filter(|_| !is_end);
         let matching = stream::iter(rows).map(async |(_, candidate, is_entry)| {
             let is_match = is_entry && self.matches(&candidate).await?;
             Ok::<_, StoreError>(is_match.then_some(candidate))
         });
-        let matching: Vec<Option<Candidate>> = matching.buffered(MAX_CONTENTS_AT_ONCE).try_collect().await?;
+        let matching: Vec<Option<Candidate>> = matching
+            .buffered(MAX_CONTENTS_AT_ONCE)
+            .try_collect()
+            .await?;
         Ok(Some(matching.into_iter().flatten().collect()))
     }
 
-    /// The next messages, with their positions, and whether each is live and an entry of the list; and whether these
-    /// are all.
-    async fn read(&self, before: i64, most: usize) -> Result<(Vec<(i64, Candidate, bool)>, bool), StoreError> {
-        const IN_PROJECT: &str =
-            candidates!(project, concat!("m.is_shared, CASE WHEN ", repeated!(), " THEN 1 ELSE 0 END"), "");
+    /// The next messages, with their positions, and whether each is live and an entry of the list;
+    /// and whether these are all.
+    async fn read(
+        &self,
+        before: i64,
+        most: usize,
+    ) -> Result<(Vec<(i64, Candidate, bool)>, bool), StoreError> {
+        const IN_PROJECT: &str = candidates!(
+            project,
+            concat!("m.is_shared, CASE WHEN ", repeated!(), " THEN 1 ELSE 0 END"),
+            ""
+        );
         // In one inbox, nothing is repeated.
         const IN_INBOX: &str = candidates!(inbox, "m.is_shared, 0", "");
         let mut parameters: Vec<Value> = values![self.now, self.project, before, most];
@@ -283,11 +391,19 @@ impl<'a> Walk<'a> {
                 IN_INBOX
             }
         };
-        let (rows, has_more) = self.store.database.first_rows(sql, parameters, MAX_HEAD_BYTES).await?;
+        let (rows, has_more) = self
+            .store
+            .database
+            .first_rows(sql, parameters, MAX_HEAD_BYTES)
+            .await?;
         let is_end = !has_more && rows.len() < most;
         let read = |mut row: Row| {
-            let (position, is_shared, is_repeated) = (row.integer()?, row.integer()? == 1, row.integer()? == 1);
-            let candidate = Candidate { head: Head::read_from(&mut row)?, is_shared };
+            let (position, is_shared, is_repeated) =
+                (row.integer()?, row.integer()? == 1, row.integer()? == 1);
+            let candidate = Candidate {
+                head: Head::read_from(&mut row)?,
+                is_shared,
+            };
             Ok((position, candidate, row.integer()? == 1 && !is_repeated))
         };
         let read: Result<Vec<_>, StoreError> = rows.into_iter().map(read).collect();
@@ -299,17 +415,32 @@ impl<'a> Walk<'a> {
         if !self.reached(candidate).await? {
             return Ok(false);
         }
-        let by_subject = search.texts.iter().filter(|condition| condition.part == SearchedPart::Subject);
-        if !by_subject.clone().all(|condition| is_met(condition, &head.subject_folded)) {
+        let by_subject = search
+            .texts
+            .iter()
+            .filter(|condition| condition.part == SearchedPart::Subject);
+        if !by_subject
+            .clone()
+            .all(|condition| is_met(condition, &head.subject_folded))
+        {
             return Ok(false);
         }
         if !search.needs_content() {
             return Ok(true);
         }
-        let Some(beginning) = self.store.beginning(head, MAX_TEXT_BYTES).await? else { return Ok(false) };
-        let (subject, recipients) = (head.subject_folded.clone(), self.recipients(candidate).await?);
+        let Some(beginning) = self.store.beginning(head, MAX_TEXT_BYTES).await? else {
+            return Ok(false);
+        };
+        let (subject, recipients) = (
+            head.subject_folded.clone(),
+            self.recipients(candidate).await?,
+        );
         let texts = search.texts.clone();
-        let compare = move || texts.iter().all(|condition| beginning.meets(condition, &subject, &recipients));
+        let compare = move || {
+            texts
+                .iter()
+                .all(|condition| beginning.meets(condition, &subject, &recipients))
+        };
         on_blocking_thread(compare).await
     }
 
@@ -320,7 +451,11 @@ impl<'a> Walk<'a> {
         }
         let reached = self.inboxes(candidate).await?;
         let has_reached = |wanted: &InboxId| reached.iter().any(|(inbox, _)| inbox == wanted);
-        Ok(self.search.recipients.iter().all(|(inbox, is_excluded)| has_reached(inbox) != *is_excluded))
+        Ok(self
+            .search
+            .recipients
+            .iter()
+            .all(|(inbox, is_excluded)| has_reached(inbox) != *is_excluded))
     }
 
     /// The addresses of the inboxes that have the message, one on each line.
@@ -338,7 +473,10 @@ impl<'a> Walk<'a> {
         Candidate { head, is_shared }: &Candidate,
     ) -> Result<Vec<(InboxId, Option<SharedAddress>)>, StoreError> {
         if *is_shared {
-            let copies = self.store.copies(self.project, head.content_number, self.now).await?;
+            let copies = self
+                .store
+                .copies(self.project, head.content_number, self.now)
+                .await?;
             return Ok(distinct_inboxes(copies));
         }
         Ok(vec![(head.inbox_id.clone(), head.shared.clone())])
@@ -346,9 +484,17 @@ impl<'a> Walk<'a> {
 }
 
 impl Beginning {
-    /// Whether the content meets a condition. `subject` is case-folded, `recipients` are those of the envelope.
+    /// Whether the content meets a condition. `subject` is case-folded, `recipients` are those of
+    /// the envelope.
     fn meets(&self, condition: &TextCondition, subject: &str, recipients: &str) -> bool {
-        let Addressing { from, to, cc, reply_to, message_id, .. } = &self.addressing;
+        let Addressing {
+            from,
+            to,
+            cc,
+            reply_to,
+            message_id,
+            ..
+        } = &self.addressing;
         let text = match condition.part {
             SearchedPart::Subject => return true,
             SearchedPart::MessageId => message_id.clone(),
@@ -356,7 +502,13 @@ impl Beginning {
             SearchedPart::Cc => lines([cc]),
             SearchedPart::ReplyTo => lines([reply_to]),
             SearchedPart::Addresses => lines([from, to, cc, reply_to]) + recipients,
-            SearchedPart::All => [subject, &lines([from, to, cc, reply_to]), recipients, &self.text].join("\n"),
+            SearchedPart::All => [
+                subject,
+                &lines([from, to, cc, reply_to]),
+                recipients,
+                &self.text,
+            ]
+            .join("\n"),
         };
         is_met(condition, &fold_case(&text))
     }
@@ -371,23 +523,39 @@ fn is_met(condition: &TextCondition, folded: &str) -> bool {
 /// Names and addresses, one on each line.
 fn lines<const N: usize>(lists: [&Vec<Mailbox>; N]) -> String {
     let mut lines = String::new();
-    for text in lists.into_iter().flatten().flat_map(|mailbox| [&mailbox.name, &mailbox.address]).flatten() {
+    for text in lists
+        .into_iter()
+        .flatten()
+        .flat_map(|mailbox| [&mailbox.name, &mailbox.address])
+        .flatten()
+    {
         lines.push_str(text);
         lines.push('\n');
     }
     lines
 }
 
-/// The id of a message in the oldest inbox that has it. If an inbox has it several times, the same one of them.
+/// The id of a message in the oldest inbox that has it. If an inbox has it several times, the same
+/// one of them.
 fn first_id(copies: &[Copy], head: &Head) -> MessageId {
-    let place = copies.iter().filter(|copy| copy.inbox == head.inbox_id).position(|copy| copy.id == head.id);
-    let first = copies.first().map(|first| copies.iter().filter(|copy| copy.inbox == first.inbox));
-    let id = place.zip(first).and_then(|(place, mut first)| first.nth(place));
+    let place = copies
+        .iter()
+        .filter(|copy| copy.inbox == head.inbox_id)
+        .position(|copy| copy.id == head.id);
+    let first = copies
+        .first()
+        .map(|first| copies.iter().filter(|copy| copy.inbox == first.inbox));
+    let id = place
+        .zip(first)
+        .and_then(|(place, mut first)| first.nth(place));
     id.map_or(head.id, |copy| copy.id)
 }
 
 fn distinct_inboxes(copies: Vec<Copy>) -> Vec<(InboxId, Option<SharedAddress>)> {
-    let mut inboxes: Vec<_> = copies.into_iter().map(|copy| (copy.inbox, copy.shared)).collect();
+    let mut inboxes: Vec<_> = copies
+        .into_iter()
+        .map(|copy| (copy.inbox, copy.shared))
+        .collect();
     inboxes.dedup();
     inboxes
 }

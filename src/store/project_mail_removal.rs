@@ -1,5 +1,5 @@
-//! Deletes messages of a project in all inboxes that have them, for the API of Mailpit. As after any deletion, their
-//! ids remain cursors.
+//! Deletes messages of a project in all inboxes that have them, for the API of Mailpit. As after
+//! any deletion, their ids remain cursors.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,12 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn delete_mail(&self, project: ProjectId, ids: &[MessageId], now: Timestamp) -> Result<u64, StoreError> {
+    pub async fn delete_mail(
+        &self,
+        project: ProjectId,
+        ids: &[MessageId],
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
         let mut deleted = 0;
         for ids in ids.chunks(BATCH) {
             let mut contents = Vec::new();
@@ -43,7 +48,9 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let (mut walk, mut deleted) = (Walk::new(self, project, search, now), 0);
         while let Some(batch) = walk.next(BATCH).await? {
-            let found = batch.into_iter().map(|one| (one.head.inbox_id, one.head.id, one.head.content_number));
+            let found = batch
+                .into_iter()
+                .map(|one| (one.head.inbox_id, one.head.id, one.head.content_number));
             deleted += self.delete_contents(project, found.collect(), now).await?;
         }
         Ok(deleted)
@@ -69,14 +76,15 @@ impl Store {
         }
         until_undisturbed(|| {
             let messages = messages.clone();
-            self.database.transact(async move |mut transaction: Transaction| {
-                let mut deleted = 0;
-                for (inbox, ids) in messages {
-                    deleted += delete_in(&mut transaction, project, &inbox, ids, now).await?;
-                }
-                transaction.commit().await?;
-                Ok::<_, StoreError>(deleted)
-            })
+            self.database
+                .transact(async move |mut transaction: Transaction| {
+                    let mut deleted = 0;
+                    for (inbox, ids) in messages {
+                        deleted += delete_in(&mut transaction, project, &inbox, ids, now).await?;
+                    }
+                    transaction.commit().await?;
+                    Ok::<_, StoreError>(deleted)
+                })
         })
         .await
     }

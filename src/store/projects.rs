@@ -6,7 +6,8 @@ use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
-/// A change of a project's keys locks the project, so that two simultaneous changes never leave two live keys.
+/// A change of a project's keys locks the project, so that two simultaneous changes never leave two
+/// live keys.
 const HOLD_PROJECT: &str = "SELECT id FROM projects WHERE id = $1 {for_update}";
 
 /// A SELECT of live projects; `$1` is the current time.
@@ -39,7 +40,9 @@ impl Store {
     ) -> Result<Option<ProjectId>, StoreError> {
         let (name, key) = (name.to_owned(), key.clone());
         let create = async move |mut transaction: Transaction| {
-            let Some(project) = insert_project(&mut transaction, &name, false, now).await? else { return Ok(None) };
+            let Some(project) = insert_project(&mut transaction, &name, false, now).await? else {
+                return Ok(None);
+            };
             insert_key(&mut transaction, project, &key, now).await?;
             transaction.commit().await?;
             Ok(Some(project))
@@ -51,7 +54,11 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn default_project(&self, name: &str, now: Timestamp) -> Result<ProjectId, StoreError> {
+    pub async fn default_project(
+        &self,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<ProjectId, StoreError> {
         const DEFAULT: &str = "SELECT id FROM projects WHERE is_default = 1";
         let name = name.to_owned();
         let find_or_make = async move |mut transaction: Transaction| {
@@ -64,7 +71,12 @@ impl Store {
             }
             // Another node has just created it.
             let rows = transaction.query(DEFAULT, vec![]).await?;
-            Ok(ProjectId(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.uuid()?))
+            Ok(ProjectId(
+                rows.into_iter()
+                    .next()
+                    .ok_or(DatabaseError::NoRow)?
+                    .uuid()?,
+            ))
         };
         self.database.transact(find_or_make).await
     }
@@ -75,7 +87,11 @@ impl Store {
     /// If the database fails.
     pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
         let rows = self.database.look_up(LIVE_BY_NAME, values![name]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.uuid().map(ProjectId))
+            .transpose()?)
     }
 
     /// All live projects, oldest first.
@@ -85,14 +101,21 @@ impl Store {
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
         const ALL: &str = project_columns!("ORDER BY created_at, id");
         let rows = self.database.query(ALL, values![now]).await?;
-        Ok(rows.into_iter().map(read_project).collect::<Result<_, _>>()?)
+        Ok(rows
+            .into_iter()
+            .map(read_project)
+            .collect::<Result<_, _>>()?)
     }
 
     /// The live project `id`.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn project(&self, id: ProjectId, now: Timestamp) -> Result<Option<Project>, StoreError> {
+    pub async fn project(
+        &self,
+        id: ProjectId,
+        now: Timestamp,
+    ) -> Result<Option<Project>, StoreError> {
         const ONE: &str = project_columns!("AND id = $2");
         let rows = self.database.query(ONE, values![now, id]).await?;
         Ok(rows.into_iter().next().map(read_project).transpose()?)
@@ -114,15 +137,27 @@ impl Store {
     pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
         const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
         let rows = self.database.look_up(DELETED, vec![]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.integer()).transpose()?.unwrap_or(0))
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.integer())
+            .transpose()?
+            .unwrap_or(0))
     }
 
     /// The project of this key, if it is valid at `now`.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn project_of_key(&self, hash: &KeyHash, now: Timestamp) -> Result<Option<ProjectId>, StoreError> {
-        Ok(self.working_key(hash, now).await?.map(|(project, _)| project))
+    pub async fn project_of_key(
+        &self,
+        hash: &KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<ProjectId>, StoreError> {
+        Ok(self
+            .working_key(hash, now)
+            .await?
+            .map(|(project, _)| project))
     }
 
     /// The project of this key, and when the key expires, if it is valid at `now`.
@@ -138,22 +173,36 @@ impl Store {
             SELECT project_id, expires_at FROM api_keys JOIN projects ON projects.id = project_id
             WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2) AND deleted_at IS NULL";
         let rows = self.database.look_up(OWNER, values![*hash, now]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
-        Ok(Some((ProjectId(row.uuid()?), row.optional_integer()?.map(Timestamp::from_millis))))
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
+        Ok(Some((
+            ProjectId(row.uuid()?),
+            row.optional_integer()?.map(Timestamp::from_millis),
+        )))
     }
 
     /// Adds the first key of the project; `false` if it has a valid key at `now`.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn add_first_key(&self, project: ProjectId, key: &ApiKey, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn add_first_key(
+        &self,
+        project: ProjectId,
+        key: &ApiKey,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
         const KEYS: &str = "
             SELECT 1 FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) LIMIT 1";
         let key = key.clone();
         let add = async move |mut transaction: Transaction| {
             let id = Value::from(project);
             transaction.query(HOLD_PROJECT, vec![id.clone()]).await?;
-            if !transaction.query(KEYS, vec![id, now.into()]).await?.is_empty() {
+            if !transaction
+                .query(KEYS, vec![id, now.into()])
+                .await?
+                .is_empty()
+            {
                 return Ok(false);
             }
             let added = insert_key(&mut transaction, project, &key, now).await?;
@@ -163,8 +212,8 @@ impl Store {
         self.database.transact(add).await
     }
 
-    /// Makes `key` the current key of the project; its other keys end at `others_end`. `false` if the key belongs to
-    /// another project.
+    /// Makes `key` the current key of the project; its other keys end at `others_end`. `false` if
+    /// the key belongs to another project.
     ///
     /// # Errors
     /// If the database fails.
@@ -186,7 +235,9 @@ impl Store {
                 return Ok(false);
             }
             let hash = Value::from(key.hash());
-            transaction.execute(END_OTHERS, vec![id, hash, others_end.into()]).await?;
+            transaction
+                .execute(END_OTHERS, vec![id, hash, others_end.into()])
+                .await?;
             transaction.commit().await?;
             Ok(true)
         };
@@ -201,7 +252,11 @@ impl Store {
         const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
         let (id, name) = (Value::from(project), Value::from(name));
         let rename = async move |mut transaction: Transaction| {
-            if !transaction.query(LIVE_BY_NAME, vec![name.clone()]).await?.is_empty() {
+            if !transaction
+                .query(LIVE_BY_NAME, vec![name.clone()])
+                .await?
+                .is_empty()
+            {
                 return Ok(false);
             }
             let renamed = transaction.execute(RENAME, vec![id, name]).await?;
@@ -211,8 +266,8 @@ impl Store {
         self.database.transact(rename).await
     }
 
-    /// Deletes a project: its keys become invalid and its inboxes end. Its addresses remain reserved. `false` if `name`
-    /// is the default project or does not exist.
+    /// Deletes a project: its keys become invalid and its inboxes end. Its addresses remain
+    /// reserved. `false` if `name` is the default project or does not exist.
     ///
     /// # Errors
     /// If the database fails.
@@ -220,18 +275,23 @@ impl Store {
         let name = Value::from(name);
         until_undisturbed(|| {
             let name = name.clone();
-            self.database.transact(async move |transaction| delete_project(transaction, name, now).await)
+            self.database
+                .transact(async move |transaction| delete_project(transaction, name, now).await)
         })
         .await
     }
 }
 
-async fn delete_project(mut transaction: Transaction, name: Value, now: Timestamp) -> Result<bool, StoreError> {
+async fn delete_project(
+    mut transaction: Transaction,
+    name: Value,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     const DELETE: &str = "
             UPDATE projects SET deleted_at = $2 WHERE name = $1 AND deleted_at IS NULL AND is_default = 0 RETURNING id";
-    const ATTEMPTS: &str = "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
-    const CHUNKS: &str =
-        "DELETE FROM outgoing_chunks WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
+    const ATTEMPTS: &str =
+        "DELETE FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
+    const CHUNKS: &str = "DELETE FROM outgoing_chunks WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)";
     const END_INBOXES: &str = concat!(
         "
             UPDATE inboxes SET kind = 'temporary', expires_at = $2, deleted_at = $2, closed = 1, message_count = 0,
@@ -241,14 +301,33 @@ async fn delete_project(mut transaction: Transaction, name: Value, now: Timestam
         " RETURNING id"
     );
     let deleted = transaction.query(DELETE, vec![name, now.into()]).await?;
-    let Some(mut row) = deleted.into_iter().next() else { return Ok(false) };
+    let Some(mut row) = deleted.into_iter().next() else {
+        return Ok(false);
+    };
     let id = Value::from(row.bytes()?);
-    transaction.execute("DELETE FROM api_keys WHERE project_id = $1", vec![id.clone()]).await?;
+    transaction
+        .execute(
+            "DELETE FROM api_keys WHERE project_id = $1",
+            vec![id.clone()],
+        )
+        .await?;
     transaction.execute(ATTEMPTS, vec![id.clone()]).await?;
     transaction.execute(CHUNKS, vec![id.clone()]).await?;
-    transaction.execute("DELETE FROM outgoing WHERE project_id = $1", vec![id.clone()]).await?;
-    transaction.execute("DELETE FROM refusals WHERE project_id = $1", vec![id.clone()]).await?;
-    transaction.execute("DELETE FROM events WHERE project_id = $1", vec![id.clone()]).await?;
+    transaction
+        .execute(
+            "DELETE FROM outgoing WHERE project_id = $1",
+            vec![id.clone()],
+        )
+        .await?;
+    transaction
+        .execute(
+            "DELETE FROM refusals WHERE project_id = $1",
+            vec![id.clone()],
+        )
+        .await?;
+    transaction
+        .execute("DELETE FROM events WHERE project_id = $1", vec![id.clone()])
+        .await?;
     for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {
         transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)));
     }
@@ -282,7 +361,8 @@ async fn insert_project(
     Ok((made == 1).then_some(id))
 }
 
-/// Stores a key, or makes the project's own key valid again; `false` if it belongs to another project.
+/// Stores a key, or makes the project's own key valid again; `false` if it belongs to another
+/// project.
 async fn insert_key(
     transaction: &mut Transaction,
     project: ProjectId,

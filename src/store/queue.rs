@@ -1,9 +1,10 @@
 //! The queue of the mail workers: due items, leases, and results of attempts.
 //!
-//! A worker claims an item with a lease. The same statement counts the attempt and schedules the next one, so that both
-//! are on stable storage before anything is sent. The result is written only if the worker still has the lease for that
-//! attempt. A worker renews only the leases of its running attempts: if a claim was committed but the answer was lost,
-//! the lease expires and the item can be claimed again.
+//! A worker claims an item with a lease. The same statement counts the attempt and schedules the
+//! next one, so that both are on stable storage before anything is sent. The result is written only
+//! if the worker still has the lease for that attempt. A worker renews only the leases of its
+//! running attempts: if a claim was committed but the answer was lost, the lease expires and the
+//! item can be claimed again.
 
 use std::collections::BTreeSet;
 
@@ -104,8 +105,8 @@ impl Store {
         Ok(queues.collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// The items of each of these queues that are due and not leased: those that have been due longest, at most
-    /// `limit`.
+    /// The items of each of these queues that are due and not leased: those that have been due
+    /// longest, at most `limit`.
     ///
     /// # Errors
     /// If the database fails.
@@ -120,7 +121,8 @@ impl Store {
             WHERE project_id = $1 AND domain = $2 AND status = 'queued' AND due_at <= $3
                 AND (leased_until IS NULL OR leased_until <= $3)
             ORDER BY due_at, id LIMIT $4";
-        let parameters = |queue: &DomainQueue| values![queue.project, queue.domain.as_str(), now, limit];
+        let parameters =
+            |queue: &DomainQueue| values![queue.project, queue.domain.as_str(), now, limit];
         let parameters = queues.iter().map(parameters).collect();
         let read = async move |mut transaction: Transaction| {
             let queues = transaction.query_many(DUE, parameters).await?;
@@ -128,11 +130,14 @@ impl Store {
             Ok::<_, DatabaseError>(queues)
         };
         let queues = self.database.transact(read).await?;
-        Ok(queues.into_iter().map(|rows| rows.into_iter().map(read_due).collect()).collect::<Result<_, _>>()?)
+        Ok(queues
+            .into_iter()
+            .map(|rows| rows.into_iter().map(read_due).collect())
+            .collect::<Result<_, _>>()?)
     }
 
-    /// Leases those of `claims` that are still due and not leased until `leased_until`, and counts an attempt of each.
-    /// When this returns, all of it is on stable storage.
+    /// Leases those of `claims` that are still due and not leased until `leased_until`, and counts
+    /// an attempt of each. When this returns, all of it is on stable storage.
     ///
     /// # Errors
     /// If the database fails; then no item is claimed.
@@ -164,7 +169,9 @@ impl Store {
             item_columns!(),
             ", raw_size"
         );
-        let parameters = claims.iter().map(|claim| values![claim.id, now, claim.next_due, worker, leased_until,]);
+        let parameters = claims
+            .iter()
+            .map(|claim| values![claim.id, now, claim.next_due, worker, leased_until,]);
         let parameters = parameters.collect();
         let claim = async move |mut transaction: Transaction| {
             let rows = transaction.query_many(CLAIM, parameters).await?;
@@ -175,19 +182,30 @@ impl Store {
         let claimed = rows.into_iter().flatten().map(|mut row| {
             let item = read_item(&mut row)?;
             let size = row.optional_integer()?.unwrap_or_default();
-            Ok(Claimed { item, size: usize::try_from(size).unwrap_or_default() })
+            Ok(Claimed {
+                item,
+                size: usize::try_from(size).unwrap_or_default(),
+            })
         });
         claimed.collect()
     }
 
-    /// A piece of the message of a queued item; `None` if the message was removed, or has no such piece.
+    /// A piece of the message of a queued item; `None` if the message was removed, or has no such
+    /// piece.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn outgoing_piece(&self, id: OutgoingId, position: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        const PIECE: &str = "SELECT data FROM outgoing_chunks WHERE outgoing_id = $1 AND position = $2";
+    pub async fn outgoing_piece(
+        &self,
+        id: OutgoingId,
+        position: usize,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        const PIECE: &str =
+            "SELECT data FROM outgoing_chunks WHERE outgoing_id = $1 AND position = $2";
         let rows = self.database.look_up(PIECE, values![id, position]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
         Ok(Some(decompress(&row.bytes()?)?))
     }
 
@@ -226,9 +244,12 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
-        const RELEASE: &str = "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
+        const RELEASE: &str =
+            "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
         let parameters = values![worker];
-        self.change(RELEASE, parameters, Some(Change::Queue)).await.map(drop)
+        self.change(RELEASE, parameters, Some(Change::Queue))
+            .await
+            .map(drop)
     }
 
     /// Stores the result of an attempt; `false` if the worker has lost the lease.
@@ -247,26 +268,38 @@ impl Store {
 }
 
 fn read_due(mut row: Row) -> Result<Due, DatabaseError> {
-    Ok(Due { id: OutgoingId(row.uuid()?), attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX) })
+    Ok(Due {
+        id: OutgoingId(row.uuid()?),
+        attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
+    })
 }
 
-/// The items of those settlements whose worker still has its lease. They stay locked until the transaction ends.
+/// The items of those settlements whose worker still has its lease. They stay locked until the
+/// transaction ends.
 pub(super) async fn held_leases(
     transaction: &mut Transaction,
     settlements: impl Iterator<Item = &Settlement>,
 ) -> Result<BTreeSet<Uuid>, DatabaseError> {
     const HELD: &str = "
         SELECT id FROM outgoing WHERE id = $1 AND worker = $2 AND attempts = $3 AND status = 'queued' {for_update}";
-    let leases: Vec<Vec<Value>> = settlements.map(|it| values![it.id, it.worker, i64::from(it.attempt)]).collect();
+    let leases: Vec<Vec<Value>> = settlements
+        .map(|it| values![it.id, it.worker, i64::from(it.attempt)])
+        .collect();
     if leases.is_empty() {
         return Ok(BTreeSet::new());
     }
     let held = transaction.query_many(HELD, leases).await?;
-    held.into_iter().flatten().map(|mut row| row.uuid()).collect()
+    held.into_iter()
+        .flatten()
+        .map(|mut row| row.uuid())
+        .collect()
 }
 
 /// Stores the result of an attempt, and removes the message of an item that was sent.
-pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlement) -> Result<bool, DatabaseError> {
+pub(super) async fn settle(
+    transaction: &mut Transaction,
+    settlement: &Settlement,
+) -> Result<bool, DatabaseError> {
     const SETTLE: &str = "
         UPDATE outgoing SET status = $4, due_at = $5, last_reply = $6, worker = NULL, leased_until = NULL,
             raw_size = CASE WHEN $4 = 'sent' THEN NULL ELSE raw_size END
@@ -284,7 +317,9 @@ pub(super) async fn settle(transaction: &mut Transaction, settlement: &Settlemen
     if settled {
         attempts::keep(transaction, settlement).await?;
         if settlement.status == OutgoingStatus::Sent {
-            transaction.execute(REMOVE_CHUNKS_OF_OUTGOING, values![settlement.id]).await?;
+            transaction
+                .execute(REMOVE_CHUNKS_OF_OUTGOING, values![settlement.id])
+                .await?;
         }
     }
     Ok(settled)

@@ -40,13 +40,22 @@ enum Rest {
 
 impl Store {
     /// Reads one form of a message as a whole; `None` if the message was removed in the meantime.
-    pub(super) async fn read_form(&self, head: &Head, form: ContentForm) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) async fn read_form(
+        &self,
+        head: &Head,
+        form: ContentForm,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         const DATA: &str = "SELECT data FROM contents WHERE number = $1";
         let data = match &head.data {
             Some(data) => data.clone(),
             None => {
-                let rows = self.database.look_up(DATA, values![head.content_number]).await?;
-                let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+                let rows = self
+                    .database
+                    .look_up(DATA, values![head.content_number])
+                    .await?;
+                let Some(mut row) = rows.into_iter().next() else {
+                    return Ok(None);
+                };
                 row.bytes()?
             }
         };
@@ -59,7 +68,9 @@ impl Store {
         };
         let mut whole = Vec::with_capacity(size);
         for position in 0..size.div_ceil(PIECE) {
-            let Some(piece) = self.read_piece(head.content_number, form, position).await? else { return Ok(None) };
+            let Some(piece) = self.read_piece(head.content_number, form, position).await? else {
+                return Ok(None);
+            };
             whole.extend_from_slice(&piece);
         }
         Ok(Some(whole))
@@ -71,20 +82,36 @@ impl Store {
             ContentForm::Parsed => head.parsed_size,
             ContentForm::Raw => head.raw_size,
         };
-        let rest = Rest::From { store: self.clone(), content: head.content_number, form, position: 0 };
-        Pieces { size, room: Room::default(), rest }
+        let rest = Rest::From {
+            store: self.clone(),
+            content: head.content_number,
+            form,
+            position: 0,
+        };
+        Pieces {
+            size,
+            room: Room::default(),
+            rest,
+        }
     }
 
-    /// Reads a piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed in the meantime.
+    /// Reads a piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed
+    /// in the meantime.
     async fn read_piece(
         &self,
         content: i64,
         form: ContentForm,
         position: usize,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        const PIECE_OF: &str = "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
-        let rows = self.database.look_up(PIECE_OF, values![content, form, position]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        const PIECE_OF: &str =
+            "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
+        let rows = self
+            .database
+            .look_up(PIECE_OF, values![content, form, position])
+            .await?;
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
         Ok(Some(decompress(&row.bytes()?)?))
     }
 }
@@ -92,7 +119,11 @@ impl Store {
 impl Pieces {
     /// All pieces as one.
     pub(super) fn whole(bytes: Vec<u8>) -> Self {
-        Self { size: bytes.len(), room: Room::default(), rest: Rest::Whole(bytes) }
+        Self {
+            size: bytes.len(),
+            room: Room::default(),
+            rest: Rest::Whole(bytes),
+        }
     }
 
     /// The total number of bytes.
@@ -107,7 +138,8 @@ impl Pieces {
         matches!(self.rest, Rest::Whole(..))
     }
 
-    /// The memory for reading the pieces one by one; 0 for an ordinary message, which has been read.
+    /// The memory for reading the pieces one by one; 0 for an ordinary message, which has been
+    /// read.
     #[must_use]
     pub fn working_memory(&self) -> usize {
         if self.is_whole() { 0 } else { PIECE_ROOM }
@@ -127,17 +159,31 @@ impl Pieces {
     /// The next piece; `None` after the last. It keeps the reservation.
     ///
     /// # Errors
-    /// [`StoreError::Removed`] if the message was removed in the meantime; other errors if the database fails.
+    /// [`StoreError::Removed`] if the message was removed in the meantime; other errors if the
+    /// database fails.
     pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
             Rest::Whole(bytes) => Ok(Some(self.room.clone().hold(bytes))),
-            Rest::From { store, content, form, position } => {
+            Rest::From {
+                store,
+                content,
+                form,
+                position,
+            } => {
                 if position * PIECE >= self.size {
                     return Ok(None);
                 }
-                let piece = store.read_piece(content, form, position).await?.ok_or(StoreError::Removed)?;
-                self.rest = Rest::From { store, content, form, position: position + 1 };
+                let piece = store
+                    .read_piece(content, form, position)
+                    .await?
+                    .ok_or(StoreError::Removed)?;
+                self.rest = Rest::From {
+                    store,
+                    content,
+                    form,
+                    position: position + 1,
+                };
                 Ok(Some(self.room.clone().hold(piece)))
             }
         }

@@ -1,4 +1,5 @@
-//! Refusals over SMTP. Only the latest of each project are kept, so that a flood of refusals needs little space.
+//! Refusals over SMTP. Only the latest of each project are kept, so that a flood of refusals needs
+//! little space.
 
 use std::collections::HashSet;
 
@@ -7,7 +8,9 @@ use uuid::Uuid;
 use super::content::fold_case;
 use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp};
+use crate::model::{
+    InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp,
+};
 
 /// Maximum number of refusals that are kept for each project.
 const MAX_REFUSALS_KEPT: i64 = 1_000;
@@ -33,7 +36,8 @@ macro_rules! refusals {
 }
 
 impl Store {
-    /// The latest refusals that match `filter`, newest first, each with its project: at most `limit`.
+    /// The latest refusals that match `filter`, newest first, each with its project: at most
+    /// `limit`.
     ///
     /// # Errors
     /// If the database fails.
@@ -66,9 +70,10 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest refusals of `project` in a period, of mail to `inbox` and of mail without a known recipient. Those
-    /// of `default_project` without a key and a known recipient may concern any project. They are returned without
-    /// addresses, because the sender may be a client of another project.
+    /// The newest refusals of `project` in a period, of mail to `inbox` and of mail without a known
+    /// recipient. Those of `default_project` without a key and a known recipient may concern any
+    /// project. They are returned without addresses, because the sender may be a client of another
+    /// project.
     ///
     /// # Errors
     /// If the database fails.
@@ -89,10 +94,21 @@ impl Store {
         );
         let Period { since, until, .. } = period;
         let mut all = Vec::new();
-        for mut row in self.database.query(NAMED, values![inbox, project, since, until, most]).await? {
+        for mut row in self
+            .database
+            .query(NAMED, values![inbox, project, since, until, most])
+            .await?
+        {
             all.push(read_refusal(&mut row)?);
         }
-        for mut row in self.database.query(UNNAMED, values![project, default_project, since, until, most]).await? {
+        for mut row in self
+            .database
+            .query(
+                UNNAMED,
+                values![project, default_project, since, until, most],
+            )
+            .await?
+        {
             let mut refused = read_refusal(&mut row)?;
             refused.sender.clear();
             if row.uuid()? != project.0 {
@@ -101,7 +117,12 @@ impl Store {
             all.push(refused);
         }
         // Refusals of mail to the inbox first, so that other clients displace none of them.
-        all.sort_by_key(|refused| (refused.inbox.is_none(), std::cmp::Reverse(refused.refused_at)));
+        all.sort_by_key(|refused| {
+            (
+                refused.inbox.is_none(),
+                std::cmp::Reverse(refused.refused_at),
+            )
+        });
         all.truncate(most);
         Ok(all)
     }
@@ -110,14 +131,24 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn clients_of(&self, project: ProjectId, until: Timestamp) -> Result<Vec<String>, StoreError> {
+    pub async fn clients_of(
+        &self,
+        project: ProjectId,
+        until: Timestamp,
+    ) -> Result<Vec<String>, StoreError> {
         const CLIENTS: &str = "
             SELECT DISTINCT c.client FROM (
                 SELECT content_number FROM messages WHERE project_id = $1 AND received_at <= $3
                 ORDER BY number DESC LIMIT $2) m
             JOIN contents c ON c.number = m.content_number WHERE c.client IS NOT NULL";
-        let rows = self.database.query(CLIENTS, values![project, RECENT_MESSAGES, until]).await?;
-        Ok(rows.into_iter().map(|mut row| row.text()).collect::<Result<_, _>>()?)
+        let rows = self
+            .database
+            .query(CLIENTS, values![project, RECENT_MESSAGES, until])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|mut row| row.text())
+            .collect::<Result<_, _>>()?)
     }
 
     /// The newest refusals of a project in a period, newest first.
@@ -130,17 +161,28 @@ impl Store {
         period: Period,
         most: usize,
     ) -> Result<Vec<RefusedMail>, StoreError> {
-        const LAST: &str =
-            refusals!("project_id = $1 AND refused_at >= $2 AND refused_at <= $3 ORDER BY id DESC LIMIT $4");
-        let rows = self.database.query(LAST, values![project, period.since, period.until, most]).await?;
-        Ok(rows.into_iter().map(|mut row| read_refusal(&mut row)).collect::<Result<_, _>>()?)
+        const LAST: &str = refusals!(
+            "project_id = $1 AND refused_at >= $2 AND refused_at <= $3 ORDER BY id DESC LIMIT $4"
+        );
+        let rows = self
+            .database
+            .query(LAST, values![project, period.since, period.until, most])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|mut row| read_refusal(&mut row))
+            .collect::<Result<_, _>>()?)
     }
 
-    /// Stores refusals, each with its project, in the order in which they happened, and deletes the oldest.
+    /// Stores refusals, each with its project, in the order in which they happened, and deletes the
+    /// oldest.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn add_refusals(&self, refusals: &[(ProjectId, RefusedMail)]) -> Result<(), StoreError> {
+    pub async fn add_refusals(
+        &self,
+        refusals: &[(ProjectId, RefusedMail)],
+    ) -> Result<(), StoreError> {
         const INSERT: &str = "
             INSERT INTO refusals (id, project_id, peer, sender, recipient, inbox_id, authenticated, reason,
                 reply, refused_at)
@@ -148,18 +190,22 @@ impl Store {
         const FORGET: &str = "
             DELETE FROM refusals WHERE project_id = $1 AND id <= (
                 SELECT id FROM refusals WHERE project_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
-        const REPLACE: &str = "DELETE FROM refusals WHERE project_id = $1 AND reason = $2 AND peer = $3";
+        const REPLACE: &str =
+            "DELETE FROM refusals WHERE project_id = $1 AND reason = $2 AND peer = $3";
         // Of those that replace each other, only the last is stored.
         let mut replaced = HashSet::new();
         let mut kept: Vec<&(ProjectId, RefusedMail)> = refusals
             .iter()
             .rev()
             .filter(|(project, refused)| {
-                !refused.is_of_client() || replaced.insert((project.0, refused.reason.label(), refused.peer.as_str()))
+                !refused.is_of_client()
+                    || replaced.insert((project.0, refused.reason.label(), refused.peer.as_str()))
             })
             .collect();
         kept.reverse();
-        let replace = replaced.iter().map(|(project, reason, peer)| values![ProjectId(*project), *reason, *peer]);
+        let replace = replaced
+            .iter()
+            .map(|(project, reason, peer)| values![ProjectId(*project), *reason, *peer]);
         let replace: Vec<_> = replace.collect();
         let rows = kept.into_iter().map(|(project, refused)| {
             values![
@@ -179,7 +225,10 @@ impl Store {
         projects.sort_unstable_by_key(|project| project.0);
         projects.dedup();
         let rows = rows.collect();
-        let forget = projects.iter().map(|project| values![*project, MAX_REFUSALS_KEPT]).collect();
+        let forget = projects
+            .iter()
+            .map(|project| values![*project, MAX_REFUSALS_KEPT])
+            .collect();
         let add = async move |mut transaction: Transaction| {
             if !replace.is_empty() {
                 transaction.execute_many(REPLACE, replace).await?;
@@ -199,29 +248,45 @@ impl Store {
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL";
         let rows = self.database.look_up(OWNER, values![inbox]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.uuid().map(ProjectId)).transpose()?)
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.uuid().map(ProjectId))
+            .transpose()?)
     }
 
-    /// The projects that own these names, each with the name: ids of inboxes on the mail domain, and shared addresses,
-    /// which several projects can have.
+    /// The projects that own these names, each with the name: ids of inboxes on the mail domain,
+    /// and shared addresses, which several projects can have.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn owners_of(&self, names: &[String]) -> Result<Vec<(String, ProjectId)>, StoreError> {
+    pub async fn owners_of(
+        &self,
+        names: &[String],
+    ) -> Result<Vec<(String, ProjectId)>, StoreError> {
         const OWNERS: &str = "
             SELECT id, project_id FROM inboxes WHERE address IS NULL AND id IN ($1, $2, $3, $4, $5, $6, $7, $8)
             UNION ALL SELECT address, project_id FROM inboxes WHERE address IN ($1, $2, $3, $4, $5, $6, $7, $8)";
         let mut owners = Vec::new();
         for names in names.chunks(NAMES_A_QUERY) {
-            let names = names.iter().map(String::as_str).chain(std::iter::repeat("")).take(NAMES_A_QUERY);
-            for mut row in self.database.look_up(OWNERS, names.map(Value::from).collect()).await? {
+            let names = names
+                .iter()
+                .map(String::as_str)
+                .chain(std::iter::repeat(""))
+                .take(NAMES_A_QUERY);
+            for mut row in self
+                .database
+                .look_up(OWNERS, names.map(Value::from).collect())
+                .await?
+            {
                 owners.push((row.text()?, ProjectId(row.uuid()?)));
             }
         }
         Ok(owners)
     }
 
-    /// The inboxes with a shared address that have not ended, and at least two that have: of one project, or of all.
+    /// The inboxes with a shared address that have not ended, and at least two that have: of one
+    /// project, or of all.
     ///
     /// # Errors
     /// If the database fails.
@@ -238,10 +303,17 @@ impl Store {
              ORDER BY is_live DESC LIMIT 100"
         );
         let one = project.unwrap_or(ProjectId(Uuid::nil()));
-        let rows = self.database.query(HOLDERS, values![address, now, project.is_some(), one]).await?;
+        let rows = self
+            .database
+            .query(HOLDERS, values![address, now, project.is_some(), one])
+            .await?;
         let holders = rows.into_iter().map(|mut row| {
             let (inbox, project) = (InboxId::from_stored(row.text()?), ProjectId(row.uuid()?));
-            Ok(Holder { inbox, project, is_live: row.integer()? == 1 })
+            Ok(Holder {
+                inbox,
+                project,
+                is_live: row.integer()? == 1,
+            })
         });
         Ok(holders.collect::<Result<_, DatabaseError>>()?)
     }
@@ -260,9 +332,17 @@ pub struct Holder {
 
 /// Whether one of its fields contains `wanted`, which is folded.
 fn contains(refused: &RefusedMail, wanted: &str) -> bool {
-    let RefusedMail { peer, sender, recipient, reply, .. } = refused;
+    let RefusedMail {
+        peer,
+        sender,
+        recipient,
+        reply,
+        ..
+    } = refused;
     let fields = [peer, sender, recipient, refused.reason.label(), reply];
-    fields.into_iter().any(|field| fold_case(field).contains(wanted))
+    fields
+        .into_iter()
+        .any(|field| fold_case(field).contains(wanted))
 }
 
 fn read_refusal(row: &mut Row) -> Result<RefusedMail, DatabaseError> {
@@ -270,7 +350,9 @@ fn read_refusal(row: &mut Row) -> Result<RefusedMail, DatabaseError> {
         peer: row.text()?,
         sender: row.text()?,
         recipient: row.text()?,
-        inbox: Some(row.text()?).filter(|id| !id.is_empty()).map(InboxId::from_stored),
+        inbox: Some(row.text()?)
+            .filter(|id| !id.is_empty())
+            .map(InboxId::from_stored),
         authenticated: row.integer()? == 1,
         reason: RefusalReason::from_label(row.text()?),
         reply: row.text()?,

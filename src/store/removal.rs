@@ -1,4 +1,5 @@
-//! Deletes messages. Their rows remain as cursors until their inbox is swept; their contents are deleted immediately.
+//! Deletes messages. Their rows remain as cursors until their inbox is swept; their contents are
+//! deleted immediately.
 
 use super::sweep::remove_contents;
 use super::{Change, Store, StoreError, live, until_undisturbed};
@@ -6,25 +7,36 @@ use crate::db::{Transaction, values};
 use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 
 impl Store {
-    /// Deletes a message that `project` owns and that is in a live inbox; `false` if there is no such message.
+    /// Deletes a message that `project` owns and that is in a live inbox; `false` if there is no
+    /// such message.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn delete_message(&self, project: ProjectId, id: MessageId, now: Timestamp) -> Result<bool, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else { return Ok(false) };
+    pub async fn delete_message(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let Some(head) = self.owned_head(project, id, now).await? else {
+            return Ok(false);
+        };
         let deleted = until_undisturbed(|| {
             let inbox = head.inbox_id.clone();
-            self.database.transact(async move |mut transaction: Transaction| {
-                let deleted = delete_in(&mut transaction, project, &inbox, vec![id], now).await?;
-                transaction.commit().await?;
-                Ok::<_, StoreError>(deleted)
-            })
+            self.database
+                .transact(async move |mut transaction: Transaction| {
+                    let deleted =
+                        delete_in(&mut transaction, project, &inbox, vec![id], now).await?;
+                    transaction.commit().await?;
+                    Ok::<_, StoreError>(deleted)
+                })
         });
         Ok(deleted.await? > 0)
     }
 }
 
-/// Deletes those of the messages that are in this live inbox of `project`. Returns how many there were.
+/// Deletes those of the messages that are in this live inbox of `project`. Returns how many there
+/// were.
 pub(super) async fn delete_in(
     transaction: &mut Transaction,
     project: ProjectId,
@@ -48,7 +60,12 @@ pub(super) async fn delete_in(
         WHERE id = $1";
     const COUNT: &str = "
         UPDATE inboxes SET message_count = message_count - $2, changes = changes + 1 WHERE number = $1";
-    let Some(mut row) = transaction.query(INBOX, values![inbox, project, now]).await?.into_iter().next() else {
+    let Some(mut row) = transaction
+        .query(INBOX, values![inbox, project, now])
+        .await?
+        .into_iter()
+        .next()
+    else {
         return Ok(0);
     };
     let (number, mut contents, mut emptied) = (row.integer()?, Vec::new(), Vec::new());
@@ -64,7 +81,9 @@ pub(super) async fn delete_in(
         return Ok(0);
     }
     let count = emptied.len() as u64;
-    transaction.execute(COUNT, values![number, emptied.len()]).await?;
+    transaction
+        .execute(COUNT, values![number, emptied.len()])
+        .await?;
     remove_contents(transaction, contents).await?;
     transaction.notify(Change::Inbox(inbox.clone()));
     Ok(count)

@@ -1,4 +1,5 @@
-//! The retention of permanent inboxes: messages are removed when they are older than a number of days.
+//! The retention of permanent inboxes: messages are removed when they are older than a number of
+//! days.
 
 use super::{Change, Store, StoreError};
 use crate::db::{Transaction, values};
@@ -11,31 +12,52 @@ const MESSAGES_A_STEP: i64 = 100;
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 impl Store {
-    /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox ends.
+    /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox
+    /// ends.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2";
-        let rows = self.database.look_up(READ, values![&inbox.id, inbox.project]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.optional_integer()).transpose()?.flatten())
+        let rows = self
+            .database
+            .look_up(READ, values![&inbox.id, inbox.project])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.optional_integer())
+            .transpose()?
+            .flatten())
     }
 
-    /// Sets how many days the messages of a live permanent inbox are kept; `false` if there is no such inbox.
+    /// Sets how many days the messages of a live permanent inbox are kept; `false` if there is no
+    /// such inbox.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn set_retention_days(&self, inbox: &Inbox, days: Option<i64>) -> Result<bool, StoreError> {
+    pub async fn set_retention_days(
+        &self,
+        inbox: &Inbox,
+        days: Option<i64>,
+    ) -> Result<bool, StoreError> {
         const SET: &str = "
             UPDATE inboxes SET retention_days = $3, changes = changes + 1
             WHERE id = $1 AND project_id = $2 AND kind = 'permanent' AND closed = 0";
-        Ok(self.change(SET, values![&inbox.id, inbox.project, days], None).await? == 1)
+        Ok(self
+            .change(SET, values![&inbox.id, inbox.project, days], None)
+            .await?
+            == 1)
     }
 }
 
-/// Hides messages that are too old, the oldest of each inbox first; the sweeper then removes them. Returns whether
-/// there were any. If a delivery has locked an inbox, the inbox is left for the next step.
-pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
+/// Hides messages that are too old, the oldest of each inbox first; the sweeper then removes them.
+/// Returns whether there were any. If a delivery has locked an inbox, the inbox is left for the
+/// next step.
+pub(super) async fn take_old_messages(
+    transaction: &mut Transaction,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     const DUE: &str = "
         SELECT number, id, emptied_sequence, retention_days FROM inboxes
         WHERE retention_days IS NOT NULL AND closed = 0 AND (
@@ -53,14 +75,24 @@ pub(super) async fn take_old_messages(transaction: &mut Transaction, now: Timest
             SELECT COUNT(content_number) FROM messages
             WHERE inbox_number = $1 AND sequence > inboxes.emptied_sequence AND sequence <= $2)
         WHERE number = $1";
-    let due = transaction.query(DUE, values![now, DAY_MILLIS, INBOXES_A_STEP]).await?;
+    let due = transaction
+        .query(DUE, values![now, DAY_MILLIS, INBOXES_A_STEP])
+        .await?;
     let any = !due.is_empty();
     for mut row in due {
         let (number, id) = (row.integer()?, InboxId::from_stored(row.text()?));
         let (emptied, days) = (row.integer()?, row.integer()?);
         let until = now.as_millis() - days * DAY_MILLIS;
-        let last = transaction.query(LAST, values![number, emptied, until, MESSAGES_A_STEP]).await?;
-        if let Some(last) = last.into_iter().next().map(|mut row| row.optional_integer()).transpose()?.flatten() {
+        let last = transaction
+            .query(LAST, values![number, emptied, until, MESSAGES_A_STEP])
+            .await?;
+        if let Some(last) = last
+            .into_iter()
+            .next()
+            .map(|mut row| row.optional_integer())
+            .transpose()?
+            .flatten()
+        {
             transaction.execute(TAKE, values![number, last]).await?;
             transaction.notify(Change::Inbox(id));
         }

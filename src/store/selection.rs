@@ -1,5 +1,6 @@
-//! Which messages of an inbox to read. Subjects and senders are compared here and not in SQL: substring search in SQL
-//! takes time proportional to the product of both lengths, and cannot be interrupted.
+//! Which messages of an inbox to read. Subjects and senders are compared here and not in SQL:
+//! substring search in SQL takes time proportional to the product of both lengths, and cannot be
+//! interrupted.
 
 use memchr::memmem;
 
@@ -8,9 +9,11 @@ use super::content::{fold_case, on_blocking_thread};
 use super::messages::{FEW_HEADS, Head};
 use crate::model::{Features, HeaderFilter};
 
-/// Heads (rows without content) that are read at once to be compared with a filter, up to `MAX_HEAD_BYTES`.
+/// Heads (rows without content) that are read at once to be compared with a filter, up to
+/// `MAX_HEAD_BYTES`.
 const HEADS: usize = 100;
-/// Subjects up to this total size are compared on the calling thread, larger ones on a blocking thread.
+/// Subjects up to this total size are compared on the calling thread, larger ones on a blocking
+/// thread.
 pub(super) const COMPARED_HERE: usize = 64 * 1024;
 
 /// The messages of an inbox to read.
@@ -41,8 +44,9 @@ impl ContentFilter {
     }
 }
 
-/// The search of a wait for the oldest message of a selection. It compares each message once: the next look continues
-/// after the last one. If messages are restored before it, the search has to [restart](Self::restart).
+/// The search of a wait for the oldest message of a selection. It compares each message once: the
+/// next look continues after the last one. If messages are restored before it, the search has to
+/// [restart](Self::restart).
 #[derive(Debug)]
 pub struct Search {
     selection: Selection,
@@ -56,7 +60,11 @@ impl Search {
     /// Starts a search.
     #[must_use]
     pub fn new(selection: Selection) -> Self {
-        Self { after: selection.after, selection, compared: 0 }
+        Self {
+            after: selection.after,
+            selection,
+            compared: 0,
+        }
     }
 
     /// Lets the next look start at the first message again.
@@ -70,7 +78,8 @@ impl Search {
         self.compared
     }
 
-    /// How many heads the next statement reads, after one that read `last`. A look usually finds few new messages.
+    /// How many heads the next statement reads, after one that read `last`. A look usually finds
+    /// few new messages.
     pub(super) fn heads_after(&self, last: usize) -> usize {
         (last * 4).max(FEW_HEADS).min(self.selection.heads_for(1))
     }
@@ -82,16 +91,24 @@ impl Search {
 }
 
 impl Selection {
-    /// Selects messages after the sequence `after` whose subject contains `subject`, case-insensitive.
+    /// Selects messages after the sequence `after` whose subject contains `subject`,
+    /// case-insensitive.
     #[must_use]
     pub fn new(after: i64, subject: Option<&str>) -> Self {
-        Self { after, subject: folded(subject), ..Self::default() }
+        Self {
+            after,
+            subject: folded(subject),
+            ..Self::default()
+        }
     }
 
     /// Selects of these the messages whose sender contains `from`, case-insensitive.
     #[must_use]
     pub fn from(self, from: Option<&str>) -> Self {
-        Self { from: folded(from), ..self }
+        Self {
+            from: folded(from),
+            ..self
+        }
     }
 
     /// Selects of these the messages that have all `features`.
@@ -100,23 +117,45 @@ impl Selection {
         Self { has, ..self }
     }
 
-    /// Selects of these the messages whose text contains `text`, whose field To or Cc contains `to`, and that have the
-    /// field `header`, case-insensitive.
+    /// Selects of these the messages whose text contains `text`, whose field To or Cc contains
+    /// `to`, and that have the field `header`, case-insensitive.
     #[must_use]
-    pub fn containing(self, text: Option<&str>, to: Option<&str>, header: Option<&HeaderFilter>) -> Self {
+    pub fn containing(
+        self,
+        text: Option<&str>,
+        to: Option<&str>,
+        header: Option<&HeaderFilter>,
+    ) -> Self {
         let header = header.map(|header| (header.name.clone(), fold_case(&header.part)));
-        let filter = ContentFilter { text: folded(text), to: folded(to), header };
-        Self { content: Some(filter).filter(|filter| filter.text.is_some() || filter.reads_header()), ..self }
+        let filter = ContentFilter {
+            text: folded(text),
+            to: folded(to),
+            header,
+        };
+        Self {
+            content: Some(filter).filter(|filter| filter.text.is_some() || filter.reads_header()),
+            ..self
+        }
     }
 
     /// Those of the messages that match, without regard to their content.
     pub(super) async fn matching(&self, mut heads: Vec<Head>) -> Result<Vec<Head>, StoreError> {
-        if heads.iter().map(|head| head.subject_folded.len()).sum::<usize>() <= COMPARED_HERE {
+        if heads
+            .iter()
+            .map(|head| head.subject_folded.len())
+            .sum::<usize>()
+            <= COMPARED_HERE
+        {
             heads.retain(|head| self.matches(head));
             return Ok(heads);
         }
         let selection = self.clone();
-        let compare = move || heads.into_iter().filter(|head| selection.matches(head)).collect();
+        let compare = move || {
+            heads
+                .into_iter()
+                .filter(|head| selection.matches(head))
+                .collect()
+        };
         on_blocking_thread(compare).await
     }
 
@@ -126,13 +165,28 @@ impl Selection {
 
     /// The names of the filters that exclude a message, without regard to its content.
     pub(super) fn missed_by(&self, head: &Head) -> Vec<&'static str> {
-        let contains = |text: &str, part: &String| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
-        let subject = self.subject.as_ref().is_none_or(|part| contains(&head.subject_folded, part));
-        let from = self.from.as_ref().is_none_or(|part| contains(&fold_case(&head.sender), part));
+        let contains =
+            |text: &str, part: &String| memmem::find(text.as_bytes(), part.as_bytes()).is_some();
+        let subject = self
+            .subject
+            .as_ref()
+            .is_none_or(|part| contains(&head.subject_folded, part));
+        let from = self
+            .from
+            .as_ref()
+            .is_none_or(|part| contains(&fold_case(&head.sender), part));
         let has = head.has.has_all(self.has);
         let after = head.sequence > self.after;
-        let filters = [("subject", subject), ("from", from), ("has", has), ("after", after)];
-        filters.into_iter().filter_map(|(name, passed)| (!passed).then_some(name)).collect()
+        let filters = [
+            ("subject", subject),
+            ("from", from),
+            ("has", has),
+            ("after", after),
+        ];
+        filters
+            .into_iter()
+            .filter_map(|(name, passed)| (!passed).then_some(name))
+            .collect()
     }
 
     /// How many heads to read at once in order to find `wanted` messages.
@@ -142,7 +196,8 @@ impl Selection {
 
     /// Whether messages after the cursor may be left out.
     pub(super) fn is_filter(&self) -> bool {
-        let has_head_filter = self.subject.is_some() || self.from.is_some() || self.has != Features::default();
+        let has_head_filter =
+            self.subject.is_some() || self.from.is_some() || self.has != Features::default();
         has_head_filter || self.content.is_some()
     }
 }
@@ -178,20 +233,49 @@ mod tests {
 
     #[test]
     fn a_filter_is_found_anywhere_in_the_subject() {
-        let matches =
-            |filter, subject: &str| Selection::new(0, Some(filter)).matches(&head("", subject, Features::default()));
-        assert!(matches("", "Welcome") && matches("COME", "Welcome") && matches("istanbul", "Hello İstanbul"));
-        assert!(matches("100%_\\", "Save 100%_\\") && !matches("%", "Welcome") && !matches("_", "Welcome"));
+        let matches = |filter, subject: &str| {
+            Selection::new(0, Some(filter)).matches(&head("", subject, Features::default()))
+        };
+        assert!(
+            matches("", "Welcome")
+                && matches("COME", "Welcome")
+                && matches("istanbul", "Hello İstanbul")
+        );
+        assert!(
+            matches("100%_\\", "Save 100%_\\")
+                && !matches("%", "Welcome")
+                && !matches("_", "Welcome")
+        );
     }
 
     #[test]
     fn each_filter_that_excludes_a_message_is_named() {
-        let message = head("Shop@App.example", "Welcome", Features { otp: true, ..Features::default() });
-        let both = Features { otp: true, link: true, ..Features::default() };
-        let selection = Selection::new(1, Some("code")).from(Some("bank@")).with(both);
-        assert_eq!(selection.missed_by(&message), ["subject", "from", "has", "after"]);
-        let selection =
-            Selection::new(0, Some("WEL")).from(Some("shop@app")).with(Features { otp: true, ..Features::default() });
+        let message = head(
+            "Shop@App.example",
+            "Welcome",
+            Features {
+                otp: true,
+                ..Features::default()
+            },
+        );
+        let both = Features {
+            otp: true,
+            link: true,
+            ..Features::default()
+        };
+        let selection = Selection::new(1, Some("code"))
+            .from(Some("bank@"))
+            .with(both);
+        assert_eq!(
+            selection.missed_by(&message),
+            ["subject", "from", "has", "after"]
+        );
+        let selection = Selection::new(0, Some("WEL"))
+            .from(Some("shop@app"))
+            .with(Features {
+                otp: true,
+                ..Features::default()
+            });
         assert!(selection.matches(&message));
     }
 }

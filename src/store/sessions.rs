@@ -15,7 +15,8 @@ impl Store {
         credential: &KeyHash,
         expires_at: Timestamp,
     ) -> Result<(), StoreError> {
-        const INSERT: &str = "INSERT INTO sessions (hash, credential, expires_at) VALUES ($1, $2, $3)";
+        const INSERT: &str =
+            "INSERT INTO sessions (hash, credential, expires_at) VALUES ($1, $2, $3)";
         let parameters = values![*cookie, *credential, expires_at];
         self.change(INSERT, parameters, None).await.map(drop)
     }
@@ -24,10 +25,16 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn session_credential(&self, cookie: &KeyHash, now: Timestamp) -> Result<Option<KeyHash>, StoreError> {
+    pub async fn session_credential(
+        &self,
+        cookie: &KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<KeyHash>, StoreError> {
         const FIND: &str = "SELECT credential FROM sessions WHERE hash = $1 AND expires_at > $2";
         let rows = self.database.look_up(FIND, values![*cookie, now]).await?;
-        let Some(mut row) = rows.into_iter().next() else { return Ok(None) };
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
         Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
     }
 
@@ -37,7 +44,9 @@ impl Store {
     /// If the database fails.
     pub async fn close_session(&self, cookie: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE hash = $1";
-        self.change(CLOSE, values![*cookie], Some(Change::Sessions)).await.map(drop)
+        self.change(CLOSE, values![*cookie], Some(Change::Sessions))
+            .await
+            .map(drop)
     }
 
     /// Closes every session that was signed in with `credential`.
@@ -46,6 +55,8 @@ impl Store {
     /// If the database fails.
     pub async fn close_sessions_of(&self, credential: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE credential = $1";
-        self.change(CLOSE, values![*credential], Some(Change::Sessions)).await.map(drop)
+        self.change(CLOSE, values![*credential], Some(Change::Sessions))
+            .await
+            .map(drop)
     }
 }

@@ -11,8 +11,15 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn setting(&self, name: &'static str) -> Result<Option<Bytes>, StoreError> {
-        let rows = self.database.look_up("SELECT value FROM settings WHERE name = $1", values![name]).await?;
-        Ok(rows.into_iter().next().map(|mut row| row.bytes()).transpose()?)
+        let rows = self
+            .database
+            .look_up("SELECT value FROM settings WHERE name = $1", values![name])
+            .await?;
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|mut row| row.bytes())
+            .transpose()?)
     }
 
     /// Stores `value` under `name`, and replaces an older value.
@@ -20,8 +27,7 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn set_setting(&self, name: &'static str, value: Bytes) -> Result<(), StoreError> {
-        const SET: &str =
-            "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";
+        const SET: &str = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";
         self.change(SET, values![name, value], None).await.map(drop)
     }
 }

@@ -1,5 +1,5 @@
-//! The stories of waits that timed out: rows on both engines, so that they outlive their inbox and a restart. Only the
-//! latest of each project are kept.
+//! The stories of waits that timed out: rows on both engines, so that they outlive their inbox and
+//! a restart. Only the latest of each project are kept.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::content::fold_case;
 use super::{Change, Store, StoreError, story_form};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd, InboxId, MessageFilter,
-    ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
+    Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd,
+    InboxId, MessageFilter, ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
 };
 
 /// Maximum number of stories that are kept for each project.
@@ -19,7 +19,8 @@ const MAX_STORIES_KEPT: i64 = 1_000;
 /// Maximum number of stories that one step of sweeping deletes.
 const FORGOTTEN_A_STEP: i64 = 100;
 
-/// A SELECT of the columns of a [`Failure`]. Those of a deleted project remain only until the sweeper has deleted them.
+/// A SELECT of the columns of a [`Failure`]. Those of a deleted project remain only until the
+/// sweeper has deleted them.
 macro_rules! failures {
     ($more:literal, $conditions:literal) => {
         concat!(
@@ -50,8 +51,14 @@ impl Store {
             DELETE FROM stories WHERE project_id = $1 AND ended_at <= (
                 SELECT ended_at FROM stories WHERE project_id = $1 ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET $2)";
         let rows = stories.iter().map(row).collect();
-        let projects: BTreeSet<Uuid> = stories.iter().map(|story| story.failure.wait.project.0).collect();
-        let forget = projects.into_iter().map(|project| values![project, MAX_STORIES_KEPT]).collect();
+        let projects: BTreeSet<Uuid> = stories
+            .iter()
+            .map(|story| story.failure.wait.project.0)
+            .collect();
+        let forget = projects
+            .into_iter()
+            .map(|project| values![project, MAX_STORIES_KEPT])
+            .collect();
         let add = async move |mut transaction: Transaction| {
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(FORGET, forget).await?;
@@ -71,7 +78,8 @@ impl Store {
         rows.into_iter().next().map(read_story).transpose()
     }
 
-    /// The id of the latest wait on `inbox` with this filter that timed out, if it ended since `since`.
+    /// The id of the latest wait on `inbox` with this filter that timed out, if it ended since
+    /// `since`.
     ///
     /// # Errors
     /// If the database fails.
@@ -100,13 +108,20 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn stories_of(&self, inbox: &Inbox, since: Timestamp) -> Result<HashSet<Uuid>, StoreError> {
+    pub async fn stories_of(
+        &self,
+        inbox: &Inbox,
+        since: Timestamp,
+    ) -> Result<HashSet<Uuid>, StoreError> {
         const IDS: &str = "
             SELECT id FROM stories
             WHERE inbox_id = $1 AND project_id = $2 AND inbox_created_at = $3 AND ended_at >= $4";
         let parameters = values![&inbox.id, inbox.project, inbox.created_at, since];
         let rows = self.database.query(IDS, parameters).await?;
-        Ok(rows.into_iter().map(|mut row| row.uuid()).collect::<Result<_, _>>()?)
+        Ok(rows
+            .into_iter()
+            .map(|mut row| row.uuid())
+            .collect::<Result<_, _>>()?)
     }
 
     /// The failures that match `filter`, newest first: at most `limit`.
@@ -125,17 +140,36 @@ impl Store {
              AND ended_at >= $5 AND ended_at < $6 ORDER BY ended_at DESC, id DESC LIMIT $7"
         );
         let id = filter.project.map_or(Uuid::nil(), |project| project.0);
-        let (cause, group) = (filter.cause.map_or("", Cause::as_str), filter.group.as_deref().unwrap_or_default());
+        let (cause, group) = (
+            filter.cause.map_or("", Cause::as_str),
+            filter.group.as_deref().unwrap_or_default(),
+        );
         let since = filter.since.map_or(0, Timestamp::as_millis);
         let before = filter.before.map_or(i64::MAX, Timestamp::as_millis);
         let wanted = fold_case(&filter.text);
-        let most = if wanted.is_empty() { Value::from(limit) } else { MAX_STORIES_KEPT.into() };
-        let parameters = values![filter.project.is_some(), id, cause, group, since, before, most];
+        let most = if wanted.is_empty() {
+            Value::from(limit)
+        } else {
+            MAX_STORIES_KEPT.into()
+        };
+        let parameters = values![
+            filter.project.is_some(),
+            id,
+            cause,
+            group,
+            since,
+            before,
+            most
+        ];
         let mut found = Vec::new();
         for mut row in self.database.query(FIND, parameters).await? {
             let failure = read_failure(&mut row)?;
             let fields = [Some(failure.address(mail_domain)), failure.label.clone()];
-            if fields.into_iter().flatten().any(|field| fold_case(&field).contains(&*wanted)) {
+            if fields
+                .into_iter()
+                .flatten()
+                .any(|field| fold_case(&field).contains(&*wanted))
+            {
                 found.push(failure);
             }
         }
@@ -143,8 +177,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The number of failures of a project since `since`, of each group: the key, the number, and when the last wait
-    /// ended. The group with the latest failure first.
+    /// The number of failures of a project since `since`, of each group: the key, the number, and
+    /// when the last wait ended. The group with the latest failure first.
     ///
     /// # Errors
     /// If the database fails.
@@ -157,12 +191,22 @@ impl Store {
             SELECT group_key, COUNT(*), MAX(ended_at) FROM stories WHERE project_id = $1 AND ended_at >= $2
             GROUP BY group_key ORDER BY MAX(ended_at) DESC, group_key";
         let rows = self.database.query(GROUPS, values![project, since]).await?;
-        let group = |mut row: Row| Ok((row.text()?, row.integer()?, Timestamp::from_millis(row.integer()?)));
-        Ok(rows.into_iter().map(group).collect::<Result<_, DatabaseError>>()?)
+        let group = |mut row: Row| {
+            Ok((
+                row.text()?,
+                row.integer()?,
+                Timestamp::from_millis(row.integer()?),
+            ))
+        };
+        Ok(rows
+            .into_iter()
+            .map(group)
+            .collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// The stories of waits that ended since `since` on inboxes that received mail after that, which has not been
-    /// compared with the wait yet: of one project, or of all. Those whose late message is known are complete.
+    /// The stories of waits that ended since `since` on inboxes that received mail after that,
+    /// which has not been compared with the wait yet: of one project, or of all. Those whose late
+    /// message is known are complete.
     ///
     /// # Errors
     /// If the database fails.
@@ -181,16 +225,27 @@ impl Store {
             " ORDER BY s.ended_at LIMIT 100"
         );
         let id = project.map_or(Uuid::nil(), |project| project.0);
-        let rows = self.database.query(LATER, values![since, project.is_some(), id, now]).await?;
-        let later = rows.into_iter().map(|mut row| Ok((row.uuid()?, Timestamp::from_millis(row.integer()?))));
+        let rows = self
+            .database
+            .query(LATER, values![since, project.is_some(), id, now])
+            .await?;
+        let later = rows
+            .into_iter()
+            .map(|mut row| Ok((row.uuid()?, Timestamp::from_millis(row.integer()?))));
         Ok(later.collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// Records that mail up to `until` was compared with the wait of a story; it is its cause if `story` is given.
+    /// Records that mail up to `until` was compared with the wait of a story; it is its cause if
+    /// `story` is given.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn amend_story(&self, id: Uuid, until: Timestamp, story: Option<&Story>) -> Result<(), StoreError> {
+    pub async fn amend_story(
+        &self,
+        id: Uuid,
+        until: Timestamp,
+        story: Option<&Story>,
+    ) -> Result<(), StoreError> {
         const COMPARED: &str = "UPDATE stories SET compared_until = $2 WHERE id = $1";
         const AMEND: &str = "
             UPDATE stories SET compared_until = $2, cause = $3, origin = $4, summary = $5, group_key = $6, data = $7
@@ -209,7 +264,8 @@ impl Store {
             finding.group(),
             story_form::encode(story),
         ];
-        self.change(AMEND, parameters, Some(Change::Failures)).await?;
+        self.change(AMEND, parameters, Some(Change::Failures))
+            .await?;
         Ok(())
     }
 
@@ -217,10 +273,18 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn count_failures(&self, project: ProjectId, since: Timestamp) -> Result<i64, StoreError> {
+    pub async fn count_failures(
+        &self,
+        project: ProjectId,
+        since: Timestamp,
+    ) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM stories WHERE project_id = $1 AND ended_at >= $2";
         let rows = self.database.query(COUNT, values![project, since]).await?;
-        Ok(rows.into_iter().next().ok_or(DatabaseError::NoRow)?.integer()?)
+        Ok(rows
+            .into_iter()
+            .next()
+            .ok_or(DatabaseError::NoRow)?
+            .integer()?)
     }
 
     /// The mark of the failures of a project: a version that is different after they have changed.
@@ -233,13 +297,21 @@ impl Store {
             FROM stories WHERE project_id = $1";
         let rows = self.database.query(MARK, values![project]).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        Ok(format!("{}-{}-{}", row.integer()?, row.integer()?, row.integer()?))
+        Ok(format!(
+            "{}-{}-{}",
+            row.integer()?,
+            row.integer()?,
+            row.integer()?
+        ))
     }
 }
 
-/// Deletes stories of waits that ended before `ended_before`, and those of deleted projects. Returns whether there were
-/// any.
-pub(super) async fn forget(transaction: &mut Transaction, ended_before: Timestamp) -> Result<bool, StoreError> {
+/// Deletes stories of waits that ended before `ended_before`, and those of deleted projects.
+/// Returns whether there were any.
+pub(super) async fn forget(
+    transaction: &mut Transaction,
+    ended_before: Timestamp,
+) -> Result<bool, StoreError> {
     const FORGET: &str = "
         DELETE FROM stories WHERE id IN (
             SELECT id FROM stories WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
@@ -247,16 +319,31 @@ pub(super) async fn forget(transaction: &mut Transaction, ended_before: Timestam
         DELETE FROM stories WHERE id IN (
             SELECT id FROM stories WHERE project_id IN (SELECT id FROM projects WHERE deleted_at IS NOT NULL)
             LIMIT $1)";
-    let old = transaction.execute(FORGET, values![ended_before, FORGOTTEN_A_STEP]).await?;
-    let deleted = transaction.execute(FORGET_DELETED, values![FORGOTTEN_A_STEP]).await?;
+    let old = transaction
+        .execute(FORGET, values![ended_before, FORGOTTEN_A_STEP])
+        .await?;
+    let deleted = transaction
+        .execute(FORGET_DELETED, values![FORGOTTEN_A_STEP])
+        .await?;
     Ok(old + deleted > 0)
 }
 
 fn row(story: &Story) -> Vec<Value> {
-    let Failure { wait, label, finding, ended } = &story.failure;
+    let Failure {
+        wait,
+        label,
+        finding,
+        ended,
+    } = &story.failure;
     let filter = &wait.filter;
     let inbox_ended_at = ended.map(|(InboxEnd::Expired(at) | InboxEnd::Deleted(at))| at);
-    let inbox_end = ended.map(|end| if matches!(end, InboxEnd::Expired(_)) { "expired" } else { "deleted" });
+    let inbox_end = ended.map(|end| {
+        if matches!(end, InboxEnd::Expired(_)) {
+            "expired"
+        } else {
+            "deleted"
+        }
+    });
     values![
         wait.id,
         wait.project,
@@ -267,7 +354,10 @@ fn row(story: &Story) -> Vec<Value> {
         filter.from.as_deref().map(stored_text),
         filter.to.as_deref().map(stored_text),
         filter.text.as_deref().map(stored_text),
-        filter.header.as_ref().map(|header| stored_text(&header.to_string())),
+        filter
+            .header
+            .as_ref()
+            .map(|header| stored_text(&header.to_string())),
         filter.has.otp,
         filter.has.code,
         filter.has.link,
@@ -303,8 +393,14 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
             from: row.optional_text()?,
             to: row.optional_text()?,
             text: row.optional_text()?,
-            header: row.optional_text()?.and_then(|text| HeaderFilter::parse(&text).ok()),
-            has: Features { otp: row.integer()? == 1, code: row.integer()? == 1, link: row.integer()? == 1 },
+            header: row
+                .optional_text()?
+                .and_then(|text| HeaderFilter::parse(&text).ok()),
+            has: Features {
+                otp: row.integer()? == 1,
+                code: row.integer()? == 1,
+                link: row.integer()? == 1,
+            },
             after: row.optional_text()?,
         },
         started_at: Timestamp::from_millis(row.integer()?),
@@ -315,10 +411,27 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
     // Another version of the program may have stored a cause that this one does not know.
     let cause = Cause::of_word(&row.text()?).unwrap_or(Cause::SentElsewhere);
     let (origin, marked) = (row.text()?, row.text()?);
-    let (end, at) = (row.optional_text()?, row.optional_integer()?.map(Timestamp::from_millis));
-    let ended =
-        at.map(|at| if end.as_deref() == Some("expired") { InboxEnd::Expired(at) } else { InboxEnd::Deleted(at) });
-    Ok(Failure { wait, label, finding: Finding { cause, marked, origin }, ended })
+    let (end, at) = (
+        row.optional_text()?,
+        row.optional_integer()?.map(Timestamp::from_millis),
+    );
+    let ended = at.map(|at| {
+        if end.as_deref() == Some("expired") {
+            InboxEnd::Expired(at)
+        } else {
+            InboxEnd::Deleted(at)
+        }
+    });
+    Ok(Failure {
+        wait,
+        label,
+        finding: Finding {
+            cause,
+            marked,
+            origin,
+        },
+        ended,
+    })
 }
 
 fn read_story(mut row: Row) -> Result<Story, StoreError> {
@@ -328,5 +441,9 @@ fn read_story(mut row: Row) -> Result<Story, StoreError> {
         tracing::warn!(%error, id = %failure.wait.id, "the evidence of a failure is damaged");
         Default::default()
     });
-    Ok(Story { failure, evidence, timeline })
+    Ok(Story {
+        failure,
+        evidence,
+        timeline,
+    })
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 use crate::model::{
-    Evidence, InboxId, Latest, MessageId, RefusalReason, RefusedMail, SendApisUse, SharedAddress, Similar, SmtpUse,
-    Story, Timestamp, parse_id,
+    Evidence, InboxId, Latest, MessageId, RefusalReason, RefusedMail, SendApisUse, SharedAddress,
+    Similar, SmtpUse, Story, Timestamp, parse_id,
 };
 
 /// Maximum number of bytes of a story before it is compressed.
@@ -74,10 +74,11 @@ pub(super) fn encode(story: &Story) -> Bytes {
 }
 
 impl Stored {
-    /// Removes a part of the longest list: of the timeline, half of the events, from its middle; of the evidence, the
-    /// last entry. Returns `false` if nothing is left.
+    /// Removes a part of the longest list: of the timeline, half of the events, from its middle; of
+    /// the evidence, the last entry. Returns `false` if nothing is left.
     fn shorten(&mut self) -> bool {
-        let (messages, refused, similar) = (self.latest.len(), self.refused.len(), self.similar.len());
+        let (messages, refused, similar) =
+            (self.latest.len(), self.refused.len(), self.similar.len());
         let most = messages.max(refused).max(similar);
         let was_empty = most == 0 && self.timeline.is_empty();
         if self.timeline.len() > most {
@@ -101,7 +102,9 @@ impl Stored {
 /// [`StoreError::Damaged`].
 pub(super) fn decode(bytes: &[u8]) -> Result<(Evidence, Vec<Event>), StoreError> {
     let damaged = || StoreError::Damaged("a story");
-    let size = bytes.first_chunk().map_or(0, |size| u32::from_le_bytes(*size) as usize);
+    let size = bytes
+        .first_chunk()
+        .map_or(0, |size| u32::from_le_bytes(*size) as usize);
     if size > 2 * MAX_BYTES {
         return Err(damaged());
     }
@@ -116,8 +119,16 @@ fn stored(evidence: &Evidence, timeline: &[Event]) -> Stored {
         from: short(&message.from),
         subject: short(&message.subject),
         received_at: message.received_at.as_millis(),
-        missed_by: message.missed_by.iter().filter_map(|word| MissedBy::of_word(word)).collect(),
-        found: message.found.iter().filter_map(|(word, text)| Some((MissedBy::of_word(word)?, short(text)))).collect(),
+        missed_by: message
+            .missed_by
+            .iter()
+            .filter_map(|word| MissedBy::of_word(word))
+            .collect(),
+        found: message
+            .found
+            .iter()
+            .filter_map(|(word, text)| Some((MissedBy::of_word(word)?, short(text))))
+            .collect(),
     });
     let refused = evidence.refused.iter().map(|refused| StoredRefusal {
         peer: refused.peer.clone(),
@@ -136,7 +147,11 @@ fn stored(evidence: &Evidence, timeline: &[Event]) -> Stored {
         last_received_at: similar.last_received_at.as_millis(),
         opened_by_mail: similar.opened_by_mail,
     });
-    let SmtpUse { connections_open, last_connection_at, last_message_at } = evidence.smtp;
+    let SmtpUse {
+        connections_open,
+        last_connection_at,
+        last_message_at,
+    } = evidence.smtp;
     Stored {
         messages: evidence.messages,
         latest: latest.collect(),
@@ -145,7 +160,12 @@ fn stored(evidence: &Evidence, timeline: &[Event]) -> Stored {
         connections_open,
         last_connection_at: last_connection_at.map(Timestamp::as_millis),
         last_message_at: last_message_at.map(Timestamp::as_millis),
-        send_apis: evidence.send_apis.0.iter().map(|at| at.map(Timestamp::as_millis)).collect(),
+        send_apis: evidence
+            .send_apis
+            .0
+            .iter()
+            .map(|at| at.map(Timestamp::as_millis))
+            .collect(),
         timeline: timeline.to_vec(),
     }
 }
@@ -157,8 +177,16 @@ fn restored(stored: Stored) -> (Evidence, Vec<Event>) {
             from: message.from,
             subject: message.subject,
             received_at: Timestamp::from_millis(message.received_at),
-            missed_by: message.missed_by.into_iter().map(MissedBy::as_str).collect(),
-            found: message.found.into_iter().map(|(word, text)| (word.as_str(), text)).collect(),
+            missed_by: message
+                .missed_by
+                .into_iter()
+                .map(MissedBy::as_str)
+                .collect(),
+            found: message
+                .found
+                .into_iter()
+                .map(|(word, text)| (word.as_str(), text))
+                .collect(),
         })
     });
     let refused = stored.refused.into_iter().map(|refused| RefusedMail {
@@ -212,6 +240,12 @@ mod tests {
             "connections_open": 0, "last_connection_at": null, "last_message_at": null, "send_apis": [],
             "timeline": []}"#;
         let (evidence, _) = decode(&lz4_flex::compress_prepend_size(older)).unwrap();
-        assert_eq!((evidence.latest[0].missed_by.as_slice(), evidence.latest[0].found.len()), (&["text"][..], 0));
+        assert_eq!(
+            (
+                evidence.latest[0].missed_by.as_slice(),
+                evidence.latest[0].found.len()
+            ),
+            (&["text"][..], 0)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Removes expired data, in steps that are so small that they do not slow down deliveries and reads.
+//! Removes expired data, in steps that are so small that they do not slow down deliveries and
+//! reads.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ const INBOXES_A_STEP: i64 = 100;
 const MESSAGES_A_STEP: i64 = 25;
 /// Maximum number of contents without a message that one step removes.
 const ORPHANS_A_STEP: i64 = 1_000;
-/// How long an address remains reserved after its inbox has ended, and an outgoing item remains in the history.
+/// How long an address remains reserved after its inbox has ended, and an outgoing item remains in
+/// the history.
 pub(super) const RESERVATION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The result of a step.
@@ -29,19 +31,26 @@ pub enum Swept {
 }
 
 impl Store {
-    /// Does one step of sweeping, unless another node is doing one. Closes inboxes that have expired, removes the
-    /// messages and faults of closed inboxes and old messages of permanent ones, and deletes reservations, keys and
-    /// outgoing items that have expired, and the stories of waits that ended longer ago than `keep_failures`.
+    /// Does one step of sweeping, unless another node is doing one. Closes inboxes that have
+    /// expired, removes the messages and faults of closed inboxes and old messages of permanent
+    /// ones, and deletes reservations, keys and outgoing items that have expired, and the stories
+    /// of waits that ended longer ago than `keep_failures`.
     ///
     /// # Errors
     /// If the database fails; then the step has no effect.
-    pub async fn sweep(&self, now: Timestamp, keep_failures: Duration) -> Result<Swept, StoreError> {
-        self.database.transact(async move |transaction| step(transaction, now, keep_failures).await).await
+    pub async fn sweep(
+        &self,
+        now: Timestamp,
+        keep_failures: Duration,
+    ) -> Result<Swept, StoreError> {
+        self.database
+            .transact(async move |transaction| step(transaction, now, keep_failures).await)
+            .await
     }
 
-    /// Removes contents that no message has: an administrator may have deleted messages, and an earlier version of this
-    /// program could leave some behind. It reads both tables, so it is for once a day. Only for a shared database.
-    /// Returns how many were removed.
+    /// Removes contents that no message has: an administrator may have deleted messages, and an
+    /// earlier version of this program could leave some behind. It reads both tables, so it is for
+    /// once a day. Only for a shared database. Returns how many were removed.
     ///
     /// # Errors
     /// If the database fails.
@@ -54,7 +63,8 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
-        const COUNT: &str = "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
+        const COUNT: &str =
+            "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
         let mut rows = self.database.query(COUNT, vec![]).await?;
         let mut row = rows.pop().ok_or(crate::db::DatabaseError::NoRow)?;
         Ok((row.integer()?, row.integer()?))
@@ -64,7 +74,8 @@ impl Store {
 async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError> {
     // Rows with negative numbers were copied from another database, perhaps only in part until now.
     // Only these plans read two whole tables fast.
-    const PLANS: &str = "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_sort = on";
+    const PLANS: &str =
+        "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_sort = on";
     const ORPHANS: &str = "
         SELECT number FROM contents
         WHERE number > 0 AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = contents.number)
@@ -76,7 +87,9 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
     transaction.lock(SWEEPING).await?;
     transaction.execute_script(PLANS).await?;
     let orphans = transaction.query(ORPHANS, values![ORPHANS_A_STEP]).await?;
-    let numbers = orphans.into_iter().map(|mut row| row.integer().map(|number| values![number]));
+    let numbers = orphans
+        .into_iter()
+        .map(|mut row| row.integer().map(|number| values![number]));
     let numbers: Vec<Vec<Value>> = numbers.collect::<Result<_, _>>()?;
     if numbers.is_empty() {
         return Ok(0);
@@ -87,7 +100,11 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
     Ok(removed)
 }
 
-async fn step(mut transaction: Transaction, now: Timestamp, keep_failures: Duration) -> Result<Swept, StoreError> {
+async fn step(
+    mut transaction: Transaction,
+    now: Timestamp,
+    keep_failures: Duration,
+) -> Result<Swept, StoreError> {
     if !transaction.try_lock(SWEEPING).await? {
         return Ok(Swept::Done);
     }
@@ -104,14 +121,20 @@ async fn step(mut transaction: Transaction, now: Timestamp, keep_failures: Durat
     Ok(if worked { Swept::More } else { Swept::Done })
 }
 
-/// If a delivery has locked an inbox, the inbox is left for the next step: waiting for several inboxes could deadlock,
-/// and the delivery may reopen the inbox.
-async fn close_expired_inboxes(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
+/// If a delivery has locked an inbox, the inbox is left for the next step: waiting for several
+/// inboxes could deadlock, and the delivery may reopen the inbox.
+async fn close_expired_inboxes(
+    transaction: &mut Transaction,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     const CLOSE: &str = "
         UPDATE inboxes SET closed = 1, message_count = 0, emptied_sequence = last_sequence WHERE number IN (
             SELECT number FROM inboxes WHERE closed = 0 AND expires_at <= $1
             ORDER BY expires_at LIMIT $2 {skip_locked})";
-    Ok(transaction.execute(CLOSE, values![now, INBOXES_A_STEP]).await? > 0)
+    Ok(transaction
+        .execute(CLOSE, values![now, INBOXES_A_STEP])
+        .await?
+        > 0)
 }
 
 /// As above, an inbox that a delivery has locked is left for the next step.
@@ -129,7 +152,9 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     let any = !emptied.is_empty();
     for mut inbox in emptied {
         let (number, until) = (Value::from(inbox.integer()?), Value::from(inbox.integer()?));
-        let removed = transaction.query(REMOVE, vec![number.clone(), until.clone(), left.into()]).await?;
+        let removed = transaction
+            .query(REMOVE, vec![number.clone(), until.clone(), left.into()])
+            .await?;
         left -= i64::try_from(removed.len()).unwrap_or(left);
         remove_contents(transaction, removed).await?;
         if left <= 0 {
@@ -140,9 +165,12 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     Ok(any)
 }
 
-/// Removes the contents of removed messages, unless the message of another recipient has the same content. The content
-/// of a message that was deleted earlier is already gone.
-pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<Row>) -> Result<(), StoreError> {
+/// Removes the contents of removed messages, unless the message of another recipient has the same
+/// content. The content of a message that was deleted earlier is already gone.
+pub(super) async fn remove_contents(
+    transaction: &mut Transaction,
+    removed: Vec<Row>,
+) -> Result<(), StoreError> {
     let mut numbers = Vec::new();
     for mut row in removed {
         numbers.extend(row.optional_integer()?);
@@ -150,9 +178,14 @@ pub(super) async fn remove_contents(transaction: &mut Transaction, removed: Vec<
     remove_numbered(transaction, numbers).await
 }
 
-/// Removes the contents with these numbers that no message uses any more, and that cannot be restored.
-pub(super) async fn remove_numbered(transaction: &mut Transaction, numbers: Vec<i64>) -> Result<(), StoreError> {
-    // If two transactions remove the last messages with a content, the later one sees the effect of the earlier one.
+/// Removes the contents with these numbers that no message uses any more, and that cannot be
+/// restored.
+pub(super) async fn remove_numbered(
+    transaction: &mut Transaction,
+    numbers: Vec<i64>,
+) -> Result<(), StoreError> {
+    // If two transactions remove the last messages with a content, the later one sees the effect of
+    // the earlier one.
     const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1
@@ -183,25 +216,40 @@ async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, S
     const KEYS: &str = "DELETE FROM api_keys WHERE expires_at <= $1";
     const SESSIONS: &str = "DELETE FROM sessions WHERE expires_at <= $1";
     let reserved_since = now.before(RESERVATION);
-    let mut forgotten = transaction.execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP]).await?;
+    let mut forgotten = transaction
+        .execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP])
+        .await?;
     forgotten += forget_outgoing(transaction, reserved_since).await?;
-    forgotten += transaction.execute(PROJECTS, values![reserved_since]).await?;
+    forgotten += transaction
+        .execute(PROJECTS, values![reserved_since])
+        .await?;
     forgotten += transaction.execute(KEYS, values![now]).await?;
     forgotten += transaction.execute(SESSIONS, values![now]).await?;
     Ok(forgotten > 0)
 }
 
-async fn forget_outgoing(transaction: &mut Transaction, sent_before: Timestamp) -> Result<u64, StoreError> {
+async fn forget_outgoing(
+    transaction: &mut Transaction,
+    sent_before: Timestamp,
+) -> Result<u64, StoreError> {
     const OUTGOING: &str = "
         DELETE FROM outgoing WHERE id IN (
             SELECT id FROM outgoing WHERE created_at <= $1 AND status <> 'queued' ORDER BY created_at LIMIT $2)
         RETURNING id";
-    let forgotten = transaction.query(OUTGOING, values![sent_before, INBOXES_A_STEP]).await?;
+    let forgotten = transaction
+        .query(OUTGOING, values![sent_before, INBOXES_A_STEP])
+        .await?;
     let count = forgotten.len() as u64;
-    let ids: Result<Vec<Vec<Value>>, _> =
-        forgotten.into_iter().map(|mut row| row.bytes().map(|id| vec![Value::from(id)])).collect();
+    let ids: Result<Vec<Vec<Value>>, _> = forgotten
+        .into_iter()
+        .map(|mut row| row.bytes().map(|id| vec![Value::from(id)]))
+        .collect();
     let ids = ids?;
-    transaction.execute_many("DELETE FROM attempts WHERE outgoing_id = $1", ids.clone()).await?;
-    transaction.execute_many(REMOVE_CHUNKS_OF_OUTGOING, ids).await?;
+    transaction
+        .execute_many("DELETE FROM attempts WHERE outgoing_id = $1", ids.clone())
+        .await?;
+    transaction
+        .execute_many(REMOVE_CHUNKS_OF_OUTGOING, ids)
+        .await?;
     Ok(count)
 }

@@ -23,14 +23,22 @@ impl Store {
             ORDER BY m.sequence DESC LIMIT $5";
         let parameters = values![&inbox.id, inbox.project, inbox.created_at, until, most];
         let rows = self.database.query(ARRIVED, parameters).await?;
-        Ok(rows.into_iter().map(read_arrived).collect::<Result<_, _>>()?)
+        Ok(rows
+            .into_iter()
+            .map(read_arrived)
+            .collect::<Result<_, _>>()?)
     }
 
     /// The latest uses until then of the faults that an inbox has.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn fault_uses(&self, inbox: &Inbox, until: Timestamp, most: usize) -> Result<Vec<FaultUse>, StoreError> {
+    pub async fn fault_uses(
+        &self,
+        inbox: &Inbox,
+        until: Timestamp,
+        most: usize,
+    ) -> Result<Vec<FaultUse>, StoreError> {
         const USES: &str = "
             SELECT f.point, f.action, u.used_at
             FROM inboxes i JOIN faults f ON f.inbox_number = i.number JOIN fault_uses u ON u.fault_number = f.number
@@ -39,16 +47,29 @@ impl Store {
         let parameters = values![&inbox.id, inbox.project, inbox.created_at, until, most];
         let rows = self.database.query(USES, parameters).await?;
         let read = |mut row: Row| {
-            Ok(FaultUse { point: row.text()?, action: row.text()?, used_at: Timestamp::from_millis(row.integer()?) })
+            Ok(FaultUse {
+                point: row.text()?,
+                action: row.text()?,
+                used_at: Timestamp::from_millis(row.integer()?),
+            })
         };
-        Ok(rows.into_iter().map(read).collect::<Result<_, DatabaseError>>()?)
+        Ok(rows
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, DatabaseError>>()?)
     }
 
-    /// The latest messages that were sent from an inbox until then, and the attempts to send them, newest first.
+    /// The latest messages that were sent from an inbox until then, and the attempts to send them,
+    /// newest first.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn sent_mail(&self, inbox: &Inbox, until: Timestamp, most: usize) -> Result<Vec<SentMail>, StoreError> {
+    pub async fn sent_mail(
+        &self,
+        inbox: &Inbox,
+        until: Timestamp,
+        most: usize,
+    ) -> Result<Vec<SentMail>, StoreError> {
         // A message with a later attempt was still in the queue.
         const SENT: &str = "
             SELECT o.recipient, o.subject,
@@ -70,7 +91,10 @@ impl Store {
                 reply: row.optional_text()?,
             })
         };
-        Ok(rows.into_iter().map(read).collect::<Result<_, DatabaseError>>()?)
+        Ok(rows
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, DatabaseError>>()?)
     }
 }
 

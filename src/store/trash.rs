@@ -1,5 +1,6 @@
-//! Deletions in the dashboard that can be undone for some seconds. Deleted data is immediately invisible to every
-//! reader; the table `trash` has the data that an undo needs. The sweeper then removes it permanently.
+//! Deletions in the dashboard that can be undone for some seconds. Deleted data is immediately
+//! invisible to every reader; the table `trash` has the data that an undo needs. The sweeper then
+//! removes it permanently.
 
 use uuid::Uuid;
 
@@ -23,8 +24,8 @@ pub enum ToDelete {
 }
 
 impl Store {
-    /// Deletes `target`. Returns an id, with which it can be restored until `due_at`, and the number of deleted
-    /// messages or inboxes.
+    /// Deletes `target`. Returns an id, with which it can be restored until `due_at`, and the
+    /// number of deleted messages or inboxes.
     ///
     /// # Errors
     /// If the database fails.
@@ -38,21 +39,24 @@ impl Store {
         let deletion = Uuid::now_v7();
         let count = until_undisturbed(|| {
             let target = target.clone();
-            self.database.transact(async move |mut transaction: Transaction| {
-                let count = match target {
-                    ToDelete::Message(inbox, id) => {
-                        throw_messages(&mut transaction, deletion, &inbox, Some(id), due_at).await?
-                    }
-                    ToDelete::Messages(inbox) => {
-                        throw_messages(&mut transaction, deletion, &inbox, None, due_at).await?
-                    }
-                    ToDelete::Inboxes(ids) => {
-                        throw_inboxes(&mut transaction, deletion, project, ids, now, due_at).await?
-                    }
-                };
-                transaction.commit().await?;
-                Ok::<_, StoreError>(count)
-            })
+            self.database
+                .transact(async move |mut transaction: Transaction| {
+                    let count = match target {
+                        ToDelete::Message(inbox, id) => {
+                            throw_messages(&mut transaction, deletion, &inbox, Some(id), due_at)
+                                .await?
+                        }
+                        ToDelete::Messages(inbox) => {
+                            throw_messages(&mut transaction, deletion, &inbox, None, due_at).await?
+                        }
+                        ToDelete::Inboxes(ids) => {
+                            throw_inboxes(&mut transaction, deletion, project, ids, now, due_at)
+                                .await?
+                        }
+                    };
+                    transaction.commit().await?;
+                    Ok::<_, StoreError>(count)
+                })
         })
         .await?;
         tracing::debug!(%project, count, "deleted");
@@ -63,18 +67,36 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn can_restore(&self, project: ProjectId, deletion: Uuid, now: Timestamp) -> Result<bool, StoreError> {
-        const FIND: &str = "SELECT 1 FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3 LIMIT 1";
-        Ok(!self.database.look_up(FIND, values![deletion, project, now]).await?.is_empty())
+    pub async fn can_restore(
+        &self,
+        project: ProjectId,
+        deletion: Uuid,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const FIND: &str =
+            "SELECT 1 FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3 LIMIT 1";
+        Ok(!self
+            .database
+            .look_up(FIND, values![deletion, project, now])
+            .await?
+            .is_empty())
     }
 
-    /// Undoes a deletion, except for inboxes that have changed since. Returns how many rows were restored.
+    /// Undoes a deletion, except for inboxes that have changed since. Returns how many rows were
+    /// restored.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn restore(&self, project: ProjectId, deletion: Uuid, now: Timestamp) -> Result<u64, StoreError> {
+    pub async fn restore(
+        &self,
+        project: ProjectId,
+        deletion: Uuid,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
         until_undisturbed(|| {
-            self.database.transact(async move |transaction| restore(transaction, project, deletion, now).await)
+            self.database.transact(async move |transaction| {
+                restore(transaction, project, deletion, now).await
+            })
         })
         .await
     }
@@ -88,7 +110,8 @@ async fn throw_messages(
     due_at: Timestamp,
 ) -> Result<u64, StoreError> {
     // The inbox is locked first, as in a delivery.
-    const INBOX: &str = "SELECT number FROM inboxes WHERE id = $1 AND created_at = $2 AND closed = 0 {for_update}";
+    const INBOX: &str =
+        "SELECT number FROM inboxes WHERE id = $1 AND created_at = $2 AND closed = 0 {for_update}";
     const KEEP: &str = "
         INSERT INTO trash (deletion, project_id, inbox_number, message_number, content_number, due_at)
         SELECT $1, $2, $3, m.number, m.content_number, $4
@@ -100,13 +123,27 @@ async fn throw_messages(
         WHERE number IN (SELECT message_number FROM trash WHERE deletion = $1)";
     const COUNT: &str = "
         UPDATE inboxes SET message_count = message_count - $2, changes = changes + 1 WHERE number = $1";
-    let found = transaction.query(INBOX, values![&inbox.id, inbox.created_at]).await?;
-    let Some(number) = found.into_iter().next().map(|mut row| row.integer()).transpose()? else { return Ok(0) };
+    let found = transaction
+        .query(INBOX, values![&inbox.id, inbox.created_at])
+        .await?;
+    let Some(number) = found
+        .into_iter()
+        .next()
+        .map(|mut row| row.integer())
+        .transpose()?
+    else {
+        return Ok(0);
+    };
     let one = id.unwrap_or(MessageId(Uuid::nil()));
     let keep = values![deletion, inbox.project, number, due_at, id.is_none(), one];
     let count = transaction.execute(KEEP, keep).await?;
     transaction.execute(EMPTY, values![deletion]).await?;
-    transaction.execute(COUNT, values![number, i64::try_from(count).unwrap_or(i64::MAX)]).await?;
+    transaction
+        .execute(
+            COUNT,
+            values![number, i64::try_from(count).unwrap_or(i64::MAX)],
+        )
+        .await?;
     transaction.notify(Change::Inbox(inbox.id.clone()));
     Ok(count)
 }
@@ -140,7 +177,12 @@ async fn throw_inboxes(
     ids.dedup();
     let wanted = ids.iter().map(|id| values![id, project, now]).collect();
     let (mut keep, mut end) = (Vec::new(), Vec::new());
-    for mut row in transaction.query_many(LOCK, wanted).await?.into_iter().flatten() {
+    for mut row in transaction
+        .query_many(LOCK, wanted)
+        .await?
+        .into_iter()
+        .flatten()
+    {
         let number = row.integer()?;
         keep.push(values![deletion, number, due_at]);
         end.push(values![number, now]);
@@ -160,7 +202,8 @@ async fn restore(
         SELECT number, id FROM inboxes WHERE number IN (
             SELECT inbox_number FROM trash WHERE deletion = $1 AND project_id = $2 AND due_at > $3)
         ORDER BY id {for_update}";
-    // Incoming mail may have created the inbox again since, and that inbox may also have been deleted.
+    // Incoming mail may have created the inbox again since, and that inbox may also have been
+    // deleted.
     const REOPEN: &str = "
         UPDATE inboxes SET closed = 0, deleted_at = NULL,
             kind = (SELECT kind FROM trash WHERE deletion = $1 AND inbox_number = inboxes.number),
@@ -187,7 +230,10 @@ async fn restore(
         DELETE FROM trash WHERE deletion = $1 AND (message_number IS NULL OR message_number IN (
             SELECT number FROM messages WHERE content_number IS NOT NULL))";
     let (mut numbers, mut named) = (Vec::new(), Vec::new());
-    for mut row in transaction.query(INBOXES, values![deletion, project, now]).await? {
+    for mut row in transaction
+        .query(INBOXES, values![deletion, project, now])
+        .await?
+    {
         let number = row.integer()?;
         numbers.push(values![number]);
         named.push(values![deletion, number]);
@@ -202,7 +248,10 @@ async fn restore(
 }
 
 /// Permanently removes what can no longer be restored. Returns whether there was any.
-pub(super) async fn empty_trash(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
+pub(super) async fn empty_trash(
+    transaction: &mut Transaction,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     const DUE: &str = "
         SELECT number, content_number, message_number FROM trash WHERE due_at <= $1 ORDER BY number LIMIT $2
         {skip_locked}";

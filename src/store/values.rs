@@ -3,7 +3,8 @@
 use super::content::ContentForm;
 use crate::db::Value;
 use crate::model::{
-    InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, SharedAddress, Timestamp, WorkerId,
+    InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, SharedAddress,
+    Timestamp, WorkerId,
 };
 
 impl From<ProjectId> for Value {

@@ -8,14 +8,18 @@ use super::metrics::get;
 /// A job that runs `script` in bash, with a directory for the server's files.
 fn job(directory: &std::path::Path, script: &str) -> Command {
     let mut bash = Command::new("bash");
-    bash.args(["-c", script]).current_dir(env!("CARGO_MANIFEST_DIR"));
-    bash.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-    bash.env("RUNNER_TEMP", directory).env("INPUT_BINARY", env!("CARGO_BIN_EXE_restante"));
+    bash.args(["-c", script])
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    bash.env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    bash.env("RUNNER_TEMP", directory)
+        .env("INPUT_BINARY", env!("CARGO_BIN_EXE_restante"));
     bash
 }
 
 fn texts(output: Output) -> (Option<i32>, String, String) {
-    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     (output.status.code(), stdout, stderr)
 }
 
@@ -42,9 +46,16 @@ fn a_failed_start_ends_the_job_and_says_why() {
         ("INPUT_FLAGS", "--log-format json\n--nonsense", "--nonsense"),
     ] {
         // Neither shell has `set -e`.
-        let mut job = job(directory.path(), "eval \"$(packaging/action/start)\"; echo the tests run");
+        let mut job = job(
+            directory.path(),
+            "eval \"$(packaging/action/start)\"; echo the tests run",
+        );
         let (code, stdout, stderr) = texts(job.env(variable, value).output().unwrap());
-        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{variable}: {stderr}");
+        assert_eq!(
+            (code, stdout.as_str()),
+            (Some(1), ""),
+            "{variable}: {stderr}"
+        );
         assert!(stderr.contains(says), "{variable}: {stderr}");
     }
 }
@@ -52,19 +63,27 @@ fn a_failed_start_ends_the_job_and_says_why() {
 #[test]
 fn a_failed_installation_ends_the_job_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
-    let mut job = job(directory.path(), "eval \"$(packaging/action/start)\"; echo the tests run");
+    let mut job = job(
+        directory.path(),
+        "eval \"$(packaging/action/start)\"; echo the tests run",
+    );
     // Nothing listens there.
-    job.env("INPUT_BINARY", "").env("RESTANTE_RELEASES", "http://127.0.0.1:1/releases");
+    job.env("INPUT_BINARY", "")
+        .env("RESTANTE_RELEASES", "http://127.0.0.1:1/releases");
     let (code, stdout, stderr) = texts(job.output().unwrap());
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
-    assert!(stderr.contains("cannot fetch") && stderr.contains("cannot install Restante"), "{stderr}");
+    assert!(
+        stderr.contains("cannot fetch") && stderr.contains("cannot install Restante"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn a_failed_start_fails_the_step_on_github() {
     let directory = tempfile::tempdir().unwrap();
     let mut step = job(directory.path(), "packaging/action/start");
-    step.env("GITHUB_ENV", "/dev/null").env("INPUT_FLAGS", "--nonsense");
+    step.env("GITHUB_ENV", "/dev/null")
+        .env("INPUT_FLAGS", "--nonsense");
     let (code, stdout, _) = texts(step.output().unwrap());
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
 }
@@ -78,11 +97,21 @@ fn the_health_check_asks_the_port_that_the_server_listens_on() {
     let port = address.rsplit(':').next().unwrap();
     for listens in [format!("0.0.0.0:{port}"), address.clone()] {
         let mut health = testkit::server::command(["health"]);
-        assert!(health.env("RESTANTE_HTTP_LISTEN", &listens).status().unwrap().success(), "{listens}");
+        assert!(
+            health
+                .env("RESTANTE_HTTP_LISTEN", &listens)
+                .status()
+                .unwrap()
+                .success(),
+            "{listens}"
+        );
     }
     server.kill();
     let (code, said) = testkit::server::failed(
         testkit::server::command(["health"]).env("RESTANTE_HTTP_LISTEN", format!("[::]:{port}")),
     );
-    assert!(code == 1 && said.contains(&format!("http://[::1]:{port} is not healthy")), "{said}");
+    assert!(
+        code == 1 && said.contains(&format!("http://[::1]:{port} is not healthy")),
+        "{said}"
+    );
 }

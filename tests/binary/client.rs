@@ -17,9 +17,15 @@ fn an_inbox_is_created_shown_and_deleted() {
     let (id, domain) = address.split_once('@').unwrap();
     assert_eq!(domain, "restante.example.com");
 
-    assert!(server.run_cli(&key, ["inbox", "get", id]).contains(&address));
-    let shown: Value =
-        serde_json::from_str(&server.run_cli(&key, ["inbox", "get", &address.to_uppercase(), "--json"])).unwrap();
+    assert!(
+        server
+            .run_cli(&key, ["inbox", "get", id])
+            .contains(&address)
+    );
+    let shown: Value = serde_json::from_str(
+        &server.run_cli(&key, ["inbox", "get", &address.to_uppercase(), "--json"]),
+    )
+    .unwrap();
     assert_eq!(shown["id"], id);
     assert_eq!(shown["address"], address);
     assert_eq!(shown["kind"], "temporary");
@@ -38,26 +44,48 @@ fn messages_are_listed_newest_first_and_filtered() {
         deliver(&server.smtp, &address, subject, "text");
     }
     let list = |arguments: &[&str]| {
-        let arguments = ["messages", address.as_str()].into_iter().chain(arguments.iter().copied());
+        let arguments = ["messages", address.as_str()]
+            .into_iter()
+            .chain(arguments.iter().copied());
         let lines = server.run_cli(&key, arguments);
-        lines.lines().map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+        lines
+            .lines()
+            .map(|line| line.split('\t').map(str::to_owned).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
     };
-    let subjects = |lines: Vec<Vec<String>>| lines.into_iter().map(|line| line[3].clone()).collect::<Vec<_>>();
+    let subjects = |lines: Vec<Vec<String>>| {
+        lines
+            .into_iter()
+            .map(|line| line[3].clone())
+            .collect::<Vec<_>>()
+    };
 
     let all = list(&[]);
     assert_eq!(all[0].len(), 4);
     assert_eq!(all[0][2], "app@example.com");
     let oldest = all[2][0].clone();
     assert_eq!(subjects(all), ["Welcome back", "Your invoice", "Welcome"]);
-    assert_eq!(subjects(list(&["--subject", "WELCOME"])), ["Welcome back", "Welcome"]);
-    assert_eq!(subjects(list(&["--after", &oldest])), ["Welcome back", "Your invoice"]);
+    assert_eq!(
+        subjects(list(&["--subject", "WELCOME"])),
+        ["Welcome back", "Welcome"]
+    );
+    assert_eq!(
+        subjects(list(&["--after", &oldest])),
+        ["Welcome back", "Your invoice"]
+    );
 }
 
 #[test]
 fn messages_as_json_are_the_services_answer() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "json@restante.example.com", "Hello", "Your code is 123456.");
-    let list: Value = serde_json::from_str(&server.run_cli(&key, ["messages", "json", "--json"])).unwrap();
+    deliver(
+        &server.smtp,
+        "json@restante.example.com",
+        "Hello",
+        "Your code is 123456.",
+    );
+    let list: Value =
+        serde_json::from_str(&server.run_cli(&key, ["messages", "json", "--json"])).unwrap();
     assert_eq!(list["messages"][0]["subject"], "Hello");
     assert_eq!(list["messages"][0]["otp"], "123456");
 }
@@ -69,22 +97,35 @@ fn an_answer_that_breaks_off_is_no_success() {
     let answer_all = move || {
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
-            let request: Vec<String> =
-                (&mut stream).lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+            let request: Vec<String> = (&mut stream)
+                .lines()
+                .map(Result::unwrap)
+                .take_while(|line| !line.is_empty())
+                .collect();
             let body = if request[0].contains("/messages") {
                 r#"{"messages":[{"id""#
             } else {
                 r#"{"id":"a","address":"a@b","kind":"temporary","created_at":"","expires_at":null}"#
             };
-            let length = if request[0].contains("/messages") { 1_000 } else { body.len() };
-            let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
-            stream.get_mut().write_all(format!("{head}{body}").as_bytes()).unwrap();
+            let length = if request[0].contains("/messages") {
+                1_000
+            } else {
+                body.len()
+            };
+            let head =
+                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+            stream
+                .get_mut()
+                .write_all(format!("{head}{body}").as_bytes())
+                .unwrap();
         }
     };
     thread::spawn(answer_all);
     for arguments in [&["messages", "a", "--json"][..], &["messages", "a"]] {
         let mut messages = command(arguments);
-        messages.env("RESTANTE_URL", &url).env("RESTANTE_API_KEY", format!("rst_live_{}", "0".repeat(32)));
+        messages
+            .env("RESTANTE_URL", &url)
+            .env("RESTANTE_API_KEY", format!("rst_live_{}", "0".repeat(32)));
         let Output { status, stderr, .. } = messages.output().unwrap();
         let said = String::from_utf8(stderr).unwrap();
         assert_eq!(status.code(), Some(2), "{said}");
@@ -97,9 +138,13 @@ fn an_unknown_cursor_is_a_failed_request() {
     let (_data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
     let unknown = "01936b0e-0000-7000-8000-000000000000";
-    for (after, says) in [("nonsense", "'--after <ID>'"), (unknown, "--after: 01936b0e")] {
+    for (after, says) in [
+        ("nonsense", "'--after <ID>'"),
+        (unknown, "--after: 01936b0e"),
+    ] {
         for command in ["messages", "wait", "explain", "message"] {
-            let (code, said) = failed(&mut server.client(&key, [command, &address, "--after", after]));
+            let (code, said) =
+                failed(&mut server.client(&key, [command, &address, "--after", after]));
             assert!(code == 2 && said.contains(says), "{command}: {said}");
         }
     }
@@ -109,9 +154,17 @@ fn an_unknown_cursor_is_a_failed_request() {
 fn a_hostile_subject_does_not_drive_the_terminal() {
     let (_data_dir, server, key) = first_start();
     // "\x1b[2Jboo" as an encoded word.
-    deliver(&server.smtp, "terminal@restante.example.com", "=?utf-8?B?G1sySmJvbw==?=", "text \x1b]0;boo\x07");
+    deliver(
+        &server.smtp,
+        "terminal@restante.example.com",
+        "=?utf-8?B?G1sySmJvbw==?=",
+        "text \x1b]0;boo\x07",
+    );
     for arguments in [["messages", "terminal"], ["wait", "terminal"]] {
         let printed = server.run_cli(&key, arguments);
-        assert!(printed.contains("boo") && !printed.contains(['\x1b', '\x07']), "{printed:?}");
+        assert!(
+            printed.contains("boo") && !printed.contains(['\x1b', '\x07']),
+            "{printed:?}"
+        );
     }
 }

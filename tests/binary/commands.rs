@@ -1,4 +1,5 @@
-//! The commands for people and shell scripts: `send`, `message`, `open`, lists as JSON, and what an error names.
+//! The commands for people and shell scripts: `send`, `message`, `open`, lists as JSON, and what an
+//! error names.
 
 use std::fs;
 use std::io::Write;
@@ -21,7 +22,12 @@ fn deliver_raw(smtp: &str, to: &str, message: &str) {
     client.say("MAIL FROM:<shop@example.com>").unwrap();
     client.say(&format!("RCPT TO:<{to}>")).unwrap();
     client.say("DATA").unwrap();
-    assert!(client.say(&format!("{message}\r\n.")).unwrap().starts_with("250"));
+    assert!(
+        client
+            .say(&format!("{message}\r\n."))
+            .unwrap()
+            .starts_with("250")
+    );
 }
 
 fn json(text: &str) -> Value {
@@ -32,29 +38,83 @@ fn json(text: &str) -> Value {
 fn a_message_is_sent_and_every_part_of_it_can_be_printed() {
     let (_data_dir, server, key) = first_start();
     let [one, other] = [(); 2].map(|()| server.run_cli(&key, ["inbox", "create"]));
-    let sent = ["send", &one, "--to", &other, "--subject", "Hello", "--text", "Your code is 482913."];
+    let sent = [
+        "send",
+        &one,
+        "--to",
+        &other,
+        "--subject",
+        "Hello",
+        "--text",
+        "Your code is 482913.",
+    ];
     let id = server.run_cli(&key, sent);
     assert_eq!(id.len(), 36, "{id}");
-    assert!(server.run_cli(&key, ["message", &other]).contains("Code:     482913"));
+    assert!(
+        server
+            .run_cli(&key, ["message", &other])
+            .contains("Code:     482913")
+    );
 
-    let mut piped = server.client(&key, ["send", &one, "--to", &other, "--subject", "Piped", "--json"]);
-    let mut child = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all("from the pipe: grün\n".as_bytes()).unwrap();
+    let mut piped = server.client(
+        &key,
+        ["send", &one, "--to", &other, "--subject", "Piped", "--json"],
+    );
+    let mut child = piped
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all("from the pipe: grün\n".as_bytes())
+        .unwrap();
     let accepted = json(&String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap());
     assert_eq!(accepted["status"], "queued");
     let shown = json(&server.run_cli(&key, ["message", &other, "--json"]));
-    assert_eq!((shown["subject"].as_str(), shown["text"].as_str()), (Some("Piped"), Some("from the pipe: grün")));
+    assert_eq!(
+        (shown["subject"].as_str(), shown["text"].as_str()),
+        (Some("Piped"), Some("from the pipe: grün"))
+    );
 
     deliver_raw(&server.smtp, &other, MULTIPART);
     let readable = server.run_cli(&key, ["message", &other]);
-    assert!(readable.contains("See it") && readable.ends_with("Attachment 0: a.pdf (application/pdf, 4 bytes)"));
-    assert_eq!(server.run_cli(&key, ["message", &other, "--html"]), "<p>See <b>it</b></p>");
-    assert_eq!(server.run_cli(&key, ["message", &other, "--attachment", "0"]), "%PDF");
-    assert!(server.run_cli(&key, ["message", &other, "--source"]).ends_with(MULTIPART));
+    assert!(
+        readable.contains("See it")
+            && readable.ends_with("Attachment 0: a.pdf (application/pdf, 4 bytes)")
+    );
+    assert_eq!(
+        server.run_cli(&key, ["message", &other, "--html"]),
+        "<p>See <b>it</b></p>"
+    );
+    assert_eq!(
+        server.run_cli(&key, ["message", &other, "--attachment", "0"]),
+        "%PDF"
+    );
+    assert!(
+        server
+            .run_cli(&key, ["message", &other, "--source"])
+            .ends_with(MULTIPART)
+    );
     // An id of the list, and a filter.
-    let oldest = server.run_cli(&key, ["messages", &other]).lines().last().unwrap()[..36].to_owned();
-    assert!(server.run_cli(&key, ["message", &oldest]).contains("Subject:  Hello"));
-    assert!(server.run_cli(&key, ["message", &other, "--subject", "hello"]).contains("Subject:  Hello"));
+    let oldest = server
+        .run_cli(&key, ["messages", &other])
+        .lines()
+        .last()
+        .unwrap()[..36]
+        .to_owned();
+    assert!(
+        server
+            .run_cli(&key, ["message", &oldest])
+            .contains("Subject:  Hello")
+    );
+    assert!(
+        server
+            .run_cli(&key, ["message", &other, "--subject", "hello"])
+            .contains("Subject:  Hello")
+    );
 }
 
 #[test]
@@ -64,24 +124,67 @@ fn a_message_that_is_not_there_is_explained() {
     deliver(&server.smtp, &address, "Welcome", "text");
     let unknown = "01936b0e-0000-7000-8000-000000000000";
     for (arguments, code, says) in [
-        (&["message", &address, "--subject", "order"][..], 1, "Expected subject \"order\"; arrived: \"Welcome\" from"),
+        (
+            &["message", &address, "--subject", "order"][..],
+            1,
+            "Expected subject \"order\"; arrived: \"Welcome\" from",
+        ),
         (&["message", unknown], 2, "there is no message 01936b0e"),
         (&["message", "nobody"], 2, "there is no inbox nobody"),
-        (&["message", &address, "--attachment", "0"], 2, "has no attachment 0"),
-        (&["message", &address, "--attachment", "x"], 2, "'--attachment <N>'"),
-        (&["wait", &address, "--otp", "--timeout", "0"], 1, "Expected a one-time code; arrived: \"Welcome\""),
-        (&["wait", &address, "--link", "x", "--timeout", "0"], 1, "Expected a link; arrived: \"Welcome\""),
+        (
+            &["message", &address, "--attachment", "0"],
+            2,
+            "has no attachment 0",
+        ),
+        (
+            &["message", &address, "--attachment", "x"],
+            2,
+            "'--attachment <N>'",
+        ),
+        (
+            &["wait", &address, "--otp", "--timeout", "0"],
+            1,
+            "Expected a one-time code; arrived: \"Welcome\"",
+        ),
+        (
+            &["wait", &address, "--link", "x", "--timeout", "0"],
+            1,
+            "Expected a link; arrived: \"Welcome\"",
+        ),
         (&["wait", &address, "--has", "codes"], 2, "'--has <WHAT>'"),
-        (&["fault", &address, "defer", "--times", "0"], 2, "0 is not in 1..=1000"),
-        (&["fault", &address, "delay", "--seconds", "301"], 2, "301 is not in 1..=300"),
+        (
+            &["fault", &address, "defer", "--times", "0"],
+            2,
+            "0 is not in 1..=1000",
+        ),
+        (
+            &["fault", &address, "delay", "--seconds", "301"],
+            2,
+            "301 is not in 1..=300",
+        ),
         (&["fault", &address, "delay"], 2, "--seconds <SECONDS>"),
-        (&["fault", &address, "bounce", "--at", "rcpt"], 2, "--at: bounce, drop, duplicate"),
-        (&["fault", &address, "defer", "--reply", "250 2.0.0 fine"], 2, "--reply: write one line"),
+        (
+            &["fault", &address, "bounce", "--at", "rcpt"],
+            2,
+            "--at: bounce, drop, duplicate",
+        ),
+        (
+            &["fault", &address, "defer", "--reply", "250 2.0.0 fine"],
+            2,
+            "--reply: write one line",
+        ),
         (&["send", &address, "--subject", "x"], 2, "--to <ADDRESS>"),
-        (&["inbox", "list", "--project", "x"], 2, "--project: over HTTP"),
+        (
+            &["inbox", "list", "--project", "x"],
+            2,
+            "--project: over HTTP",
+        ),
     ] {
         let (found, said) = failed(&mut server.client(&key, arguments.iter().copied()));
-        assert!(found == code && said.contains(says), "{arguments:?}: {found} {said}");
+        assert!(
+            found == code && said.contains(says),
+            "{arguments:?}: {found} {said}"
+        );
     }
 }
 
@@ -93,17 +196,46 @@ fn every_list_is_also_json() {
     deliver(&server.smtp, &address, "Welcome", "text");
     let over_http = json(&server.run_cli(&key, ["inbox", "list", "--json"]));
     let first = &over_http["inboxes"][0];
-    assert_eq!((first["address"].as_str(), first["messages"].as_i64()), (Some(address.as_str()), Some(1)));
-    let local = json(&printed(&mut command(["inbox", "list", "--data-dir", directory, "--json"])));
+    assert_eq!(
+        (first["address"].as_str(), first["messages"].as_i64()),
+        (Some(address.as_str()), Some(1))
+    );
+    let local = json(&printed(&mut command([
+        "inbox",
+        "list",
+        "--data-dir",
+        directory,
+        "--json",
+    ])));
     assert_eq!(local["inboxes"][0]["id"], over_http["inboxes"][0]["id"]);
-    let both =
-        [server.run_cli(&key, ["inbox", "list"]), printed(&mut command(["inbox", "list", "--data-dir", directory]))];
+    let both = [
+        server.run_cli(&key, ["inbox", "list"]),
+        printed(&mut command(["inbox", "list", "--data-dir", directory])),
+    ];
     // The database does not have the mail domain.
-    assert_eq!(both[0].trim_end(), format!("{}@restante.example.com", both[1].trim_end()));
-    let projects = json(&printed(&mut command(["project", "list", "--json", "--data-dir", directory])));
+    assert_eq!(
+        both[0].trim_end(),
+        format!("{}@restante.example.com", both[1].trim_end())
+    );
+    let projects = json(&printed(&mut command([
+        "project",
+        "list",
+        "--json",
+        "--data-dir",
+        directory,
+    ])));
     let first = &projects["projects"][0];
-    assert_eq!((first["name"].as_str(), first["is_default"].as_bool()), (Some("default"), Some(true)));
-    let outgoing = json(&printed(&mut command(["outgoing", "list", "--json", "--data-dir", directory])));
+    assert_eq!(
+        (first["name"].as_str(), first["is_default"].as_bool()),
+        (Some("default"), Some(true))
+    );
+    let outgoing = json(&printed(&mut command([
+        "outgoing",
+        "list",
+        "--json",
+        "--data-dir",
+        directory,
+    ])));
     assert_eq!(outgoing, serde_json::json!({"outgoing": []}));
 }
 
@@ -115,16 +247,30 @@ fn a_variable_does_not_change_what_a_command_does() {
     assert!(address.ends_with("@restante.example.com"), "{address}");
     deliver(&server.smtp, &address, "Welcome", "text");
     let mut list = server.client(&key, ["messages", &address]);
-    assert!(printed(list.env("RESTANTE_FROM", "sqlite:old.db").env("RESTANTE_SUBJECT", "x")).contains("Welcome"));
+    assert!(
+        printed(
+            list.env("RESTANTE_FROM", "sqlite:old.db")
+                .env("RESTANTE_SUBJECT", "x")
+        )
+        .contains("Welcome")
+    );
 }
 
 #[test]
 fn a_mistyped_directory_gets_no_database() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("typo");
-    for arguments in [&["migrate"][..], &["inbox", "list"], &["project", "list"], &["outgoing", "list"]] {
+    for arguments in [
+        &["migrate"][..],
+        &["inbox", "list"],
+        &["project", "list"],
+        &["outgoing", "list"],
+    ] {
         let (code, said) = failed(command(arguments.iter()).arg("--data-dir").arg(&directory));
-        assert!(code == 1 && said.contains("there is no database at"), "{arguments:?}: {code} {said}");
+        assert!(
+            code == 1 && said.contains("there is no database at"),
+            "{arguments:?}: {code} {said}"
+        );
         assert!(!directory.exists(), "{arguments:?}");
     }
 }
@@ -138,21 +284,40 @@ fn the_dashboard_opens_in_the_browser_or_its_address_is_printed() {
         open
     };
     assert_eq!(printed(&mut open()), format!("{}/", server.url));
-    assert_eq!(printed(open().env("DISPLAY", ":0").env("PATH", "/nonexistent")), format!("{}/", server.url));
+    assert_eq!(
+        printed(open().env("DISPLAY", ":0").env("PATH", "/nonexistent")),
+        format!("{}/", server.url)
+    );
 
     let bin = tempfile::tempdir().unwrap();
     let opener = bin.path().join("xdg-open");
     fs::write(&opener, "#!/bin/sh\necho \"$@\" > \"$OPENED\"\n").unwrap();
     fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
     let opened = bin.path().join("opened");
-    assert_eq!(printed(open().env("DISPLAY", ":0").env("PATH", bin.path()).env("OPENED", &opened)), "");
-    assert_eq!(fs::read_to_string(opened).unwrap(), format!("{}/\n", server.url));
+    assert_eq!(
+        printed(
+            open()
+                .env("DISPLAY", ":0")
+                .env("PATH", bin.path())
+                .env("OPENED", &opened)
+        ),
+        ""
+    );
+    assert_eq!(
+        fs::read_to_string(opened).unwrap(),
+        format!("{}/\n", server.url)
+    );
 }
 
 #[test]
 fn an_address_of_ones_own_is_created_or_the_server_is_said_to_be_too_old() {
     let (_data_dir, server, key) = first_start();
-    let wait = |arguments: &[&str]| server.client(&key, arguments.iter().copied()).output().unwrap();
+    let wait = |arguments: &[&str]| {
+        server
+            .client(&key, arguments.iter().copied())
+            .output()
+            .unwrap()
+    };
     let address = "ada@restante.example.com";
     let created = wait(&["inbox", "create", address]);
     let said = String::from_utf8_lossy(&created.stderr).into_owned();
@@ -163,8 +328,14 @@ fn an_address_of_ones_own_is_created_or_the_server_is_said_to_be_too_old() {
         assert_eq!(early.status.code(), Some(1), "{early:?}");
         assert!(server.run_cli(&key, ["inbox", "list"]).contains("grace"));
     } else {
-        assert!(created.status.code() == Some(2) && said.contains("another version"), "{said}");
+        assert!(
+            created.status.code() == Some(2) && said.contains("another version"),
+            "{said}"
+        );
         let early = wait(&["wait", "grace@restante.example.com", "--timeout", "0"]);
-        assert!(String::from_utf8_lossy(&early.stderr).contains("restante inbox create"), "{early:?}");
+        assert!(
+            String::from_utf8_lossy(&early.stderr).contains("restante inbox create"),
+            "{early:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Crowds of HTTP clients: more connections than are allowed, and clients that disconnect at random moments.
+//! Crowds of HTTP clients: more connections than are allowed, and clients that disconnect at random
+//! moments.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,7 +29,9 @@ struct Client(TcpStream);
 impl Client {
     fn connect(server: &Server) -> Self {
         let stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         Self(stream)
     }
 
@@ -59,11 +62,20 @@ fn status(server: &Server, method: &str, path: &str) -> u16 {
 fn idle_connections_keep_no_client_out() {
     let connections = std::env::var(IDLE_VARIABLE).map_or(200, |count| count.parse().unwrap());
     let (limit, data_dir) = ((connections / 2).to_string(), tempfile::tempdir().unwrap());
-    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--http-connections", &limit]);
+    let server = Server::start(
+        data_dir.path(),
+        &["--api-key", KEY, "--http-connections", &limit],
+    );
     let health = format!("{}\r\n", head("GET", "/health"));
     let mut waiting = Client::connect(&server);
     deliver(&server.smtp, "crowd@restante.example.com", "Hello", "Hello");
-    waiting.write(&format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=late&timeout=120000")));
+    waiting.write(&format!(
+        "{}\r\n",
+        head(
+            "GET",
+            "/v1/inboxes/crowd/messages/wait?subject=late&timeout=120000"
+        )
+    ));
     for sends in [false, true] {
         let idle: Vec<Client> = (0..connections)
             .map(|_| {
@@ -78,8 +90,14 @@ fn idle_connections_keep_no_client_out() {
         for path in ["/health", "/v1/inboxes/crowd"] {
             let start = Instant::now();
             assert_eq!(status(&server, "GET", path), 200);
-            let (sent, took) = (if sends { "one request" } else { "nothing" }, start.elapsed());
-            println!("{path} under {} connections that have sent {sent}: {took:?}", idle.len());
+            let (sent, took) = (
+                if sends { "one request" } else { "nothing" },
+                start.elapsed(),
+            );
+            println!(
+                "{path} under {} connections that have sent {sent}: {took:?}",
+                idle.len()
+            );
             // One by one, the idle connections would be closed after 10 and after 75 seconds.
             assert!(took < Duration::from_secs(5), "{path}: {took:?}");
         }
@@ -98,7 +116,10 @@ fn disconnecting_clients_leave_nothing_behind_on_sqlite() {
 #[test]
 fn disconnecting_clients_leave_nothing_behind_on_postgres() {
     let (data_dir, database) = (tempfile::tempdir().unwrap(), TestDatabase::create());
-    let server = Server::start(data_dir.path(), &["--api-key", KEY, "--database", &database.text()]);
+    let server = Server::start(
+        data_dir.path(),
+        &["--api-key", KEY, "--database", &database.text()],
+    );
     check_hang_ups(&server);
     assert_eq!(database.named_locks(false), 0);
 }
@@ -108,7 +129,8 @@ fn check_hang_ups(server: &Server) {
     deliver(&server.smtp, "crowd@restante.example.com", "Hello", "Hello");
     // The first clients show how much memory the process needs; the others must not need more.
     hang_up_all(server, clients.clamp(500, 2_000));
-    // By chance, more of them may be there at the same time than before. A leak would grow in every round.
+    // By chance, more of them may be there at the same time than before. A leak would grow in every
+    // round.
     let mut grown = (0..3).map(|_| {
         let before = server.resident_kib();
         hang_up_all(server, clients);
@@ -119,7 +141,10 @@ fn check_hang_ups(server: &Server) {
         }
         after.saturating_sub(before)
     });
-    assert!(grown.any(|grown| grown <= GROWTH), "the memory grows by more than {GROWTH} KiB");
+    assert!(
+        grown.any(|grown| grown <= GROWTH),
+        "the memory grows by more than {GROWTH} KiB"
+    );
     // No connection was leaked: more clients are served at once than the pool has connections.
     thread::scope(|scope| {
         for _ in 0..BESIDE {
@@ -127,19 +152,32 @@ fn check_hang_ups(server: &Server) {
         }
     });
     // No slot was leaked: four waits at once are accepted.
-    let wait = format!("{}\r\n", head("GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=2000"));
+    let wait = format!(
+        "{}\r\n",
+        head(
+            "GET",
+            "/v1/inboxes/crowd/messages/wait?subject=none&timeout=2000"
+        )
+    );
     // The server may not have noticed the end of another client.
     eventually("four waits at once", || {
         let mut waits: Vec<_> = (0..4).map(|_| Client::connect(server)).collect();
         waits.iter_mut().for_each(|client| client.write(&wait));
-        waits.iter_mut().map(Client::read).filter(|answer| answer.starts_with("HTTP/1.1 408")).count() == 4
+        waits
+            .iter_mut()
+            .map(Client::read)
+            .filter(|answer| answer.starts_with("HTTP/1.1 408"))
+            .count()
+            == 4
     });
 }
 
-/// Lets clients disconnect, a few dozen at a time. Returns when the server has noticed the last one.
+/// Lets clients disconnect, a few dozen at a time. Returns when the server has noticed the last
+/// one.
 fn hang_up_all(server: &Server, clients: usize) {
     let start = Instant::now();
-    let max_time = Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
+    let max_time =
+        Duration::from_secs(10) + Duration::from_millis(10) * u32::try_from(clients).unwrap();
     for _ in 0..clients.div_ceil(BESIDE) {
         thread::scope(|scope| (0..BESIDE).for_each(|_| drop(scope.spawn(|| hang_up(server)))));
         // Otherwise connections that the server has not accepted yet would count as memory.
@@ -147,8 +185,16 @@ fn hang_up_all(server: &Server, clients: usize) {
             assert!(start.elapsed() < max_time, "connections stay open");
         }
     }
-    while status(server, "GET", "/v1/inboxes/crowd/messages/wait?subject=none&timeout=1") != 408 {
-        assert!(start.elapsed() < max_time, "a place for a wait is still taken");
+    while status(
+        server,
+        "GET",
+        "/v1/inboxes/crowd/messages/wait?subject=none&timeout=1",
+    ) != 408
+    {
+        assert!(
+            start.elapsed() < max_time,
+            "a place for a wait is still taken"
+        );
     }
 }
 
@@ -161,10 +207,23 @@ fn hang_up(server: &Server) {
         0 => format!("{}\r\n", head("GET", messages)),
         1 => format!("{}\r\n", head("GET", "/v1/inboxes/crowd")),
         // The body never ends.
-        2 => format!("{}Content-Length: 10000\r\n\r\n{body}", head("POST", messages)),
-        _ => format!("{}\r\n", head("GET", &format!("{messages}/wait?subject=none&timeout=120000"))),
+        2 => format!(
+            "{}Content-Length: 10000\r\n\r\n{body}",
+            head("POST", messages)
+        ),
+        _ => format!(
+            "{}\r\n",
+            head(
+                "GET",
+                &format!("{messages}/wait?subject=none&timeout=120000")
+            )
+        ),
     };
-    let length = if random.random_range(0..5) == 0 { random.random_range(1..request.len()) } else { request.len() };
+    let length = if random.random_range(0..5) == 0 {
+        random.random_range(1..request.len())
+    } else {
+        request.len()
+    };
     let mut client = Client::connect(server);
     client.write(&request[..length]);
     thread::sleep(Duration::from_micros(random.random_range(0..5_000)));

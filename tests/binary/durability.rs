@@ -1,7 +1,7 @@
 //! A message with a reply 250 is stored once, no matter how the process ends.
 //!
-//! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=100 cargo test --test binary durability -- --nocapture` runs
-//! more.
+//! By default a few rounds are run;
+//! `RESTANTE_KILL_ROUNDS=100 cargo test --test binary durability -- --nocapture` runs more.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
@@ -46,13 +46,17 @@ fn a_power_cut_takes_what_a_disk_has_not_flushed() {
     assert!(first.made_key().is_some());
     first.kill();
     disk.cut(data_dir.path());
-    assert!(start().made_key().is_some(), "the first key was shown, and is lost");
+    assert!(
+        start().made_key().is_some(),
+        "the first key was shown, and is lost"
+    );
 }
 
-/// Kills the server under load and restarts it, for this many rounds, and then looks for the messages of all rounds.
-/// Returns how many were acknowledged.
+/// Kills the server under load and restarts it, for this many rounds, and then looks for the
+/// messages of all rounds. Returns how many were acknowledged.
 fn kill_and_compare(mut server: Server, key: &str, restart: impl Fn() -> Server) -> usize {
-    let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
+    let rounds = std::env::var("RESTANTE_KILL_ROUNDS")
+        .map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let mut acknowledged = Vec::new();
     for round in 0..rounds {
         let address = server.run_cli(key, ["inbox", "create"]);
@@ -64,15 +68,20 @@ fn kill_and_compare(mut server: Server, key: &str, restart: impl Fn() -> Server)
     for (address, subjects) in &acknowledged {
         compare(subjects, &server.run_cli(key, ["messages", address]));
     }
-    acknowledged.iter().map(|(_, subjects)| subjects.len()).sum()
+    acknowledged
+        .iter()
+        .map(|(_, subjects)| subjects.len())
+        .sum()
 }
 
-/// Kills `server` under load after this many acknowledgements. Returns the subjects of all acknowledged messages.
+/// Kills `server` under load after this many acknowledgements. Returns the subjects of all
+/// acknowledged messages.
 fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usize) -> Vec<String> {
     let (acknowledge, acknowledged) = channel();
     let senders: Vec<_> = (0..SENDERS)
         .map(|number| {
-            let (smtp, address, acknowledge) = (server.smtp.clone(), address.to_owned(), acknowledge.clone());
+            let (smtp, address, acknowledge) =
+                (server.smtp.clone(), address.to_owned(), acknowledge.clone());
             thread::spawn(move || send_until_the_end(&smtp, &address, number, &acknowledge))
         })
         .collect();
@@ -84,7 +93,11 @@ fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usi
     for sender in senders {
         sender.join().unwrap();
     }
-    assert!(subjects.len() >= before_the_kill, "{} of {before_the_kill}, and no more came", subjects.len());
+    assert!(
+        subjects.len() >= before_the_kill,
+        "{} of {before_the_kill}, and no more came",
+        subjects.len()
+    );
     subjects
 }
 
@@ -94,7 +107,10 @@ fn compare(acknowledged: &[String], listed: &str) {
     for subject in listed.lines().filter_map(|line| line.rsplit('\t').next()) {
         *stored.entry(subject).or_default() += 1;
     }
-    let lost: Vec<_> = acknowledged.iter().filter(|subject| !stored.contains_key(subject.as_str())).collect();
+    let lost: Vec<_> = acknowledged
+        .iter()
+        .filter(|subject| !stored.contains_key(subject.as_str()))
+        .collect();
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     let doubled: Vec<_> = stored.iter().filter(|(_, count)| **count > 1).collect();
     assert!(doubled.is_empty(), "stored more than once: {doubled:?}");
@@ -103,7 +119,9 @@ fn compare(acknowledged: &[String], listed: &str) {
 /// Sends one message after another, and passes on the subjects of those with a reply 250.
 fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Sender<String>) {
     // The server may have been killed before the connection was accepted.
-    let Ok(mut connection) = Smtp::connect(smtp) else { return };
+    let Ok(mut connection) = Smtp::connect(smtp) else {
+        return;
+    };
     for count in 0.. {
         let subject = format!("{number}-{count}");
         match connection.send(address, &subject, &text(count)) {
@@ -117,5 +135,13 @@ fn send_until_the_end(smtp: &str, address: &str, number: usize, acknowledge: &Se
 /// Mostly short; some messages take many pages, so that there are checkpoints.
 fn text(count: usize) -> String {
     let lines = if count % 8 == 7 { 2_000 } else { 1 };
-    (0..lines).map(|_| format!("{:032x}{:032x}\r\n", rand::random::<u128>(), rand::random::<u128>())).collect()
+    (0..lines)
+        .map(|_| {
+            format!(
+                "{:032x}{:032x}\r\n",
+                rand::random::<u128>(),
+                rand::random::<u128>()
+            )
+        })
+        .collect()
 }

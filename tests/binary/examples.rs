@@ -10,7 +10,10 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
 fn example(program: &str, server: &Server, key: &str) -> Command {
     let mut command = Command::new(program);
     let smtp_port = server.smtp.rsplit(':').next().unwrap();
-    command.env("RESTANTE_URL", &server.url).env("RESTANTE_API_KEY", key).env("SMTP_PORT", smtp_port);
+    command
+        .env("RESTANTE_URL", &server.url)
+        .env("RESTANTE_API_KEY", key)
+        .env("SMTP_PORT", smtp_port);
     command
 }
 

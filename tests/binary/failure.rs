@@ -23,16 +23,28 @@ fn a_data_directory_has_one_server() {
     let (data_dir, _server, _key) = first_start();
     let (code, said) = failed_serve(data_dir.path(), &[]);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("another `restante serve`") && said.contains("--data-dir"), "{said}");
+    assert!(
+        said.contains("another `restante serve`") && said.contains("--data-dir"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_database_file_has_one_server() {
     let (data_dir, _server, _key) = first_start();
-    let (database, other) = (data_dir.path().join("restante.db"), tempfile::tempdir().unwrap());
-    let (code, said) = failed_serve(other.path(), &["--database", &format!("sqlite:{}", database.display())]);
+    let (database, other) = (
+        data_dir.path().join("restante.db"),
+        tempfile::tempdir().unwrap(),
+    );
+    let (code, said) = failed_serve(
+        other.path(),
+        &["--database", &format!("sqlite:{}", database.display())],
+    );
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("another `restante serve`") && said.contains("--database"), "{said}");
+    assert!(
+        said.contains("another `restante serve`") && said.contains("--database"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -43,7 +55,10 @@ fn a_port_that_is_taken_is_named_with_its_flag() {
         let data_dir = tempfile::tempdir().unwrap();
         let (code, said) = failed_serve(data_dir.path(), &[flag, &address]);
         assert_eq!(code, 1, "{said}");
-        assert!(said.contains(&address) && said.contains(flag) && said.contains("in use"), "{said}");
+        assert!(
+            said.contains(&address) && said.contains(flag) && said.contains("in use"),
+            "{said}"
+        );
     }
 }
 
@@ -51,7 +66,10 @@ fn a_port_that_is_taken_is_named_with_its_flag() {
 fn a_failed_start_does_not_swallow_the_first_key() {
     let data_dir = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (code, _) = failed_serve(data_dir.path(), &["--smtp-listen", &taken.local_addr().unwrap().to_string()]);
+    let (code, _) = failed_serve(
+        data_dir.path(),
+        &["--smtp-listen", &taken.local_addr().unwrap().to_string()],
+    );
     assert_eq!(code, 1);
     assert!(Server::start(data_dir.path(), &[]).made_key().is_some());
 }
@@ -61,13 +79,19 @@ fn a_directory_that_cannot_be_written_to_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let (code, said) = failed_serve(&file.path().join("data"), &[]);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains(file.path().to_str().unwrap()) && said.contains("--data-dir"), "{said}");
+    assert!(
+        said.contains(file.path().to_str().unwrap()) && said.contains("--data-dir"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_certificate_that_cannot_be_read_is_named() {
     let data_dir = tempfile::tempdir().unwrap();
-    let (code, said) = failed_serve(data_dir.path(), &["--tls-cert", "no-such.pem", "--tls-key", "no-such.key"]);
+    let (code, said) = failed_serve(
+        data_dir.path(),
+        &["--tls-cert", "no-such.pem", "--tls-key", "no-such.key"],
+    );
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("no-such.pem"), "{said}");
 }
@@ -85,13 +109,19 @@ fn wrong_flags_are_usage_errors_and_touch_nothing() {
         (&["--admin-token", ""], "--admin-token"),
         (&["--admin-token", "a secret of 19 char"], "--admin-token"),
         (&["--dns-server", "127.0.0.1:0"], "--dns-server"),
-        (&["--relay", "smtp://user:secret%zz@mail.example"], "--relay"),
+        (
+            &["--relay", "smtp://user:secret%zz@mail.example"],
+            "--relay",
+        ),
     ] {
         let parent = tempfile::tempdir().unwrap();
         let data_dir = parent.path().join("data");
         let (code, said) = failed_serve(&data_dir, flags);
         assert_eq!(code, 2, "{flags:?}: {said}");
-        assert!(said.contains(named) && !said.contains("secret"), "{flags:?}: {said}");
+        assert!(
+            said.contains(named) && !said.contains("secret"),
+            "{flags:?}: {said}"
+        );
         assert!(!data_dir.exists(), "{flags:?}");
     }
 }
@@ -100,7 +130,9 @@ fn wrong_flags_are_usage_errors_and_touch_nothing() {
 fn a_variable_sets_the_same_as_a_flag() {
     let parent = tempfile::tempdir().unwrap();
     let mut serve = command(["serve"]);
-    serve.env("RESTANTE_DATA_DIR", parent.path().join("data")).env("RESTANTE_MAIL_DOMAIN", "a@b");
+    serve
+        .env("RESTANTE_DATA_DIR", parent.path().join("data"))
+        .env("RESTANTE_MAIL_DOMAIN", "a@b");
     let (code, said) = failed(&mut serve);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--mail-domain"), "{said}");
@@ -110,8 +142,16 @@ fn a_variable_sets_the_same_as_a_flag() {
 fn an_empty_variable_is_an_absent_one() {
     let data_dir = tempfile::tempdir().unwrap();
     let mut serve = serve(data_dir.path());
-    for name in ["BASE_URL", "TRUSTED_PROXY", "API_KEY", "ADMIN_TOKEN", "TLS_CERT", "SMTPS_LISTEN", "RELAY", "MAX_BODY"]
-    {
+    for name in [
+        "BASE_URL",
+        "TRUSTED_PROXY",
+        "API_KEY",
+        "ADMIN_TOKEN",
+        "TLS_CERT",
+        "SMTPS_LISTEN",
+        "RELAY",
+        "MAX_BODY",
+    ] {
         serve.env(format!("RESTANTE_{name}"), "");
     }
     assert!(Server::spawn(&mut serve).made_key().is_some());
@@ -125,7 +165,10 @@ fn a_switch_is_on_or_off() {
         let mut serve = command(["serve", "--data-dir"]);
         let (code, said) = failed(serve.arg(parent.path().join("data")).env(VARIABLE, wrong));
         assert_eq!(code, 2, "{said}");
-        assert!(said.contains("--allow-private-targets") && said.contains(wrong), "{said}");
+        assert!(
+            said.contains("--allow-private-targets") && said.contains(wrong),
+            "{said}"
+        );
     }
     for right in ["true", "FALSE", "1", "off", ""] {
         let mut serve = command(["serve", "--mail-domain", "a@b"]);
@@ -141,12 +184,22 @@ fn the_client_says_why_a_request_failed() {
     let closed = format!("http://127.0.0.1:{}", silent.number());
     let wrong_key = "rst_live_0123456789abcdef";
     for (url, key, arguments, expected) in [
-        (closed.as_str(), key.as_str(), &["inbox", "create"][..], "cannot reach"),
+        (
+            closed.as_str(),
+            key.as_str(),
+            &["inbox", "create"][..],
+            "cannot reach",
+        ),
         ("restante.example.com", &key, &["inbox", "create"], "--url"),
         (&server.url, "", &["inbox", "create"], "RESTANTE_API_KEY"),
         (&server.url, "secret", &["inbox", "create"], "--api-key"),
         (&server.url, wrong_key, &["inbox", "create"], "rotate-key"),
-        (&server.url, &key, &["inbox", "get", "nobody"], "no inbox nobody"),
+        (
+            &server.url,
+            &key,
+            &["inbox", "get", "nobody"],
+            "no inbox nobody",
+        ),
         (
             &server.url,
             &key,
@@ -154,13 +207,31 @@ fn the_client_says_why_a_request_failed() {
             "no inbox nobody@restante.example.com",
         ),
         (&server.url, &key, &["messages", "a/b?c"], "no inbox a/b?c"),
-        (&server.url, &key, &["wait", "nobody", "--timeout", "0s"], "no inbox nobody"),
-        (&server.url, &key, &["wait", "nobody", "--link", "("], "--link"),
-        (&server.url, &key, &["wait", "nobody", "--otp", "--json"], "--json"),
+        (
+            &server.url,
+            &key,
+            &["wait", "nobody", "--timeout", "0s"],
+            "no inbox nobody",
+        ),
+        (
+            &server.url,
+            &key,
+            &["wait", "nobody", "--link", "("],
+            "--link",
+        ),
+        (
+            &server.url,
+            &key,
+            &["wait", "nobody", "--otp", "--json"],
+            "--json",
+        ),
     ] {
         let mut client = command(arguments);
         let (code, said) = failed(client.env("RESTANTE_URL", url).env("RESTANTE_API_KEY", key));
         assert_eq!(code, 2, "{arguments:?}: {said}");
-        assert!(said.contains(expected) && !said.contains("secret"), "{arguments:?}: {said}");
+        assert!(
+            said.contains(expected) && !said.contains("secret"),
+            "{arguments:?}: {said}"
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! Fault injection, with real mail programs (Postfix's queue, nodemailer, Python's mail package), and with a server
-//! that is killed while it uses faults.
+//! Fault injection, with real mail programs (Postfix's queue, nodemailer, Python's mail package),
+//! and with a server that is killed while it uses faults.
 //!
-//! By default a few rounds are run; `RESTANTE_KILL_ROUNDS=200 cargo test --test binary faults -- --nocapture` runs
-//! more.
+//! By default a few rounds are run;
+//! `RESTANTE_KILL_ROUNDS=200 cargo test --test binary faults -- --nocapture` runs more.
 
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
@@ -19,11 +19,18 @@ use testkit::server::{Server, failed, first_start, printed};
 use testkit::smtp::{Smtp, deliver};
 
 /// The directory in which `./test` has installed nodemailer.
-const NODE_MODULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript/node_modules");
+const NODE_MODULES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/clients/typescript/node_modules"
+);
 const ROUNDS: usize = 4;
 /// Where a fault is, and the protocol of the mail that uses it.
-const WAYS: [(&str, Way); ROUNDS] =
-    [("rcpt", Way::Smtp), ("data", Way::Smtp), ("rcpt", Way::Http), ("data", Way::Http)];
+const WAYS: [(&str, Way); ROUNDS] = [
+    ("rcpt", Way::Smtp),
+    ("data", Way::Smtp),
+    ("rcpt", Way::Http),
+    ("data", Way::Http),
+];
 
 /// The protocol of mail.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,13 +41,18 @@ enum Way {
 const SENDERS: usize = 4;
 
 fn faults(server: &Server, key: &str, inbox: &str) -> Vec<Value> {
-    let shown: Value = serde_json::from_str(&server.run_cli(key, ["fault", inbox, "--json"])).unwrap();
+    let shown: Value =
+        serde_json::from_str(&server.run_cli(key, ["fault", inbox, "--json"])).unwrap();
     shown["faults"].as_array().unwrap().clone()
 }
 
 /// Replaces the faults of an inbox, over HTTP.
 fn set_faults(server: &Server, key: &str, address: &str, faults: &Value) {
-    let url = format!("{}/v1/inboxes/{}/faults", server.url, address.split('@').next().unwrap());
+    let url = format!(
+        "{}/v1/inboxes/{}/faults",
+        server.url,
+        address.split('@').next().unwrap()
+    );
     let request = ureq::put(url).header("Authorization", format!("Bearer {key}"));
     request.send(json!({"faults": faults}).to_string()).unwrap();
 }
@@ -54,22 +66,48 @@ fn the_command_sets_shows_and_clears_faults() {
     assert_eq!(set, "defer at rcpt: used 0 of 2, 2 left");
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
     smtp.say("MAIL FROM:<app@example.com>").unwrap();
-    assert!(smtp.say(&format!("RCPT TO:<{inbox}>")).unwrap().starts_with("451 4.3.0"));
+    assert!(
+        smtp.say(&format!("RCPT TO:<{inbox}>"))
+            .unwrap()
+            .starts_with("451 4.3.0")
+    );
     let shown = server.run_cli(&key, ["fault", &inbox]);
-    assert!(shown.starts_with("defer at rcpt: used 1 of 2, 1 left\n  20"), "{shown}");
+    assert!(
+        shown.starts_with("defer at rcpt: used 1 of 2, 1 left\n  20"),
+        "{shown}"
+    );
 
     for (arguments, shown) in [
-        (&["reject", "--reply", "550 5.7.1 No"][..], "reject at rcpt with 550 5.7.1 No: used 0 of 1, 1 left"),
-        (&["disconnect", "--store"], "disconnect at data after storing: used 0 of 1, 1 left"),
-        (&["delay", "--seconds", "7", "--at", "data"], "delay at data for 7 s: used 0 of 1, 1 left"),
-        (&["reset", "--store"], "reset at data after storing: used 0 of 1, 1 left"),
+        (
+            &["reject", "--reply", "550 5.7.1 No"][..],
+            "reject at rcpt with 550 5.7.1 No: used 0 of 1, 1 left",
+        ),
+        (
+            &["disconnect", "--store"],
+            "disconnect at data after storing: used 0 of 1, 1 left",
+        ),
+        (
+            &["delay", "--seconds", "7", "--at", "data"],
+            "delay at data for 7 s: used 0 of 1, 1 left",
+        ),
+        (
+            &["reset", "--store"],
+            "reset at data after storing: used 0 of 1, 1 left",
+        ),
         (&["drop"], "drop at data: used 0 of 1, 1 left"),
         (&["bounce"], "bounce at data: used 0 of 1, 1 left"),
-        (&["duplicate", "--times", "3"], "duplicate at data: used 0 of 3, 3 left"),
+        (
+            &["duplicate", "--times", "3"],
+            "duplicate at data: used 0 of 3, 3 left",
+        ),
     ] {
-        assert_eq!(server.run_cli(&key, [&["fault", &inbox][..], arguments].concat()), shown);
+        assert_eq!(
+            server.run_cli(&key, [&["fault", &inbox][..], arguments].concat()),
+            shown
+        );
     }
-    let (code, said) = failed(&mut server.client(&key, ["fault", &inbox, "reject", "--reply", "no"]));
+    let (code, said) =
+        failed(&mut server.client(&key, ["fault", &inbox, "reject", "--reply", "no"]));
     assert_eq!((code, said.contains("--reply")), (2, true), "{said}");
     let (code, said) = failed(&mut server.client(&key, ["fault", &inbox, "delay"]));
     assert_eq!((code, said.contains("--seconds")), (2, true), "{said}");
@@ -82,15 +120,23 @@ fn postfix_tries_again_until_it_is_accepted() {
     let (_data_dir, server, key) = first_start();
     let postfix = Postfix::start(&server.smtp);
     let inbox = server.run_cli(&key, ["inbox", "create"]);
-    let steps = json!([{"at": "rcpt", "do": "defer", "times": 2}, {"at": "data", "do": "disconnect"}]);
+    let steps =
+        json!([{"at": "rcpt", "do": "defer", "times": 2}, {"at": "data", "do": "disconnect"}]);
     set_faults(&server, &key, &inbox, &steps);
-    postfix.send("app@example.com", &inbox, "Subject: Retried\n\nYour code is 482913.\n");
+    postfix.send(
+        "app@example.com",
+        &inbox,
+        "Subject: Retried\n\nYour code is 482913.\n",
+    );
     eventually("Postfix has given up", || {
         postfix.flush();
-        let [deferred, disconnected] = &faults(&server, &key, &inbox)[..] else { panic!("two faults") };
+        let [deferred, disconnected] = &faults(&server, &key, &inbox)[..] else {
+            panic!("two faults")
+        };
         deferred["used"] == 2 && disconnected["used"] == 1
     });
-    // Postfix puts the message back into its queue after the failed attempt; a flush before that has no effect.
+    // Postfix puts the message back into its queue after the failed attempt; a flush before that
+    // has no effect.
     eventually("the message is stored", || {
         postfix.flush();
         !server.run_cli(&key, ["messages", &inbox]).is_empty()
@@ -100,7 +146,10 @@ fn postfix_tries_again_until_it_is_accepted() {
     assert_eq!(deferred["left"], 0);
     let uses = deferred["uses"].as_array().unwrap();
     assert!(uses[0].as_str() < uses[1].as_str(), "{uses:?}");
-    assert_eq!(server.run_cli(&key, ["messages", &inbox]).lines().count(), 1);
+    assert_eq!(
+        server.run_cli(&key, ["messages", &inbox]).lines().count(),
+        1
+    );
 }
 
 #[test]
@@ -115,7 +164,13 @@ fn nodemailer_reports_what_went_wrong() {
     let (_data_dir, server, key) = first_start();
     let inbox = server.run_cli(&key, ["inbox", "create"]);
     let port = server.smtp.rsplit(':').next().unwrap();
-    let send = || printed(Command::new("node").args(["-e", SCRIPT, port, &inbox]).env("NODE_PATH", NODE_MODULES));
+    let send = || {
+        printed(
+            Command::new("node")
+                .args(["-e", SCRIPT, port, &inbox])
+                .env("NODE_PATH", NODE_MODULES),
+        )
+    };
     let steps = json!([
         {"at": "rcpt", "do": "reject"},
         {"at": "data", "do": "reject", "reply": "554 5.7.1 Looks like spam"},
@@ -127,10 +182,17 @@ fn nodemailer_reports_what_went_wrong() {
     assert_eq!(send(), "EMESSAGE 554 554 5.7.1 Looks like spam");
     for _ in 0..2 {
         let said = send();
-        assert!(said.starts_with("ECONNECTION") || said.starts_with("ESOCKET"), "{said}");
+        assert!(
+            said.starts_with("ECONNECTION") || said.starts_with("ESOCKET"),
+            "{said}"
+        );
     }
     assert_eq!(send(), "sent");
-    assert!(faults(&server, &key, &inbox).iter().all(|fault| fault["used"] == 1));
+    assert!(
+        faults(&server, &key, &inbox)
+            .iter()
+            .all(|fault| fault["used"] == 1)
+    );
 }
 
 #[test]
@@ -151,7 +213,10 @@ for recipient in recipients:
 "#;
     let (_data_dir, server, key) = first_start();
     let sender = server.run_cli(&key, ["inbox", "create"]);
-    let (one, other) = (server.run_cli(&key, ["inbox", "create"]), server.run_cli(&key, ["inbox", "create"]));
+    let (one, other) = (
+        server.run_cli(&key, ["inbox", "create"]),
+        server.run_cli(&key, ["inbox", "create"]),
+    );
     server.run_cli(&key, ["fault", &one, "bounce", "--times", "2"]);
     let send = |from: &str| {
         let mut smtp = Smtp::connect(&server.smtp).unwrap();
@@ -160,29 +225,50 @@ for recipient in recipients:
             smtp.say(&format!("RCPT TO:<{recipient}>")).unwrap();
         }
         smtp.say("DATA").unwrap();
-        smtp.say("Message-ID: <1@app.example>\r\nSubject: Welcome\r\n\r\nHi\r\n.").unwrap()
+        smtp.say("Message-ID: <1@app.example>\r\nSubject: Welcome\r\n\r\nHi\r\n.")
+            .unwrap()
     };
     assert!(send(&sender).starts_with("250 2.0.0 Stored"));
-    let bounce: Value = serde_json::from_str(&server.run_cli(&key, ["wait", &sender, "--json"])).unwrap();
+    let bounce: Value =
+        serde_json::from_str(&server.run_cli(&key, ["wait", &sender, "--json"])).unwrap();
     assert_eq!(bounce["subject"], "Undelivered Mail: Welcome");
-    let url = format!("{}/v1/messages/{}", server.url, bounce["id"].as_str().unwrap());
+    let url = format!(
+        "{}/v1/messages/{}",
+        server.url,
+        bounce["id"].as_str().unwrap()
+    );
     let get = |path: &str| {
-        let request = ureq::get(format!("{url}/{path}")).header("Authorization", format!("Bearer {key}"));
+        let request =
+            ureq::get(format!("{url}/{path}")).header("Authorization", format!("Bearer {key}"));
         request.call().unwrap().body_mut().read_to_string().unwrap()
     };
     // The null reverse-path.
-    assert_eq!(serde_json::from_str::<Value>(&get("details")).unwrap()["envelope"]["from"], "");
+    assert_eq!(
+        serde_json::from_str::<Value>(&get("details")).unwrap()["envelope"]["from"],
+        ""
+    );
     let raw = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(raw.path(), get("raw")).unwrap();
-    let read = printed(Command::new("python3").args(["-c", SCRIPT]).stdin(std::fs::File::open(raw.path()).unwrap()));
-    assert_eq!(read, format!("dns; restante.example.com\nrfc822; {one} failed 5.1.1"));
+    let read = printed(
+        Command::new("python3")
+            .args(["-c", SCRIPT])
+            .stdin(std::fs::File::open(raw.path()).unwrap()),
+    );
+    assert_eq!(
+        read,
+        format!("dns; restante.example.com\nrfc822; {one} failed 5.1.1")
+    );
 
     // A bounce never bounces.
     assert!(send("").starts_with("250 2.0.0 Stored"));
     assert_eq!(faults(&server, &key, &one)[0]["used"], 2);
     deliver(&server.smtp, &one, "Last", "text");
     for (inbox, count) in [(&sender, 1), (&one, 1), (&other, 2)] {
-        assert_eq!(server.run_cli(&key, ["messages", inbox]).lines().count(), count, "{inbox}");
+        assert_eq!(
+            server.run_cli(&key, ["messages", inbox]).lines().count(),
+            count,
+            "{inbox}"
+        );
     }
 }
 
@@ -190,10 +276,24 @@ for recipient in recipients:
 fn a_thousand_delayed_connections_change_nothing_for_others() {
     raise_file_limit();
     let data_dir = tempfile::tempdir().unwrap();
-    let server = Server::start(data_dir.path(), &["--max-smtp-connections-per-address", "2000"]);
+    let server = Server::start(
+        data_dir.path(),
+        &["--max-smtp-connections-per-address", "2000"],
+    );
     let key = server.made_key().unwrap().to_owned();
-    let (slow, other) = (server.run_cli(&key, ["inbox", "create"]), server.run_cli(&key, ["inbox", "create"]));
-    let delay = ["fault", &slow, "delay", "--seconds", "300", "--times", "1000"];
+    let (slow, other) = (
+        server.run_cli(&key, ["inbox", "create"]),
+        server.run_cli(&key, ["inbox", "create"]),
+    );
+    let delay = [
+        "fault",
+        &slow,
+        "delay",
+        "--seconds",
+        "300",
+        "--times",
+        "1000",
+    ];
     server.run_cli(&key, delay);
     let send_100 = || {
         let started = Instant::now();
@@ -205,26 +305,44 @@ fn a_thousand_delayed_connections_change_nothing_for_others() {
     let mut delayed: Vec<Smtp> = (0..1_000)
         .map(|_| {
             let mut smtp = Smtp::connect(&server.smtp).unwrap();
-            smtp.write(&format!("MAIL FROM:<a@example.com>\r\nRCPT TO:<{slow}>\r\n")).unwrap();
+            smtp.write(&format!(
+                "MAIL FROM:<a@example.com>\r\nRCPT TO:<{slow}>\r\n"
+            ))
+            .unwrap();
             smtp
         })
         .collect();
-    eventually("not all are delayed", || faults(&server, &key, &slow)[0]["used"] == 1_000);
+    eventually("not all are delayed", || {
+        faults(&server, &key, &slow)[0]["used"] == 1_000
+    });
     let took = send_100();
     // The faults are used up, so mail to the slow inbox is not delayed.
     deliver(&server.smtp, &slow, "Hello", "text");
-    assert_eq!(server.run_cli(&key, ["messages", &other]).lines().count(), 200);
+    assert_eq!(
+        server.run_cli(&key, ["messages", &other]).lines().count(),
+        200
+    );
     println!(
         "100 messages in {took:?}, before in {usual:?}; {} KiB a connection",
         (server.resident_kib() - before) / 1_000
     );
-    assert!(took < 3 * usual + Duration::from_secs(10), "{took:?}, before {usual:?}");
+    assert!(
+        took < 3 * usual + Duration::from_secs(10),
+        "{took:?}, before {usual:?}"
+    );
 
     server.signal("TERM");
     // MAIL was answered already. The stop ends the delay.
     for smtp in &mut delayed {
-        let replies = [smtp.reply().unwrap(), smtp.reply().unwrap(), smtp.reply().unwrap()];
-        assert!(replies[1].starts_with("250 2.1.5") && replies[2].starts_with("421"), "{replies:?}");
+        let replies = [
+            smtp.reply().unwrap(),
+            smtp.reply().unwrap(),
+            smtp.reply().unwrap(),
+        ];
+        assert!(
+            replies[1].starts_with("250 2.1.5") && replies[2].starts_with("421"),
+            "{replies:?}"
+        );
     }
     assert!(server.wait().success());
 }
@@ -240,9 +358,11 @@ fn a_killed_server_on_postgres_counts_every_use_once() {
     println!("{}", count_over_kills(&["--database", &database.text()]));
 }
 
-/// Kills a server with these flags in the middle of refusals, and compares its counts with them. Returns a summary.
+/// Kills a server with these flags in the middle of refusals, and compares its counts with them.
+/// Returns a summary.
 fn count_over_kills(flags: &[&str]) -> String {
-    let rounds = std::env::var("RESTANTE_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
+    let rounds = std::env::var("RESTANTE_KILL_ROUNDS")
+        .map_or(ROUNDS, |rounds| rounds.parse().expect("a number"));
     let data_dir = tempfile::tempdir().unwrap();
     let mut server = Server::start(data_dir.path(), flags);
     let key = server.made_key().unwrap().to_owned();
@@ -250,24 +370,39 @@ fn count_over_kills(flags: &[&str]) -> String {
     for round in 0..rounds {
         let inbox = server.run_cli(&key, ["inbox", "create"]);
         let (at, way) = WAYS[round % WAYS.len()];
-        server.run_cli(&key, ["fault", &inbox, "defer", "--times", "1000", "--at", at]);
+        server.run_cli(
+            &key,
+            ["fault", &inbox, "defer", "--times", "1000", "--at", at],
+        );
         let (refused, unanswered) = refused_until_killed(server, &inbox, at, way, round * 37 % 200);
         server = Server::start(data_dir.path(), flags);
         let fault = &faults(&server, &key, &inbox)[0];
         let used = fault["used"].as_u64().unwrap();
         assert_eq!(fault["uses"].as_array().unwrap().len() as u64, used);
         assert_eq!(fault["left"], 1_000 - used);
-        // A use may be counted although the server was killed before its reply. There is no reply without a use.
-        assert!((refused..=refused + unanswered).contains(&used), "{refused} replies, {unanswered} open, {used} used");
+        // A use may be counted although the server was killed before its reply. There is no reply
+        // without a use.
+        assert!(
+            (refused..=refused + unanswered).contains(&used),
+            "{refused} replies, {unanswered} open, {used} used"
+        );
         answered += refused;
         uncertain += used - refused;
     }
-    format!("{rounds} kills, {answered} uses answered, none lost; {uncertain} more counted before their reply")
+    format!(
+        "{rounds} kills, {answered} uses answered, none lost; {uncertain} more counted before their reply"
+    )
 }
 
-/// Has mail deferred until the server is killed, after `before_the_kill` replies. Returns the replies that refused, and
-/// the number of commands without a reply.
-fn refused_until_killed(server: Server, inbox: &str, at: &'static str, way: Way, before_the_kill: usize) -> (u64, u64) {
+/// Has mail deferred until the server is killed, after `before_the_kill` replies. Returns the
+/// replies that refused, and the number of commands without a reply.
+fn refused_until_killed(
+    server: Server,
+    inbox: &str,
+    at: &'static str,
+    way: Way,
+    before_the_kill: usize,
+) -> (u64, u64) {
     let (sender, refusals) = channel();
     let clients: Vec<_> = (0..SENDERS)
         .map(|_| {
@@ -283,22 +418,35 @@ fn refused_until_killed(server: Server, inbox: &str, at: &'static str, way: Way,
     let before = refusals.iter().take(before_the_kill).count();
     server.kill();
     let refused = before + refusals.iter().count();
-    let unanswered: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
+    let unanswered: u64 = clients
+        .into_iter()
+        .map(|client| client.join().unwrap())
+        .sum();
     (refused as u64, unanswered)
 }
 
-/// Sends until the server is killed, and reports every refusal. Returns the number of commands without a reply.
+/// Sends until the server is killed, and reports every refusal. Returns the number of commands
+/// without a reply.
 fn refuse_until_the_end(smtp: &str, inbox: &str, at: &str, refused: &Sender<()>) -> u64 {
-    let Ok(mut smtp) = Smtp::connect(smtp) else { return 0 };
+    let Ok(mut smtp) = Smtp::connect(smtp) else {
+        return 0;
+    };
     let recipient = format!("RCPT TO:<{inbox}>");
     // There are fewer refusals than the fault has uses.
     for _ in 0..240 {
-        let preparation: &[&str] =
-            if at == "rcpt" { &["RSET", "MAIL FROM:<>"] } else { &["MAIL FROM:<>", &recipient, "DATA"] };
+        let preparation: &[&str] = if at == "rcpt" {
+            &["RSET", "MAIL FROM:<>"]
+        } else {
+            &["MAIL FROM:<>", &recipient, "DATA"]
+        };
         if preparation.iter().any(|line| smtp.say(line).is_err()) {
             return 0;
         }
-        match smtp.say(if at == "rcpt" { &recipient } else { "Subject: x\r\n\r\ntext\r\n." }) {
+        match smtp.say(if at == "rcpt" {
+            &recipient
+        } else {
+            "Subject: x\r\n\r\ntext\r\n."
+        }) {
             Ok(reply) => assert!(reply.starts_with("451 4.3.0 Deferred"), "{reply}"),
             Err(_) => return 1,
         }
@@ -309,9 +457,11 @@ fn refuse_until_the_end(smtp: &str, inbox: &str, at: &str, refused: &Sender<()>)
 
 /// The same with the API of Resend.
 fn refuse_over_http(url: &str, inbox: &str, refused: &Sender<()>) -> u64 {
-    let email = json!({"from": "a@app.example", "to": inbox, "subject": "x", "text": "text"}).to_string();
+    let email =
+        json!({"from": "a@app.example", "to": inbox, "subject": "x", "text": "text"}).to_string();
     for _ in 0..240 {
-        let post = ureq::post(format!("{url}/send/resend/emails")).header("Authorization", "Bearer re_dummy");
+        let post = ureq::post(format!("{url}/send/resend/emails"))
+            .header("Authorization", "Bearer re_dummy");
         match post.send(email.as_str()) {
             Err(ureq::Error::StatusCode(429)) => refused.send(()).unwrap(),
             Err(_) => return 1,
@@ -324,5 +474,12 @@ fn refuse_over_http(url: &str, inbox: &str, refused: &Sender<()>) -> u64 {
 /// A client needs a file for each connection.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    )
+    .unwrap();
 }

@@ -19,11 +19,13 @@ const MESSAGES: usize = 6;
 const CLIENTS: usize = 40;
 const BODY: usize = 10 * 1024 * 1024;
 
-/// Sends a request. Returns its connection when the server has started to answer, or has closed it. The rest of the
-/// answer is not read.
+/// Sends a request. Returns its connection when the server has started to answer, or has closed it.
+/// The rest of the answer is not read.
 fn unread(server: &Server, request: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
     // The server may close the connection before it has read everything.
     let _ = stream.write_all(request);
     let _ = stream.peek(&mut [0]);
@@ -33,7 +35,9 @@ fn unread(server: &Server, request: &[u8]) -> TcpStream {
 /// Sends a request without its last byte.
 fn unfinished(server: &Server, request: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+        .set_write_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
     let _ = stream.write_all(&request[..request.len() - 1]);
     stream
 }
@@ -67,31 +71,64 @@ fn no_flood_takes_more_than_its_share_of_memory() {
     let server = Server::start(data_dir.path(), &["--api-key", KEY]);
     let line = format!("{}\r\n", "word ".repeat(14));
     for _ in 0..MESSAGES {
-        deliver(&server.smtp, "flood@restante.example.com", "Large", &line.repeat(TEXT / line.len()));
+        deliver(
+            &server.smtp,
+            "flood@restante.example.com",
+            "Large",
+            &line.repeat(TEXT / line.len()),
+        );
     }
     let message = first_message(&server);
     let field = format!("credential={}", "x".repeat(BODY));
     let pairs = "a=b&".repeat(BODY / 4);
-    let send = format!(r#"{{"to":"flood@restante.example.com","subject":"x","text":"{}"}}"#, "x".repeat(BODY - 100));
+    let send = format!(
+        r#"{{"to":"flood@restante.example.com","subject":"x","text":"{}"}}"#,
+        "x".repeat(BODY - 100)
+    );
     let requests = [
         get("/v1/inboxes/flood/messages"),
         get(&format!("/v1/messages/{message}")),
-        post("/sign-in", "application/x-www-form-urlencoded", field.as_bytes()),
-        post("/sign-in", "application/x-www-form-urlencoded", pairs.as_bytes()),
+        post(
+            "/sign-in",
+            "application/x-www-form-urlencoded",
+            field.as_bytes(),
+        ),
+        post(
+            "/sign-in",
+            "application/x-www-form-urlencoded",
+            pairs.as_bytes(),
+        ),
     ];
-    let send = post("/v1/inboxes/flood/messages", "application/json", send.as_bytes());
+    let send = post(
+        "/v1/inboxes/flood/messages",
+        "application/json",
+        send.as_bytes(),
+    );
 
-    // When clients ask for them and read nothing, fill in endless forms, and send mail that never ends
+    // When clients ask for them and read nothing, fill in endless forms, and send mail that never
+    // ends
     let held: Vec<TcpStream> = thread::scope(|scope| {
-        let asked = requests.iter().flat_map(|request| (0..CLIENTS).map(move |_| request));
-        let mut threads: Vec<_> = asked.map(|request| scope.spawn(|| unread(&server, request))).collect();
+        let asked = requests
+            .iter()
+            .flat_map(|request| (0..CLIENTS).map(move |_| request));
+        let mut threads: Vec<_> = asked
+            .map(|request| scope.spawn(|| unread(&server, request)))
+            .collect();
         threads.extend((0..CLIENTS).map(|_| scope.spawn(|| unfinished(&server, &send))));
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
 
     // Then the process stays within its bounds, and mail is still taken
     let peak = server.peak_kib();
     assert!(peak <= MAX_KIB, "{} MiB", peak / 1024);
-    deliver(&server.smtp, "flood@restante.example.com", "Small", "Your code is 482913.");
+    deliver(
+        &server.smtp,
+        "flood@restante.example.com",
+        "Small",
+        "Your code is 482913.",
+    );
     drop(held);
 }

@@ -1,7 +1,8 @@
-//! A full disk: clients get a temporary error, messages can be read, and receiving recovers automatically.
+//! A full disk: clients get a temporary error, messages can be read, and receiving recovers
+//! automatically.
 //!
-//! A limit on the size of files simulates the full disk: writes beyond it fail. It can be removed while the server
-//! runs.
+//! A limit on the size of files simulates the full disk: writes beyond it fail. It can be removed
+//! while the server runs.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,13 +15,21 @@ const DISK: &str = "4096";
 /// The time within which receiving must work again.
 const RECOVERY: Duration = Duration::from_secs(30);
 
-/// The server with a limit on its files. It ignores the signal, so that writes beyond the limit return errors.
+/// The server with a limit on its files. It ignores the signal, so that writes beyond the limit
+/// return errors.
 fn limited(data_dir: &std::path::Path) -> Server {
     let serve = serve(data_dir);
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("trap '' XFSZ; ulimit -S -f {DISK}; exec \"$@\""), "sh"]);
+    shell.args([
+        "-c",
+        &format!("trap '' XFSZ; ulimit -S -f {DISK}; exec \"$@\""),
+        "sh",
+    ]);
     shell.arg(serve.get_program()).args(serve.get_args());
-    shell.env_clear().env("PATH", "/usr/bin:/bin").env("RESTANTE_LOG", "off");
+    shell
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("RESTANTE_LOG", "off");
     Server::spawn(&mut shell)
 }
 
@@ -28,10 +37,17 @@ fn limited(data_dir: &std::path::Path) -> Server {
 fn text(number: usize) -> String {
     let mut state = number as u64 + 1;
     let words = (0..4_000).map(|_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         format!("{state:016x}")
     });
-    words.collect::<Vec<_>>().chunks(4).map(<[String]>::concat).collect::<Vec<_>>().join("\r\n")
+    words
+        .collect::<Vec<_>>()
+        .chunks(4)
+        .map(<[String]>::concat)
+        .collect::<Vec<_>>()
+        .join("\r\n")
 }
 
 #[test]
@@ -41,14 +57,29 @@ fn a_full_disk_refuses_for_now_and_recovers_by_itself() {
     let key = server.made_key().unwrap().to_owned();
     let address = server.run_cli(&key, ["inbox", "create"]);
     let mut client = Smtp::connect(&server.smtp).unwrap();
-    let mut send = |number: usize| client.send(&address, &number.to_string(), &text(number)).unwrap();
+    let mut send = |number: usize| {
+        client
+            .send(&address, &number.to_string(), &text(number))
+            .unwrap()
+    };
 
-    let replies: Vec<String> = (0..100).map(&mut send).take_while(|reply| reply.starts_with("250")).collect();
-    assert!((1..100).contains(&replies.len()), "{} messages fit into 2 MiB", replies.len());
+    let replies: Vec<String> = (0..100)
+        .map(&mut send)
+        .take_while(|reply| reply.starts_with("250"))
+        .collect();
+    assert!(
+        (1..100).contains(&replies.len()),
+        "{} messages fit into 2 MiB",
+        replies.len()
+    );
     let refused = send(1_000);
     assert!(refused.starts_with("45"), "{refused}");
     let listed = server.run_cli(&key, ["messages", &address]);
-    assert_eq!(listed.lines().count(), replies.len(), "reading goes on, and nothing refused is there");
+    assert_eq!(
+        listed.lines().count(),
+        replies.len(),
+        "reading goes on, and nothing refused is there"
+    );
 
     server.lift_file_limit();
     let lifted = Instant::now();
@@ -59,6 +90,15 @@ fn a_full_disk_refuses_for_now_and_recovers_by_itself() {
     assert_eq!(listed.lines().count(), replies.len() + 1);
     drop(server);
     let server = Server::start(data_dir.path(), &[]);
-    assert_eq!(server.run_cli(&key, ["messages", &address]).lines().count(), replies.len() + 1);
-    assert!(command(["project", "list", "--data-dir"]).arg(data_dir.path()).status().unwrap().success());
+    assert_eq!(
+        server.run_cli(&key, ["messages", &address]).lines().count(),
+        replies.len() + 1
+    );
+    assert!(
+        command(["project", "list", "--data-dir"])
+            .arg(data_dir.path())
+            .status()
+            .unwrap()
+            .success()
+    );
 }

@@ -6,7 +6,10 @@ use testkit::smtp::{Smtp, deliver};
 #[test]
 fn health_says_whether_the_service_answers() {
     let (_data_dir, server, _key) = first_start();
-    assert_eq!(printed(command(["health"]).env("RESTANTE_URL", &server.url)), "");
+    assert_eq!(
+        printed(command(["health"]).env("RESTANTE_URL", &server.url)),
+        ""
+    );
     assert_eq!(printed(&mut command(["health", "--url", &server.url])), "");
     let url = server.url.clone();
     let (code, said) = failed(&mut command(["health", "--url", &format!("{url}/nowhere")]));
@@ -20,18 +23,55 @@ fn health_says_whether_the_service_answers() {
 fn the_inboxes_of_a_project_are_listed() {
     let (data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
-    deliver(&server.smtp, "by-mail@restante.example.com", "Hello", "text");
+    deliver(
+        &server.smtp,
+        "by-mail@restante.example.com",
+        "Hello",
+        "text",
+    );
     let directory = data_dir.path().to_str().unwrap();
     let list = printed(&mut command(["inbox", "list", "--data-dir", directory]));
-    let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split('\t').collect()).collect();
-    let mut shown: Vec<_> = lines.iter().map(|line| (line[5], line[1], line[2], line.len())).collect();
+    let lines: Vec<Vec<&str>> = list
+        .lines()
+        .map(|line| line.split('\t').collect())
+        .collect();
+    let mut shown: Vec<_> = lines
+        .iter()
+        .map(|line| (line[5], line[1], line[2], line.len()))
+        .collect();
     shown.sort_unstable();
-    let mut expected = [("by-mail", "temporary", "1", 6), (address.split('@').next().unwrap(), "temporary", "0", 6)];
+    let mut expected = [
+        ("by-mail", "temporary", "1", 6),
+        (address.split('@').next().unwrap(), "temporary", "0", 6),
+    ];
     expected.sort_unstable();
     assert_eq!(shown, expected);
-    printed(&mut command(["project", "create", "other", "--data-dir", directory]));
-    assert_eq!(printed(&mut command(["inbox", "list", "--project", "other", "--data-dir", directory])), "");
-    let (code, said) = failed(&mut command(["inbox", "list", "--project", "none", "--data-dir", directory]));
+    printed(&mut command([
+        "project",
+        "create",
+        "other",
+        "--data-dir",
+        directory,
+    ]));
+    assert_eq!(
+        printed(&mut command([
+            "inbox",
+            "list",
+            "--project",
+            "other",
+            "--data-dir",
+            directory
+        ])),
+        ""
+    );
+    let (code, said) = failed(&mut command([
+        "inbox",
+        "list",
+        "--project",
+        "none",
+        "--data-dir",
+        directory,
+    ]));
     assert_eq!((code, said.contains("none")), (1, true), "{said}");
 }
 
@@ -39,7 +79,10 @@ fn the_inboxes_of_a_project_are_listed() {
 fn shells_and_man_learn_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let script = printed(&mut command(["completions", shell]));
-        assert!(script.contains("rotate-key") && script.contains("smtps-listen"), "{shell}");
+        assert!(
+            script.contains("rotate-key") && script.contains("smtps-listen"),
+            "{shell}"
+        );
     }
     let directory = tempfile::tempdir().unwrap();
     let pages = directory.path().join("man1");
@@ -53,12 +96,24 @@ fn shells_and_man_learn_the_commands() {
 fn the_greeting_says_where_tls_is_and_that_passwords_can_be_read() {
     let data_dir = tempfile::tempdir().unwrap();
     let plain = Server::start(data_dir.path(), &[]);
-    assert!(!plain.greeting.contains("SMTPS") && !plain.greeting.contains("without TLS"), "{}", plain.greeting);
+    assert!(
+        !plain.greeting.contains("SMTPS") && !plain.greeting.contains("without TLS"),
+        "{}",
+        plain.greeting
+    );
     plain.kill();
     let flags = ["--smtps-listen", "127.0.0.1:0", "--smtp-plaintext-auth"];
     let server = Server::start(data_dir.path(), &flags);
-    assert!(server.greeting.contains("SMTPS      127.0.0.1:"), "{}", server.greeting);
-    assert!(server.greeting.contains("AUTH without TLS is enabled"), "{}", server.greeting);
+    assert!(
+        server.greeting.contains("SMTPS      127.0.0.1:"),
+        "{}",
+        server.greeting
+    );
+    assert!(
+        server.greeting.contains("AUTH without TLS is enabled"),
+        "{}",
+        server.greeting
+    );
 }
 
 #[test]

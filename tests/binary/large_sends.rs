@@ -1,7 +1,7 @@
 //! The memory of the mail worker while servers accept large messages and do not read them.
 //!
-//! By default there are few messages; `RESTANTE_TEST_LARGE_SENDS=500 cargo test --test binary large_sends --
-//! --nocapture` sends more.
+//! By default there are few messages;
+//! `RESTANTE_TEST_LARGE_SENDS=500 cargo test --test binary large_sends -- --nocapture` sends more.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -28,28 +28,55 @@ const PEAK_MIB: usize = 128;
 
 #[test]
 fn large_messages_that_are_being_sent_are_not_in_memory() {
-    let messages = std::env::var("RESTANTE_TEST_LARGE_SENDS").map_or(MESSAGES, |messages| messages.parse().unwrap());
+    let messages = std::env::var("RESTANTE_TEST_LARGE_SENDS")
+        .map_or(MESSAGES, |messages| messages.parse().unwrap());
     let data_dir = tempfile::tempdir().unwrap();
-    tokio::runtime::Runtime::new().unwrap().block_on(fill_queue(data_dir.path(), messages));
+    tokio::runtime::Runtime::new()
+        .unwrap()
+        .block_on(fill_queue(data_dir.path(), messages));
     let (relay, transfers) = start_relay();
     let server = Server::spawn(serve(data_dir.path()).args(["--relay", &relay]));
-    let transfers: Vec<TcpStream> =
-        (0..messages.min(ATTEMPTS)).map(|_| transfers.recv_timeout(Duration::from_secs(60)).unwrap()).collect();
+    let transfers: Vec<TcpStream> = (0..messages.min(ATTEMPTS))
+        .map(|_| transfers.recv_timeout(Duration::from_secs(60)).unwrap())
+        .collect();
     let peak = server.peak_kib() / 1024;
-    println!("{peak} MiB with {messages} messages due and {} being sent", transfers.len());
-    assert!(peak < PEAK_MIB, "{peak} MiB while {} messages of 9 MiB are being sent", transfers.len());
+    println!(
+        "{peak} MiB with {messages} messages due and {} being sent",
+        transfers.len()
+    );
+    assert!(
+        peak < PEAK_MIB,
+        "{peak} MiB while {} messages of 9 MiB are being sent",
+        transfers.len()
+    );
 }
 
 /// Queues large messages to different domains.
 async fn fill_queue(data_dir: &Path, messages: usize) {
     let url = DatabaseUrl::Sqlite(data_dir.join("restante.db"));
     let database = Database::open(&url).await.unwrap();
-    let service = Service::start(database, Clock::system(), testkit::options(1)).await.unwrap();
+    let service = Service::start(database, Clock::system(), testkit::options(1))
+        .await
+        .unwrap();
     let key = ApiKey::generate();
-    service.projects().prepare_default(Some(&key)).await.unwrap();
-    let project = service.authenticate(key.as_str()).await.unwrap().unwrap().project;
-    let store = Store::open(Database::open(&url).await.unwrap()).await.unwrap();
-    let raw = format!("Subject: Large\r\n\r\n{}", "0123456789abcd\r\n".repeat(9 * MIB / 16));
+    service
+        .projects()
+        .prepare_default(Some(&key))
+        .await
+        .unwrap();
+    let project = service
+        .authenticate(key.as_str())
+        .await
+        .unwrap()
+        .unwrap()
+        .project;
+    let store = Store::open(Database::open(&url).await.unwrap())
+        .await
+        .unwrap();
+    let raw = format!(
+        "Subject: Large\r\n\r\n{}",
+        "0123456789abcd\r\n".repeat(9 * MIB / 16)
+    );
     let now = Clock::system().now();
     for number in 0..messages {
         let recipient = EmailAddress::parse(&format!("a@d{number}.example")).unwrap();
@@ -62,14 +89,18 @@ async fn fill_queue(data_dir: &Path, messages: usize) {
             subject,
             format!("<{number}@a>"),
         );
-        store.add_outgoing(&item.queued(raw.as_bytes(), now.after(QUEUE_LIFETIME)), now).await.unwrap();
+        store
+            .add_outgoing(&item.queued(raw.as_bytes(), now.after(QUEUE_LIFETIME)), now)
+            .await
+            .unwrap();
     }
     store.close().await;
     service.stop().await;
     service.close().await;
 }
 
-/// A relay that reads nothing after the beginning of a message: its URL, and the connections that are so far.
+/// A relay that reads nothing after the beginning of a message: its URL, and the connections that
+/// are so far.
 fn start_relay() -> (String, Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("smtp://{}", listener.local_addr().unwrap());
@@ -93,7 +124,11 @@ fn until_data(mut stream: &TcpStream) -> std::io::Result<()> {
     while !line.starts_with("DATA") {
         line.clear();
         lines.read_line(&mut line)?;
-        stream.write_all(if line.starts_with("DATA") { b"354 go on\r\n" } else { b"250 ok\r\n" })?;
+        stream.write_all(if line.starts_with("DATA") {
+            b"354 go on\r\n"
+        } else {
+            b"250 ok\r\n"
+        })?;
     }
     line.clear();
     lines.read_line(&mut line).map(drop)

@@ -1,4 +1,5 @@
-//! Test helpers for Mailpit, which `./test` fetches, use the program; `tests/mailpit` says what they do.
+//! Test helpers for Mailpit, which `./test` fetches, use the program; `tests/mailpit` says what
+//! they do.
 
 use std::process::Command;
 
@@ -13,9 +14,14 @@ fn the_helper_for_node_finds_its_messages() {
     let data_dir = tempdir().unwrap();
     let server = Server::start(data_dir.path(), &FLAGS);
     let mut node = Command::new("node");
-    node.arg(format!("{ROOT}/tests/mailpit/helper.mjs"))
-        .env("HELPERS", format!("{ROOT}/target/mailpit-node/node_modules"));
-    let said = printed(node.env("RESTANTE_URL", &server.url).env("RESTANTE_API_KEY", server.made_key().unwrap()));
+    node.arg(format!("{ROOT}/tests/mailpit/helper.mjs")).env(
+        "HELPERS",
+        format!("{ROOT}/target/mailpit-node/node_modules"),
+    );
+    let said = printed(
+        node.env("RESTANTE_URL", &server.url)
+            .env("RESTANTE_API_KEY", server.made_key().unwrap()),
+    );
     assert!(said.ends_with("passed"), "{said}");
 }
 
@@ -24,8 +30,23 @@ fn the_helpers_for_python_find_their_messages() {
     let data_dir = tempdir().unwrap();
     let server = Server::start(data_dir.path(), &FLAGS);
     let mut python = Command::new(format!("{ROOT}/target/mailpit-python/bin/python"));
-    python.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]);
-    python.arg(format!("{ROOT}/tests/mailpit/test_helpers.py")).args(["-c", "/dev/null", "--rootdir", ROOT]);
-    let said = printed(python.env("MAILPIT_URL", format!("{}/mailpit/", server.url)).env("MAILPIT_SMTP", &server.smtp));
+    python.args([
+        "-B",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "error",
+    ]);
+    python
+        .arg(format!("{ROOT}/tests/mailpit/test_helpers.py"))
+        .args(["-c", "/dev/null", "--rootdir", ROOT]);
+    let said = printed(
+        python
+            .env("MAILPIT_URL", format!("{}/mailpit/", server.url))
+            .env("MAILPIT_SMTP", &server.smtp),
+    );
     assert!(said.contains("3 passed"), "{said}");
 }

@@ -1,6 +1,12 @@
-//! The real binary, started on free ports with a new data directory, and used through its public interfaces.
+//! The real binary, started on free ports with a new data directory, and used through its public
+//! interfaces.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod action;
 mod addresses;

@@ -1,5 +1,5 @@
-//! MCP with the official clients, the Python SDK and the inspector, which `./test` fetches; `tests/mcp` says what they
-//! do.
+//! MCP with the official clients, the Python SDK and the inspector, which `./test` fetches;
+//! `tests/mcp` says what they do.
 
 use std::process::Command;
 
@@ -11,10 +11,15 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 fn suite(name: &str, server: &Server, key: &str) -> Command {
     let mut python = Command::new(format!("{ROOT}/target/mcp-sdk/bin/python"));
     python.args(["-B", &format!("{ROOT}/tests/mcp/{name}.py")]);
-    python.env("RESTANTE_URL", &server.url).env("RESTANTE_API_KEY", key);
+    python
+        .env("RESTANTE_URL", &server.url)
+        .env("RESTANTE_API_KEY", key);
     python.env("RESTANTE_PROGRAM", env!("CARGO_BIN_EXE_restante"));
     python.env("SMTP_PORT", server.smtp.rsplit(':').next().unwrap());
-    python.env("MCP_INSPECTOR", format!("{ROOT}/target/mcp-inspector/node_modules/.bin/mcp-inspector"));
+    python.env(
+        "MCP_INSPECTOR",
+        format!("{ROOT}/target/mcp-inspector/node_modules/.bin/mcp-inspector"),
+    );
     python
 }
 
@@ -39,5 +44,8 @@ fn an_installation_can_do_without_mcp() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &["--mcp", "off"]);
     let answer = ureq::post(format!("{}/mcp", server.url)).send_empty();
-    assert!(matches!(answer, Err(ureq::Error::StatusCode(404))), "{answer:?}");
+    assert!(
+        matches!(answer, Err(ureq::Error::StatusCode(404))),
+        "{answer:?}"
+    );
 }

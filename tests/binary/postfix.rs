@@ -1,5 +1,5 @@
-//! Postfix as a sender with a queue: a separate instance in a temporary directory, which relays everything to one
-//! server. It needs root; otherwise the commands use sudo.
+//! Postfix as a sender with a queue: a separate instance in a temporary directory, which relays
+//! everything to one server. It needs root; otherwise the commands use sudo.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,10 @@ pub struct Postfix {
 impl Postfix {
     /// Starts an instance that sends to `relay`, which is `ADDRESS:PORT`.
     pub fn start(relay: &str) -> Self {
-        let directory = tempfile::Builder::new().prefix("postfix").tempdir_in("/var/tmp").unwrap();
+        let directory = tempfile::Builder::new()
+            .prefix("postfix")
+            .tempdir_in("/var/tmp")
+            .unwrap();
         let postfix = Self { directory };
         let (host, port) = relay.rsplit_once(':').unwrap();
         for name in ["config", "queue", "data"] {
@@ -45,24 +48,40 @@ impl Postfix {
         fs::write(postfix.path("config/main.cf"), config).unwrap();
         fs::write(postfix.path("config/master.cf"), MASTER).unwrap();
         // Its daemons run as another user and need access.
-        run(Command::new("chmod").arg("755").arg(postfix.directory.path()));
+        run(Command::new("chmod")
+            .arg("755")
+            .arg(postfix.directory.path()));
         run(as_root("chown").arg("postfix").arg(postfix.path("data")));
-        run(as_root("postfix").arg("-c").arg(postfix.path("config")).arg("start"));
+        run(as_root("postfix")
+            .arg("-c")
+            .arg(postfix.path("config"))
+            .arg("start"));
         postfix
     }
 
     /// Queues a message.
     pub fn send(&self, from: &str, to: &str, message: &str) {
         let mut sendmail = as_root("sendmail");
-        sendmail.arg("-C").arg(self.path("config")).args(["-i", "-f", from, to]);
+        sendmail
+            .arg("-C")
+            .arg(self.path("config"))
+            .args(["-i", "-f", from, to]);
         let mut sendmail = sendmail.stdin(Stdio::piped()).spawn().unwrap();
-        sendmail.stdin.take().unwrap().write_all(message.as_bytes()).unwrap();
+        sendmail
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(message.as_bytes())
+            .unwrap();
         assert!(sendmail.wait().unwrap().success(), "{}", self.log());
     }
 
     /// Makes it try all deferred mail now instead of after some minutes.
     pub fn flush(&self) {
-        run(as_root("postqueue").arg("-c").arg(self.path("config")).arg("-f"));
+        run(as_root("postqueue")
+            .arg("-c")
+            .arg(self.path("config"))
+            .arg("-f"));
     }
 
     fn log(&self) -> String {
@@ -76,7 +95,11 @@ impl Postfix {
 
 impl Drop for Postfix {
     fn drop(&mut self) {
-        let _ = as_root("postfix").arg("-c").arg(self.path("config")).arg("stop").output();
+        let _ = as_root("postfix")
+            .arg("-c")
+            .arg(self.path("config"))
+            .arg("stop")
+            .output();
         // The files belong to root.
         let _ = as_root("rm").arg("-rf").arg(self.directory.path()).output();
     }
@@ -102,8 +125,12 @@ postlog unix-dgram n - n - 1 postlogd
 ";
 
 fn as_root(program: &str) -> Command {
-    let paths = ["/usr/sbin", "/usr/bin", "/bin"].map(|directory| Path::new(directory).join(program));
-    let program = paths.iter().find(|path| path.exists()).unwrap_or_else(|| panic!("{program} is not installed"));
+    let paths =
+        ["/usr/sbin", "/usr/bin", "/bin"].map(|directory| Path::new(directory).join(program));
+    let program = paths
+        .iter()
+        .find(|path| path.exists())
+        .unwrap_or_else(|| panic!("{program} is not installed"));
     if rustix::process::geteuid().is_root() {
         return Command::new(program);
     }

@@ -1,7 +1,8 @@
 //! Simulates power cuts: each block that was written since the last flush of its file may be lost.
 //!
-//! A preloaded library (`flushed.c`) copies each database file when it is flushed. To cut the power, the test kills the
-//! server, and then takes every block of a file from either the copy or the file.
+//! A preloaded library (`flushed.c`) copies each database file when it is flushed. To cut the
+//! power, the test kills the server, and then takes every block of a file from either the copy or
+//! the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,20 +26,33 @@ impl Disk {
         let flushed = tempfile::tempdir().unwrap();
         let shim = flushed.path().join("flushed.so");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/flushed.c");
-        let compiled = Command::new("cc").args(["-shared", "-fPIC", source, "-o"]).arg(&shim).status().unwrap();
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", source, "-o"])
+            .arg(&shim)
+            .status()
+            .unwrap();
         assert!(compiled.success());
-        Self { shim, flushed, is_forgetful: false }
+        Self {
+            shim,
+            flushed,
+            is_forgetful: false,
+        }
     }
 
     /// A disk that confirms flushes of the log without flushing it.
     pub(crate) fn forgetful() -> Self {
-        Self { is_forgetful: true, ..Self::new() }
+        Self {
+            is_forgetful: true,
+            ..Self::new()
+        }
     }
 
     /// `restante serve` with its data on this disk.
     pub(crate) fn serve(&self, data_dir: &Path) -> Command {
         let mut serve = serve(data_dir);
-        serve.env("LD_PRELOAD", &self.shim).env("FLUSHED", self.flushed.path());
+        serve
+            .env("LD_PRELOAD", &self.shim)
+            .env("FLUSHED", self.flushed.path());
         serve.envs(self.is_forgetful.then_some(("FORGETFUL", "1")));
         serve
     }
@@ -57,13 +71,21 @@ impl Disk {
     }
 }
 
-/// A file after the power cut: its flushed copy, with some blocks from the file as it is `present`. A forgetful disk
-/// has only the flushed copy.
+/// A file after the power cut: its flushed copy, with some blocks from the file as it is `present`.
+/// A forgetful disk has only the flushed copy.
 fn left_of(flushed: &[u8], present: &[u8], is_forgetful: bool) -> Vec<u8> {
     // Sometimes no block has been written since, or all.
-    let share = if is_forgetful { 0 } else { [0, 1, 50, 99, 100][rand::random_range(0..5)] };
+    let share = if is_forgetful {
+        0
+    } else {
+        [0, 1, 50, 99, 100][rand::random_range(0..5)]
+    };
     let is_written = || rand::random_range(0..100) < share;
-    let size = if is_written() { present.len() } else { flushed.len() };
+    let size = if is_written() {
+        present.len()
+    } else {
+        flushed.len()
+    };
     let mut left = vec![0; size];
     for (index, block) in left.chunks_mut(BLOCK).enumerate() {
         let source = if is_written() { present } else { flushed };

@@ -1,5 +1,6 @@
-//! The SDKs of mail providers, which `./test` fetches, send to the program; `tests/senders` says what they do. And
-//! connections that the program closes or resets, because a fault of an inbox asks for it.
+//! The SDKs of mail providers, which `./test` fetches, send to the program; `tests/senders` says
+//! what they do. And connections that the program closes or resets, because a fault of an inbox
+//! asks for it.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -16,8 +17,12 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 fn the_sdks_for_node_send() {
     let (_data_dir, server, key) = first_start();
     let mut node = Command::new("node");
-    node.arg(format!("{ROOT}/tests/senders/node.mjs")).env("SDKS", format!("{ROOT}/target/senders-node/node_modules"));
-    let said = printed(node.env("RESTANTE_URL", &server.url).env("RESTANTE_API_KEY", key));
+    node.arg(format!("{ROOT}/tests/senders/node.mjs"))
+        .env("SDKS", format!("{ROOT}/target/senders-node/node_modules"));
+    let said = printed(
+        node.env("RESTANTE_URL", &server.url)
+            .env("RESTANTE_API_KEY", key),
+    );
     assert!(said.ends_with("passed"), "{said}");
 }
 
@@ -26,7 +31,11 @@ fn the_sdks_for_python_send() {
     let (_data_dir, server, key) = first_start();
     let mut python = Command::new(format!("{ROOT}/target/senders-python/bin/python"));
     python.args(["-B", &format!("{ROOT}/tests/senders/python_sdks.py")]);
-    let said = printed(python.env("RESTANTE_URL", &server.url).env("RESTANTE_API_KEY", key));
+    let said = printed(
+        python
+            .env("RESTANTE_URL", &server.url)
+            .env("RESTANTE_API_KEY", key),
+    );
     assert!(said.ends_with("passed"), "{said}");
 }
 
@@ -80,10 +89,15 @@ fn a_fault_closes_or_resets_the_connection() {
             let store: &[&str] = if at == "data" { &["--store"] } else { &[] };
             for action in ["disconnect", "reset"] {
                 let before = messages();
-                server.run_cli(&key, [&["fault", &inbox, action, "--at", at], store].concat());
+                server.run_cli(
+                    &key,
+                    [&["fault", &inbox, action, "--at", at], store].concat(),
+                );
                 match (action, send()) {
                     ("disconnect", Ok(answer)) => assert_eq!(answer, "", "{path} {at}"),
-                    ("reset", Err(error)) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{path} {at}"),
+                    ("reset", Err(error)) => {
+                        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{path} {at}")
+                    }
                     (_, ended) => panic!("{path} {action} {at}: {ended:?}"),
                 }
                 assert_eq!(messages() - before, stored, "{path} {action} {at}");

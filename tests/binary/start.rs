@@ -15,9 +15,18 @@ use testkit::smtp::{Smtp, deliver};
 fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
     let (_data_dir, server, key) = first_start();
     assert_eq!(key.len(), "rst_live_".len() + 32);
-    let answer = Command::new("sh").args(["-c", server.curl_line()]).output().unwrap();
+    let answer = Command::new("sh")
+        .args(["-c", server.curl_line()])
+        .output()
+        .unwrap();
     let inbox: Value = serde_json::from_slice(&answer.stdout).unwrap();
-    assert!(inbox["address"].as_str().unwrap().ends_with("@restante.example.com"), "{inbox}");
+    assert!(
+        inbox["address"]
+            .as_str()
+            .unwrap()
+            .ends_with("@restante.example.com"),
+        "{inbox}"
+    );
     assert_eq!(inbox["kind"], "temporary");
 }
 
@@ -31,11 +40,27 @@ fn a_restart_keeps_the_data_and_prints_no_key() {
 
     let server = Server::start(data_dir.path(), &[]);
     assert_eq!(server.made_key(), None);
-    assert!(!server.greeting.contains("rst_live_"), "{}", server.greeting);
-    assert!(server.run_cli(&key, ["messages", &address]).ends_with("\tKept"));
+    assert!(
+        !server.greeting.contains("rst_live_"),
+        "{}",
+        server.greeting
+    );
+    assert!(
+        server
+            .run_cli(&key, ["messages", &address])
+            .ends_with("\tKept")
+    );
     // The request that a restart prints takes the key from the environment.
-    let curl = Command::new("sh").args(["-c", server.curl_line()]).env("RESTANTE_API_KEY", &key).output().unwrap();
-    assert!(String::from_utf8(curl.stdout).unwrap().contains("@restante.example.com"));
+    let curl = Command::new("sh")
+        .args(["-c", server.curl_line()])
+        .env("RESTANTE_API_KEY", &key)
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8(curl.stdout)
+            .unwrap()
+            .contains("@restante.example.com")
+    );
 }
 
 #[test]
@@ -47,16 +72,32 @@ fn a_program_reads_where_the_server_listens_from_one_line_of_json() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     let started: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(started["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(started["pid"], child.id());
     assert_eq!(started["data_dir"], data_dir.path().to_str().unwrap());
     assert_eq!(started["mail_domain"], "restante.example.com");
-    assert!(started["admin_token"].as_str().unwrap().len() >= 20, "{started}");
-    let listener = |name: &str| format!("{}:{}", started[name]["host"].as_str().unwrap(), started[name]["port"]);
+    assert!(
+        started["admin_token"].as_str().unwrap().len() >= 20,
+        "{started}"
+    );
+    let listener = |name: &str| {
+        format!(
+            "{}:{}",
+            started[name]["host"].as_str().unwrap(),
+            started[name]["port"]
+        )
+    };
     TcpStream::connect(listener("smtps")).unwrap();
-    deliver(&listener("smtp"), "anyone@restante.example.com", "Hello", "text");
+    deliver(
+        &listener("smtp"),
+        "anyone@restante.example.com",
+        "Hello",
+        "text",
+    );
     let mut messages = command(["messages", "anyone"]);
     messages.env("RESTANTE_URL", started["url"].as_str().unwrap());
     messages.env("RESTANTE_API_KEY", started["api_key"].as_str().unwrap());
@@ -71,20 +112,53 @@ fn a_given_key_is_the_default_projects_and_is_not_printed() {
     let key = "rst_live_0123456789abcdef";
     let server = Server::start(data_dir.path(), &["--api-key", key]);
     assert!(!server.greeting.contains(key), "{}", server.greeting);
-    deliver(&server.smtp, "unannounced@restante.example.com", "Hello", "text");
-    assert!(server.run_cli(key, ["messages", "unannounced"]).ends_with("\tHello"));
+    deliver(
+        &server.smtp,
+        "unannounced@restante.example.com",
+        "Hello",
+        "text",
+    );
+    assert!(
+        server
+            .run_cli(key, ["messages", "unannounced"])
+            .ends_with("\tHello")
+    );
 }
 
 #[test]
 fn the_guide_and_the_mail_go_by_the_settings() {
     let data_dir = tempfile::tempdir().unwrap();
-    let server =
-        Server::start(data_dir.path(), &["--base-url", "https://inboxes.example/", "--mail-domain", "Mail.Example"]);
+    let server = Server::start(
+        data_dir.path(),
+        &[
+            "--base-url",
+            "https://inboxes.example/",
+            "--mail-domain",
+            "Mail.Example",
+        ],
+    );
     let key = server.made_key().unwrap();
-    assert!(server.curl_line().ends_with("'https://inboxes.example/v1/inboxes'"), "{}", server.curl_line());
-    assert!(server.run_cli(key, ["inbox", "create"]).ends_with("@mail.example"));
-    let guide = ureq::get(format!("{}/llm", server.url)).call().unwrap().body_mut().read_to_string().unwrap();
-    assert!(guide.contains("https://inboxes.example/v1/inboxes") && guide.contains("@mail.example"));
+    assert!(
+        server
+            .curl_line()
+            .ends_with("'https://inboxes.example/v1/inboxes'"),
+        "{}",
+        server.curl_line()
+    );
+    assert!(
+        server
+            .run_cli(key, ["inbox", "create"])
+            .ends_with("@mail.example")
+    );
+    let guide = ureq::get(format!("{}/llm", server.url))
+        .call()
+        .unwrap()
+        .body_mut()
+        .read_to_string()
+        .unwrap();
+    assert!(
+        guide.contains("https://inboxes.example/v1/inboxes") && guide.contains("@mail.example")
+    );
 }
 
 #[test]
@@ -92,7 +166,10 @@ fn the_data_directory_is_accessible_only_to_its_owner() {
     let parent = tempfile::tempdir().unwrap();
     let data_dir = parent.path().join("data");
     let _server = Server::start(&data_dir, &[]);
-    assert_eq!(data_dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        data_dir.metadata().unwrap().permissions().mode() & 0o777,
+        0o700
+    );
 }
 
 #[test]
@@ -100,17 +177,28 @@ fn more_connections_are_taken_than_a_shell_allows() {
     let data_dir = tempfile::tempdir().unwrap();
     let serve = serve(data_dir.path());
     let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -S -n 64; exec \"$@\"", "sh"]).arg(serve.get_program()).args(serve.get_args());
+    shell
+        .args(["-c", "ulimit -S -n 64; exec \"$@\"", "sh"])
+        .arg(serve.get_program())
+        .args(serve.get_args());
     let server = Server::spawn(shell.env_clear().env("PATH", "/usr/bin:/bin"));
-    let connections: Vec<Smtp> = (0..100).map(|_| Smtp::connect(&server.smtp).unwrap()).collect();
+    let connections: Vec<Smtp> = (0..100)
+        .map(|_| Smtp::connect(&server.smtp).unwrap())
+        .collect();
     assert_eq!(connections.len(), 100);
 }
 
 #[test]
 fn the_log_is_json_if_that_is_set() {
-    let (data_dir, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let (data_dir, log) = (
+        tempfile::tempdir().unwrap(),
+        tempfile::NamedTempFile::new().unwrap(),
+    );
     let mut serve = serve(data_dir.path());
-    serve.args(["--log-format", "json"]).env("RESTANTE_LOG", "info").stderr(log.reopen().unwrap());
+    serve
+        .args(["--log-format", "json"])
+        .env("RESTANTE_LOG", "info")
+        .stderr(log.reopen().unwrap());
     let server = Server::spawn(&mut serve);
     let key = server.made_key().unwrap().to_owned();
     deliver(&server.smtp, "logged@restante.example.com", "Hello", "text");
@@ -119,8 +207,16 @@ fn the_log_is_json_if_that_is_set() {
     assert!(server.wait().success());
 
     let log = fs::read_to_string(log.path()).unwrap();
-    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-    assert!(events.iter().any(|event| event["fields"]["message"] == "stopped"), "{log}");
+    let events: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    assert!(
+        events
+            .iter()
+            .any(|event| event["fields"]["message"] == "stopped"),
+        "{log}"
+    );
     assert!(!log.contains(&key), "a key is in the log");
 }
 
@@ -134,21 +230,34 @@ fn a_log_filter_that_cannot_be_read_is_a_usage_error() {
 
 #[test]
 fn missing_authority_files_are_rejected() {
-    let (data_dir, empty) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
-    for (path, code, says) in
-        [("/nonexistent/ca.pem", 2, "--relay-ca"), (empty.path().to_str().unwrap(), 1, "--relay-ca")]
-    {
+    let (data_dir, empty) = (
+        tempfile::tempdir().unwrap(),
+        tempfile::NamedTempFile::new().unwrap(),
+    );
+    for (path, code, says) in [
+        ("/nonexistent/ca.pem", 2, "--relay-ca"),
+        (empty.path().to_str().unwrap(), 1, "--relay-ca"),
+    ] {
         let flags = ["--relay", "smtp://127.0.0.1:25", "--relay-ca", path];
         let (status, said) = failed(serve(data_dir.path()).args(flags));
-        assert!(status == code && said.contains(says) && said.contains(path), "{status}: {said}");
+        assert!(
+            status == code && said.contains(says) && said.contains(path),
+            "{status}: {said}"
+        );
     }
 }
 
 #[test]
 fn the_version_and_the_help_are_printed() {
-    for (argument, expected) in [("--version", env!("CARGO_PKG_VERSION")), ("--help", "serve")] {
+    for (argument, expected) in [
+        ("--version", env!("CARGO_PKG_VERSION")),
+        ("--help", "serve"),
+    ] {
         let output = command([argument]).output().unwrap();
         assert!(output.status.success());
-        assert!(String::from_utf8(output.stdout).unwrap().contains(expected), "{argument}");
+        assert!(
+            String::from_utf8(output.stdout).unwrap().contains(expected),
+            "{argument}"
+        );
     }
 }

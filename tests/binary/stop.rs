@@ -24,7 +24,9 @@ fn the_end_of_standard_input_stops_the_server_with_its_flag() {
     let mut command = serve(data_dir.path());
     let mut server = Server::spawn(command.arg("--exit-with-stdin").stdin(Stdio::piped()));
     let mut input = server.take_input();
-    input.write_all(b"What is written means nothing.\n").unwrap();
+    input
+        .write_all(b"What is written means nothing.\n")
+        .unwrap();
     deliver(&server.smtp, "a@restante.example.com", "Hello", "text");
     drop(input);
     assert_eq!(server.wait().code(), Some(0));
@@ -50,7 +52,11 @@ fn an_idle_smtp_session_does_not_hold_it_up() {
     let mut session = Smtp::connect(&server.smtp).unwrap();
     server.signal("TERM");
     assert!(server.wait().success());
-    assert!(session.say("NOOP").map_or(true, |reply| reply.starts_with("421")));
+    assert!(
+        session
+            .say("NOOP")
+            .map_or(true, |reply| reply.starts_with("421"))
+    );
 }
 
 #[test]
@@ -58,14 +64,22 @@ fn an_open_wait_does_not_hold_it_up() {
     let (_data_dir, server, key) = first_start();
     let inbox = server.run_cli(&key, ["inbox", "create", "--json"]);
     let inbox: serde_json::Value = serde_json::from_str(&inbox).unwrap();
-    let wait = format!("{}/v1/inboxes/{}/messages/wait", server.url, inbox["id"].as_str().unwrap());
+    let wait = format!(
+        "{}/v1/inboxes/{}/messages/wait",
+        server.url,
+        inbox["id"].as_str().unwrap()
+    );
     park_every_wait(&wait, &key);
 
     let start = Instant::now();
     server.signal("TERM");
     assert!(server.wait().success());
     // Requests that are not waits have ten seconds. Without one it takes a few milliseconds.
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[test]
@@ -81,8 +95,12 @@ fn a_second_signal_stops_it_at_once() {
 /// A request that the server is reading, and whose body does not arrive.
 fn half_sent_request(server: &Server, key: &str) -> TcpStream {
     let mut client = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).unwrap();
-    let head = format!("POST /v1/inboxes HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nContent-Length: 2\r\n");
-    client.write_all(format!("{head}Expect: 100-continue\r\n\r\n").as_bytes()).unwrap();
+    let head = format!(
+        "POST /v1/inboxes HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nContent-Length: 2\r\n"
+    );
+    client
+        .write_all(format!("{head}Expect: 100-continue\r\n\r\n").as_bytes())
+        .unwrap();
     let mut line = [0; 12];
     client.read_exact(&mut line).unwrap();
     assert_eq!(&line, b"HTTP/1.1 100");
@@ -93,7 +111,8 @@ fn half_sent_request(server: &Server, key: &str) -> TcpStream {
 fn park_every_wait(url: &str, key: &str) {
     for _ in 0..4 {
         let (url, key) = (format!("{url}?timeout=120000"), key.to_owned());
-        // A probe may take the slot of a wait, which then tries again. The stop of the server ends the other waits.
+        // A probe may take the slot of a wait, which then tries again. The stop of the server ends
+        // the other waits.
         thread::spawn(move || while status(&url, &key).is_ok_and(|status| status == 429) {});
     }
     while status(&format!("{url}?timeout=1"), key).unwrap() != 429 {}
@@ -101,7 +120,13 @@ fn park_every_wait(url: &str, key: &str) {
 
 fn status(url: &str, key: &str) -> Result<u16, ureq::Error> {
     let request = ureq::get(url).header("Authorization", format!("Bearer {key}"));
-    Ok(request.config().http_status_as_error(false).build().call()?.status().as_u16())
+    Ok(request
+        .config()
+        .http_status_as_error(false)
+        .build()
+        .call()?
+        .status()
+        .as_u16())
 }
 
 /// A server that stops closes its listeners first.

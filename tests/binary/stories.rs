@@ -12,9 +12,15 @@ fn a_story_outlives_a_restart() {
     let wait = ["wait", &address, "--subject", "Code", "--timeout", "1"];
     let (status, error) = failed(&mut server.client(&key, wait));
     assert_eq!(status, 1, "{error}");
-    let page = error.lines().find_map(|line| line.strip_prefix("Details: ")).unwrap();
+    let page = error
+        .lines()
+        .find_map(|line| line.strip_prefix("Details: "))
+        .unwrap();
     assert!(page.contains("/failures/"), "{error}");
-    assert!(error.contains("Nothing has connected over SMTP since this inbox was created"), "{error}");
+    assert!(
+        error.contains("Nothing has connected over SMTP since this inbox was created"),
+        "{error}"
+    );
     server.signal("TERM");
     assert!(server.wait().success());
 

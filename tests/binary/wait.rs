@@ -14,7 +14,11 @@ use super::metrics::until_shown;
 fn a_wait_that_was_open_before_the_mail_ends_with_it() {
     let (_data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
-    let wait = server.client(&key, ["wait", &address, "--otp"]).stdout(Stdio::piped()).spawn().unwrap();
+    let wait = server
+        .client(&key, ["wait", &address, "--otp"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     deliver(&server.smtp, &address, "Sign in", "Your code is 482913.");
     let output = wait.wait_with_output().unwrap();
     assert!(output.status.success());
@@ -27,14 +31,30 @@ fn a_wait_continues_through_a_restart() {
     let port = ReservedPort::new();
     let listen = format!("127.0.0.1:{}", port.number());
     let serve = || {
-        let flags = ["--smtp-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--http-listen", &listen];
-        Server::spawn(command(["serve"]).args(flags).arg("--data-dir").arg(data_dir.path()))
+        let flags = [
+            "--smtp-listen",
+            "127.0.0.1:0",
+            "--metrics-listen",
+            "127.0.0.1:0",
+            "--http-listen",
+            &listen,
+        ];
+        Server::spawn(
+            command(["serve"])
+                .args(flags)
+                .arg("--data-dir")
+                .arg(data_dir.path()),
+        )
     };
     let server = serve();
     let key = server.made_key().unwrap().to_owned();
     let address = server.run_cli(&key, ["inbox", "create"]);
     let wait = ["wait", &address, "--otp", "--timeout", "120"];
-    let wait = server.client(&key, wait).stdout(Stdio::piped()).spawn().unwrap();
+    let wait = server
+        .client(&key, wait)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     until_shown(&server, "restante_waits_open 1");
     server.kill();
     let server = serve();
@@ -61,18 +81,37 @@ fn a_message_is_printed_for_a_person() {
         "Link:     https://shop.example/confirm?t=1",
         "\nYour code is 482913.\nhttps://shop.example/confirm?t=1",
     ] {
-        assert!(printed.contains(expected), "{expected:?} is not in:\n{printed}");
+        assert!(
+            printed.contains(expected),
+            "{expected:?} is not in:\n{printed}"
+        );
     }
 }
 
 #[test]
 fn a_message_without_the_wanted_part_is_skipped() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "patient@restante.example.com", "Welcome", "Nothing here but https://shop.example/terms");
-    deliver(&server.smtp, "patient@restante.example.com", "Confirm", "https://shop.example/confirm/7 or 482913");
+    deliver(
+        &server.smtp,
+        "patient@restante.example.com",
+        "Welcome",
+        "Nothing here but https://shop.example/terms",
+    );
+    deliver(
+        &server.smtp,
+        "patient@restante.example.com",
+        "Confirm",
+        "https://shop.example/confirm/7 or 482913",
+    );
     assert_eq!(server.run_cli(&key, ["wait", "patient", "--otp"]), "482913");
-    assert_eq!(server.run_cli(&key, ["wait", "patient", "--link", "/confirm/"]), "https://shop.example/confirm/7");
-    assert_eq!(server.run_cli(&key, ["wait", "patient", "--link", "."]), "https://shop.example/terms");
+    assert_eq!(
+        server.run_cli(&key, ["wait", "patient", "--link", "/confirm/"]),
+        "https://shop.example/confirm/7"
+    );
+    assert_eq!(
+        server.run_cli(&key, ["wait", "patient", "--link", "."]),
+        "https://shop.example/terms"
+    );
 }
 
 #[test]
@@ -84,8 +123,14 @@ fn a_code_is_one_that_is_labelled_in_any_form() {
     }
     assert_eq!(server.run_cli(&key, ["wait", inbox, "--otp"]), "123456");
     assert_eq!(server.run_cli(&key, ["wait", inbox, "--code"]), "R7KX2MQ9");
-    deliver(&server.smtp, inbox, "Both", "Your sign-in code is 482913.\r\n\r\nYour backup code is 771204.");
-    let (code, said) = failed(&mut server.client(&key, ["wait", inbox, "--code", "--subject", "both"]));
+    deliver(
+        &server.smtp,
+        inbox,
+        "Both",
+        "Your sign-in code is 482913.\r\n\r\nYour backup code is 771204.",
+    );
+    let (code, said) =
+        failed(&mut server.client(&key, ["wait", inbox, "--code", "--subject", "both"]));
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("several codes: 482913, 771204"), "{said}");
 }
@@ -93,25 +138,65 @@ fn a_code_is_one_that_is_labelled_in_any_form() {
 #[test]
 fn after_and_subject_narrow_the_wait() {
     let (_data_dir, server, key) = first_start();
-    for (subject, text) in [("Sign in", "Code: 111111"), ("Invoice", "Code: 222222"), ("Sign in again", "Code: 333333")]
-    {
+    for (subject, text) in [
+        ("Sign in", "Code: 111111"),
+        ("Invoice", "Code: 222222"),
+        ("Sign in again", "Code: 333333"),
+    ] {
         deliver(&server.smtp, "narrow@restante.example.com", subject, text);
     }
-    let first: Value = serde_json::from_str(&server.run_cli(&key, ["wait", "narrow", "--json"])).unwrap();
+    let first: Value =
+        serde_json::from_str(&server.run_cli(&key, ["wait", "narrow", "--json"])).unwrap();
     assert_eq!(first["otp"], "111111");
     let after = first["id"].as_str().unwrap();
-    assert_eq!(server.run_cli(&key, ["wait", "narrow", "--otp", "--after", after]), "222222");
-    assert_eq!(server.run_cli(&key, ["wait", "narrow", "--otp", "--after", after, "--subject", "sign IN"]), "333333");
+    assert_eq!(
+        server.run_cli(&key, ["wait", "narrow", "--otp", "--after", after]),
+        "222222"
+    );
+    assert_eq!(
+        server.run_cli(
+            &key,
+            [
+                "wait",
+                "narrow",
+                "--otp",
+                "--after",
+                after,
+                "--subject",
+                "sign IN"
+            ]
+        ),
+        "333333"
+    );
 }
 
 #[test]
 fn a_wait_without_a_match_lists_which_messages_arrived() {
     let (_data_dir, server, key) = first_start();
-    deliver(&server.smtp, "wrong@restante.example.com", "Your invoice", "text");
-    let wait = ["wait", "wrong", "--subject", "welcome", "--otp", "--timeout", "1ms"];
+    deliver(
+        &server.smtp,
+        "wrong@restante.example.com",
+        "Your invoice",
+        "text",
+    );
+    let wait = [
+        "wait",
+        "wrong",
+        "--subject",
+        "welcome",
+        "--otp",
+        "--timeout",
+        "1ms",
+    ];
     let (code, said) = failed(&mut server.client(&key, wait));
     assert_eq!(code, 1, "{said}");
-    for expected in ["one-time code", "welcome", "wrong@restante.example.com", "1ms", "Your invoice"] {
+    for expected in [
+        "one-time code",
+        "welcome",
+        "wrong@restante.example.com",
+        "1ms",
+        "Your invoice",
+    ] {
         assert!(said.contains(expected), "{expected:?} is not in: {said}");
     }
 }
@@ -122,18 +207,29 @@ fn reading_an_empty_inbox_exits_with_1() {
     let address = server.run_cli(&key, ["inbox", "create"]);
     let (code, said) = failed(&mut server.client(&key, ["wait", &address, "--timeout", "0s"]));
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("Nothing has connected over SMTP since this inbox was created"), "{said}");
+    assert!(
+        said.contains("Nothing has connected over SMTP since this inbox was created"),
+        "{said}"
+    );
 }
 
 #[test]
 fn an_inbox_that_is_deleted_ends_the_wait_as_a_failure() {
     let (_data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);
-    let wait = server.client(&key, ["wait", &address]).stderr(Stdio::piped()).spawn().unwrap();
+    let wait = server
+        .client(&key, ["wait", &address])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     server.run_cli(&key, ["inbox", "delete", &address]);
     let output = wait.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(String::from_utf8(output.stderr).unwrap().contains("no inbox"));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("no inbox")
+    );
 }
 
 #[test]
@@ -144,7 +240,8 @@ fn a_timeout_is_a_number_of_seconds_or_has_a_unit() {
         server.run_cli(&key, ["wait", "here", "--timeout", timeout]);
     }
     for timeout in ["", "5x", "-5", "s"] {
-        let (code, said) = failed(&mut server.client(&key, ["wait", "here", &format!("--timeout={timeout}")]));
+        let (code, said) =
+            failed(&mut server.client(&key, ["wait", "here", &format!("--timeout={timeout}")]));
         assert_eq!((code, said.contains("--timeout")), (2, true), "{said}");
     }
 }
@@ -156,19 +253,35 @@ fn a_mistyped_address_a_foreign_domain_and_a_bare_line_feed_are_explained() {
     let (id, _) = address.split_once('@').unwrap();
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
     smtp.say("MAIL FROM:<app@example.com>").unwrap();
-    assert!(smtp.say(&format!("RCPT TO:<{id}@else.example>")).unwrap().starts_with("550 5.7.1"));
+    assert!(
+        smtp.say(&format!("RCPT TO:<{id}@else.example>"))
+            .unwrap()
+            .starts_with("550 5.7.1")
+    );
     smtp.say("RSET").unwrap();
     let explained = |expected: &str| {
         let (_, said) = failed(&mut server.client(&key, ["wait", &address, "--timeout", "0"]));
         assert!(said.contains(expected), "{expected:?} is not in: {said}");
     };
     explained(&format!("Mail to {id}@else.example was rejected"));
-    assert!(smtp.send(&address, "bare", "a\nb").unwrap().starts_with("550 5.6.11"));
+    assert!(
+        smtp.send(&address, "bare", "a\nb")
+            .unwrap()
+            .starts_with("550 5.6.11")
+    );
     explained("550 5.6.11");
     let other = server.run_cli(&key, ["inbox", "create"]);
     let typo = format!("x{other}");
     deliver(&server.smtp, &typo, "Welcome", "text");
-    assert!(server.run_cli(&key, ["explain", &other]).contains("Is the address mistyped?"));
+    assert!(
+        server
+            .run_cli(&key, ["explain", &other])
+            .contains("Is the address mistyped?")
+    );
     server.run_cli(&key, ["inbox", "delete", &other]);
-    assert!(server.run_cli(&key, ["explain", &other, "--json"]).contains("was deleted"));
+    assert!(
+        server
+            .run_cli(&key, ["explain", &other, "--json"])
+            .contains("was deleted")
+    );
 }

@@ -14,7 +14,11 @@ use super::metrics::until_shown;
 /// A running `restante watch`, and its output. It is ready when this returns.
 fn watch(server: &Server, key: &str, arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut watch = server.client(key, ["watch"].into_iter().chain(arguments.iter().copied()));
-    let mut child = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = watch
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut said = String::new();
     let mut notes = BufReader::new(child.stderr.take().unwrap());
     notes.read_line(&mut said).unwrap();
@@ -42,12 +46,23 @@ fn messages_are_printed_as_they_arrive_and_earlier_ones_are_not() {
     deliver(&server.smtp, &other, "Sign in", "Your code is 482913.");
     let first = line(&mut printed);
     let columns: Vec<_> = first.split('\t').collect();
-    assert_eq!(columns[2..], [one.as_str(), "app@example.com", "Welcome", ""], "{first}");
+    assert_eq!(
+        columns[2..],
+        [one.as_str(), "app@example.com", "Welcome", ""],
+        "{first}"
+    );
     assert!(line(&mut printed).ends_with("Sign in\t482913"));
     let message: Value = serde_json::from_str(&line(&mut json)).unwrap();
-    assert_eq!((message["subject"].as_str(), message["code"].as_str()), (Some("Sign in"), Some("482913")));
+    assert_eq!(
+        (message["subject"].as_str(), message["code"].as_str()),
+        (Some("Sign in"), Some("482913"))
+    );
     // The id is one that the other commands take.
-    assert!(server.run_cli(&key, ["message", columns[0]]).contains("Subject:  Welcome"));
+    assert!(
+        server
+            .run_cli(&key, ["message", columns[0]])
+            .contains("Subject:  Welcome")
+    );
     for child in [&mut all, &mut single] {
         child.kill().unwrap();
         child.wait().unwrap();
@@ -60,8 +75,20 @@ fn no_message_is_missed_through_a_restart() {
     let port = ReservedPort::new();
     let listen = format!("127.0.0.1:{}", port.number());
     let serve = || {
-        let flags = ["--smtp-listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--http-listen", &listen];
-        Server::spawn(command(["serve"]).args(flags).arg("--data-dir").arg(data_dir.path()))
+        let flags = [
+            "--smtp-listen",
+            "127.0.0.1:0",
+            "--metrics-listen",
+            "127.0.0.1:0",
+            "--http-listen",
+            &listen,
+        ];
+        Server::spawn(
+            command(["serve"])
+                .args(flags)
+                .arg("--data-dir")
+                .arg(data_dir.path()),
+        )
     };
     let server = serve();
     let key = server.made_key().unwrap().to_owned();
@@ -81,8 +108,16 @@ fn no_message_is_missed_through_a_restart() {
 fn a_watch_that_cannot_work_fails_immediately() {
     let (_data_dir, server, key) = first_start();
     for (key, arguments, says) in [
-        (key.as_str(), &["watch", "nobody"][..], "there is no inbox nobody"),
-        ("rst_live_00000000000000000000000000000000", &["watch"], "rejected the API key"),
+        (
+            key.as_str(),
+            &["watch", "nobody"][..],
+            "there is no inbox nobody",
+        ),
+        (
+            "rst_live_00000000000000000000000000000000",
+            &["watch"],
+            "rejected the API key",
+        ),
     ] {
         let (code, said) = failed(&mut server.client(key, arguments.iter().copied()));
         assert!(code == 2 && said.contains(says), "{said}");

@@ -1,4 +1,5 @@
-//! While PostgreSQL is unavailable, every client gets an error. Afterwards, the nodes recover automatically.
+//! While PostgreSQL is unavailable, every client gets an error. Afterwards, the nodes recover
+//! automatically.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,20 +26,34 @@ fn a_service_without_its_database_says_so_and_recovers() {
     let refused = sender.send(&inbox, "while it is unavailable").unwrap();
     assert!(refused.starts_with("451"), "{refused}");
     let unhealthy = (500, Some("unhealthy: the database is unavailable"));
-    for (path, expected) in [("/v1/health", unhealthy), ("/v1/inboxes/nobody", (503, Some("database unavailable")))] {
+    for (path, expected) in [
+        ("/v1/health", unhealthy),
+        ("/v1/inboxes/nobody", (503, Some("database unavailable"))),
+    ] {
         let (status, body) = one.get(path);
         assert_eq!((status, body["error"].as_str()), expected, "{path}");
     }
     assert!(!parked.is_finished());
 
     cluster.resume();
-    eventually("both nodes are healthy", || one.get("/v1/health").0 == 200 && two.get("/v1/health").0 == 200);
-    eventually("mail is taken again", || sender.send(&inbox, "it is back").unwrap().starts_with("250"));
+    eventually("both nodes are healthy", || {
+        one.get("/v1/health").0 == 200 && two.get("/v1/health").0 == 200
+    });
+    eventually("mail is taken again", || {
+        sender
+            .send(&inbox, "it is back")
+            .unwrap()
+            .starts_with("250")
+    });
     let (status, message) = parked.join().unwrap();
-    assert_eq!((status, message["subject"].as_str()), (200, Some("it is back")));
+    assert_eq!(
+        (status, message["subject"].as_str()),
+        (200, Some("it is back"))
+    );
 }
 
-/// A restart on a busy machine may take longer than a node waits, so one of several has to be bridged.
+/// A restart on a busy machine may take longer than a node waits, so one of several has to be
+/// bridged.
 #[test]
 fn a_short_restart_delays_a_request_and_mail() {
     const RESTARTS: usize = 5;
@@ -49,8 +64,16 @@ fn a_short_restart_delays_a_request_and_mail() {
     let is_bridged = (0..RESTARTS).any(|_| {
         cluster.stop();
         let (created, sent) = thread::scope(|scope| {
-            let created = scope.spawn(|| node.client().try_post("/v1/inboxes", &serde_json::json!({})).unwrap());
-            let sent = scope.spawn(|| Sender::new(node.smtp()).send(&inbox, "during the restart").unwrap());
+            let created = scope.spawn(|| {
+                node.client()
+                    .try_post("/v1/inboxes", &serde_json::json!({}))
+                    .unwrap()
+            });
+            let sent = scope.spawn(|| {
+                Sender::new(node.smtp())
+                    .send(&inbox, "during the restart")
+                    .unwrap()
+            });
             thread::sleep(Duration::from_millis(500));
             cluster.resume();
             (created.join().unwrap(), sent.join().unwrap())
@@ -69,14 +92,22 @@ async fn while_the_database_is_silent_every_request_is_answered_in_time() {
     let asking = tokio::task::spawn_blocking(move || {
         let node = Node::start(&proxy.url);
         let client = node.client();
-        let wait = format!("/v1/inboxes/{}/messages/wait?timeout=1000", client.create_inbox());
+        let wait = format!(
+            "/v1/inboxes/{}/messages/wait?timeout=1000",
+            client.create_inbox()
+        );
         proxy.behave(Manner::Silent);
-        // Without these limits, the health check would end after 5 s at the earliest, and the wait after 8 s.
+        // Without these limits, the health check would end after 5 s at the earliest, and the wait
+        // after 8 s.
         for (path, seconds) in [("/v1/health", 4), (&wait, 8), ("/v1/health", 4)] {
             let start = Instant::now();
             let (status, _) = client.get(path);
             assert!([408, 500, 503].contains(&status), "{path}: {status}");
-            assert!(start.elapsed() < Duration::from_secs(seconds), "{path} took {:?}", start.elapsed());
+            assert!(
+                start.elapsed() < Duration::from_secs(seconds),
+                "{path} took {:?}",
+                start.elapsed()
+            );
         }
         proxy.behave(Manner::Plain);
         eventually("the node is healthy", || client.get("/v1/health").0 == 200);

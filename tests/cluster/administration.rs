@@ -1,4 +1,5 @@
-//! What an administrator does to the database of a running node: a new column, a restored backup, another password.
+//! What an administrator does to the database of a running node: a new column, a restored backup,
+//! another password.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,7 +11,12 @@ use testkit::postgres::{Cluster, TestDatabase};
 fn subjects(client: &Client, inbox: &str) -> Option<Vec<String>> {
     let (status, list) = client.get(&format!("/v1/inboxes/{inbox}/messages"));
     let messages = list["messages"].as_array().filter(|_| status == 200)?;
-    Some(messages.iter().map(|message| message["subject"].as_str().unwrap().to_owned()).collect())
+    Some(
+        messages
+            .iter()
+            .map(|message| message["subject"].as_str().unwrap().to_owned())
+            .collect(),
+    )
 }
 
 /// Prepared statements survive both.
@@ -23,7 +29,9 @@ fn a_running_node_notices_neither_a_new_column_nor_a_restored_backup() {
     let mut send = |subject: &str| sender.send(&inbox, subject).unwrap();
     assert!(send("first").starts_with("250"));
     for table in ["messages", "contents", "inboxes", "api_keys"] {
-        database.run(&format!("ALTER TABLE {table} ADD COLUMN note TEXT NOT NULL DEFAULT 'x'"));
+        database.run(&format!(
+            "ALTER TABLE {table} ADD COLUMN note TEXT NOT NULL DEFAULT 'x'"
+        ));
     }
     assert!(send("second").starts_with("250"));
     assert_eq!(subjects(&client, &inbox).unwrap(), ["second", "first"]);
@@ -36,12 +44,18 @@ fn a_running_node_notices_neither_a_new_column_nor_a_restored_backup() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), backup.stdout).unwrap();
     let mut restore = Command::new("psql");
-    restore.args(["--single-transaction", "-v", "ON_ERROR_STOP=1", "--file"]).arg(file.path()).arg(database.text());
+    restore
+        .args(["--single-transaction", "-v", "ON_ERROR_STOP=1", "--file"])
+        .arg(file.path())
+        .arg(database.text());
     assert!(restore.stdout(Stdio::null()).status().unwrap().success());
     assert_eq!(subjects(&client, &inbox).unwrap(), ["second", "first"]);
     let reply = send("third");
     assert!(reply.starts_with("250"), "{reply}");
-    assert_eq!(subjects(&client, &inbox).unwrap(), ["third", "second", "first"]);
+    assert_eq!(
+        subjects(&client, &inbox).unwrap(),
+        ["third", "second", "first"]
+    );
 }
 
 #[test]
@@ -60,15 +74,25 @@ fn a_password_that_is_changed_in_the_file_is_used_for_the_next_connection() {
     let file = tempfile::NamedTempFile::new().unwrap();
     set("first", file.path());
     let url = database.text().replace("user=postgres", "user=app");
-    let node = Node::start_in(&url, &["--api-key", super::node::KEY], &[("PGPASSFILE", file.path())]);
+    let node = Node::start_in(
+        &url,
+        &["--api-key", super::node::KEY],
+        &[("PGPASSFILE", file.path())],
+    );
     let (client, mut sender) = (node.client(), Sender::new(node.smtp()));
     let inbox = client.create_inbox();
 
     set("second", file.path());
     let end = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE usename = 'app'";
     database.run(end);
-    eventually("mail is stored", || sender.send(&inbox, "after").is_ok_and(|reply| reply.starts_with("250")));
+    eventually("mail is stored", || {
+        sender
+            .send(&inbox, "after")
+            .is_ok_and(|reply| reply.starts_with("250"))
+    });
     assert_eq!(subjects(&client, &inbox).unwrap(), ["after"]);
-    eventually("the control connection is back", || client.wait(&inbox, None, std::time::Duration::ZERO).is_ok());
+    eventually("the control connection is back", || {
+        client.wait(&inbox, None, std::time::Duration::ZERO).is_ok()
+    });
     assert_eq!(client.get("/v1/health").0, 200);
 }

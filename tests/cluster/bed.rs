@@ -14,19 +14,30 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 /// The service of a node on the database at `url`.
 pub(crate) async fn service(url: &str, clock: Clock) -> Service {
     let database = Database::open(&url.parse().unwrap()).await.unwrap();
-    Service::start(database, clock, testkit::options(10_000_000)).await.unwrap()
+    Service::start(database, clock, testkit::options(10_000_000))
+        .await
+        .unwrap()
 }
 
 /// A message for one inbox.
 pub(crate) fn mail(inbox: &str, subject: &str) -> Incoming {
     let raw = format!("Subject: {subject}\r\n\r\nHello\r\n").into_bytes();
     let recipients = vec![EmailAddress::parse(&format!("{inbox}@restante.example.com")).unwrap()];
-    Incoming { reverse_path: String::new(), recipients, project: None, trace: String::new(), reception: None, raw }
+    Incoming {
+        reverse_path: String::new(),
+        recipients,
+        project: None,
+        trace: String::new(),
+        reception: None,
+        raw,
+    }
 }
 
 /// A session that does not belong to a node.
 pub(crate) async fn client(database: &TestDatabase) -> Client {
-    let (client, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&database.text(), NoTls)
+        .await
+        .unwrap();
     tokio::spawn(connection);
     client
 }

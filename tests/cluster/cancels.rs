@@ -22,7 +22,10 @@ const CANCEL: &str = "
 async fn cancelled_statements_store_nothing_twice_and_leave_nothing_behind() {
     let database = TestDatabase::create();
     let node = service(&database.text(), Clock::system()).await;
-    let (cancels, number) = (scale("RESTANTE_TEST_CANCELS", 1_000), Arc::new(AtomicU64::new(0)));
+    let (cancels, number) = (
+        scale("RESTANTE_TEST_CANCELS", 1_000),
+        Arc::new(AtomicU64::new(0)),
+    );
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
         .map(|_| {
@@ -53,17 +56,41 @@ async fn cancelled_statements_store_nothing_twice_and_leave_nothing_behind() {
         acknowledged.extend(writer.await.unwrap());
     }
     let subjects = database.run("SELECT subject FROM messages");
-    println!("{cancelled} cancels, {} of {} messages acknowledged", acknowledged.len(), number.load(Ordering::SeqCst));
-    assert_eq!(subjects.iter().collect::<HashSet<_>>().len(), subjects.len(), "stored twice");
-    assert!(acknowledged.iter().all(|subject| subjects.contains(subject)), "lost");
+    println!(
+        "{cancelled} cancels, {} of {} messages acknowledged",
+        acknowledged.len(),
+        number.load(Ordering::SeqCst)
+    );
+    assert_eq!(
+        subjects.iter().collect::<HashSet<_>>().len(),
+        subjects.len(),
+        "stored twice"
+    );
+    assert!(
+        acknowledged
+            .iter()
+            .all(|subject| subjects.contains(subject)),
+        "lost"
+    );
     let orphans = "SELECT number::text FROM contents WHERE number NOT IN (SELECT content_number FROM messages)";
-    assert_eq!(database.run(orphans), Vec::<String>::new(), "contents without a message");
+    assert_eq!(
+        database.run(orphans),
+        Vec::<String>::new(),
+        "contents without a message"
+    );
     let wrong = "SELECT id FROM inboxes JOIN (
             SELECT inbox_number, count(*) AS count, max(sequence) AS last, min(sequence) AS first
             FROM messages GROUP BY inbox_number) AS found ON found.inbox_number = inboxes.number
         WHERE message_count <> count OR last_sequence <> last OR first <> 1 OR last <> count";
-    assert_eq!(database.run(wrong), Vec::<String>::new(), "inboxes with wrong counts or sequences");
-    assert!(acknowledged.len() as u64 > number.load(Ordering::SeqCst) / 10, "almost nothing was stored");
+    assert_eq!(
+        database.run(wrong),
+        Vec::<String>::new(),
+        "inboxes with wrong counts or sequences"
+    );
+    assert!(
+        acknowledged.len() as u64 > number.load(Ordering::SeqCst) / 10,
+        "almost nothing was stored"
+    );
 }
 
 #[tokio::test]
@@ -75,8 +102,10 @@ async fn contents_without_a_message_are_removed() {
     database.run("INSERT INTO contents (trace, reverse_path, data) SELECT '', '', '' FROM generate_series(1, 3)");
     let node = service(&database.text(), Clock::system()).await;
     let count = "SELECT count(*)::text FROM contents";
-    tokio::task::spawn_blocking(move || testkit::eventually("they are removed", || database.run(count) == ["1"]))
-        .await
-        .unwrap();
+    tokio::task::spawn_blocking(move || {
+        testkit::eventually("they are removed", || database.run(count) == ["1"])
+    })
+    .await
+    .unwrap();
     drop(node);
 }

@@ -1,5 +1,6 @@
-//! Under load, every node is killed once, every connection to PostgreSQL is closed once, and PostgreSQL itself crashes
-//! once. No message with a reply 250 is missing, no wait misses its message, and no slot is leaked.
+//! Under load, every node is killed once, every connection to PostgreSQL is closed once, and
+//! PostgreSQL itself crashes once. No message with a reply 250 is missing, no wait misses its
+//! message, and no slot is leaked.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,10 +64,19 @@ fn an_acknowledged_message_is_read_even_if_processes_die() {
         }
         world.let_die();
         world.calm.store(true, Ordering::SeqCst);
-        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        writers
+            .into_iter()
+            .for_each(|writer| writer.join().unwrap());
     });
-    let (acknowledged, read) = (world.acknowledged.lock().unwrap(), world.read.lock().unwrap());
-    assert!(acknowledged.is_subset(&read), "lost: {:?}", acknowledged.difference(&read).collect::<Vec<_>>());
+    let (acknowledged, read) = (
+        world.acknowledged.lock().unwrap(),
+        world.read.lock().unwrap(),
+    );
+    assert!(
+        acknowledged.is_subset(&read),
+        "lost: {:?}",
+        acknowledged.difference(&read).collect::<Vec<_>>()
+    );
     drop((acknowledged, read));
     world.check_slots();
 }
@@ -91,13 +101,21 @@ impl World {
     fn peace(&self) {
         let acknowledged = self.acknowledged.lock().unwrap();
         let until = acknowledged.len() + PEACE;
-        let waited = self.more.wait_timeout_while(acknowledged, LONG, |acknowledged| acknowledged.len() < until);
+        let waited = self
+            .more
+            .wait_timeout_while(acknowledged, LONG, |acknowledged| {
+                acknowledged.len() < until
+            });
         assert!(!waited.unwrap().1.timed_out(), "the load does not go on");
     }
 
     /// The first running node, starting at `index`.
     fn node<T>(&self, index: usize, of: impl Fn(&Node) -> T) -> Option<T> {
-        self.nodes[index % self.nodes.len()].read().unwrap().as_ref().map(of)
+        self.nodes[index % self.nodes.len()]
+            .read()
+            .unwrap()
+            .as_ref()
+            .map(of)
     }
 
     /// Sends until the faults are over. If a node fails, the next one is used.
@@ -124,14 +142,17 @@ impl World {
         }
     }
 
-    /// Follows one inbox until all acknowledged messages have been read. If a node fails, the next one is used.
+    /// Follows one inbox until all acknowledged messages have been read. If a node fails, the next
+    /// one is used.
     fn follow(&self, reader: usize) {
         let (mut turn, mut after) = (reader + 1, None::<String>);
         // Since then, all waits were refused.
         let mut refused = Instant::now();
         loop {
             let calm = self.calm.load(Ordering::SeqCst);
-            let answer = self.node(turn, Node::client).map(|client| self.next(&client, reader, after.as_deref()));
+            let answer = self
+                .node(turn, Node::client)
+                .map(|client| self.next(&client, reader, after.as_deref()));
             match answer {
                 Some(Some((200, message))) => {
                     let subject = message["subject"].as_str().unwrap().to_owned();
@@ -152,8 +173,15 @@ impl World {
         }
     }
 
-    fn next(&self, client: &Client, reader: usize, after: Option<&str>) -> Option<(u16, serde_json::Value)> {
-        client.wait(&self.inboxes[reader], after, Duration::from_secs(2)).ok()
+    fn next(
+        &self,
+        client: &Client,
+        reader: usize,
+        after: Option<&str>,
+    ) -> Option<(u16, serde_json::Value)> {
+        client
+            .wait(&self.inboxes[reader], after, Duration::from_secs(2))
+            .ok()
     }
 
     /// A key can open exactly four waits, on any node.

@@ -11,7 +11,10 @@ use testkit::postgres::Cluster;
 #[tokio::test]
 async fn the_certificate_is_checked_as_far_as_sslmode_says() {
     let files = tempfile::tempdir().unwrap();
-    let (root, other) = (files.path().join("server.crt"), files.path().join("other.crt"));
+    let (root, other) = (
+        files.path().join("server.crt"),
+        files.path().join("other.crt"),
+    );
     write_certificate(files.path(), "server");
     write_certificate(files.path(), "other");
     let reserved = ReservedPort::new();
@@ -21,7 +24,10 @@ async fn the_certificate_is_checked_as_far_as_sslmode_says() {
         "listen_addresses = '127.0.0.1'".to_owned(),
         "ssl = on".to_owned(),
         format!("ssl_cert_file = '{}'", root.display()),
-        format!("ssl_key_file = '{}'", files.path().join("server.key").display()),
+        format!(
+            "ssl_key_file = '{}'",
+            files.path().join("server.key").display()
+        ),
     ];
     let _cluster = Cluster::start_in(files, &settings.each_ref().map(String::as_str));
 
@@ -36,13 +42,20 @@ async fn the_certificate_is_checked_as_far_as_sslmode_says() {
         ("127.0.0.1", "verify-ca", &root, true),
         ("127.0.0.1", "verify-full", &root, false),
     ] {
-        let url = format!("postgres://postgres@{host}:{port}/postgres?sslmode={mode}&sslrootcert={}", root.display());
+        let url = format!(
+            "postgres://postgres@{host}:{port}/postgres?sslmode={mode}&sslrootcert={}",
+            root.display()
+        );
         let opened = open(&url).await;
         assert_eq!(opened.is_ok(), opens, "{url}: {opened:?}");
         let Ok(database) = opened else { continue };
         let encrypted = "SELECT CAST(ssl AS INTEGER) FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let mut rows = database.query(encrypted, vec![]).await.unwrap();
-        assert_eq!(rows[0].integer().unwrap(), i64::from(mode != "disable"), "{url}");
+        assert_eq!(
+            rows[0].integer().unwrap(),
+            i64::from(mode != "disable"),
+            "{url}"
+        );
     }
 }
 

@@ -17,25 +17,45 @@ fn a_node_explains_what_happened_at_another() {
         assert_eq!(status, 200, "{explained}");
         explained
     };
-    let says = |inbox: &str, part: &str| explained(inbox)["summary"].as_str().unwrap().contains(part);
+    let says =
+        |inbox: &str, part: &str| explained(inbox)["summary"].as_str().unwrap().contains(part);
 
     // The connection was opened before the inbox was created, but is still open.
-    eventually("the other node's connection is known", || explained(&inbox)["smtp"]["connections_open"] == 1);
+    eventually("the other node's connection is known", || {
+        explained(&inbox)["smtp"]["connections_open"] == 1
+    });
     assert!(says(&inbox, "Clients use SMTP, but sent nothing to"));
 
     let typo = format!("{inbox}u");
-    assert!(smtp.send(&format!("{typo}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
+    assert!(
+        smtp.send(&format!("{typo}@restante.example.com"), "Welcome", "text")
+            .unwrap()
+            .starts_with("250")
+    );
     let explanation = explained(&inbox);
     assert!(says(&inbox, "Is the address mistyped?"), "{explanation}");
-    eventually("the message is known", || !explained(&inbox)["smtp"]["last_message_at"].is_null());
+    eventually("the message is known", || {
+        !explained(&inbox)["smtp"]["last_message_at"].is_null()
+    });
 
     smtp.say("MAIL FROM:<app@example.com>").unwrap();
-    assert!(smtp.say(&format!("RCPT TO:<{inbox}@else.example>")).unwrap().starts_with("550 5.7.1"));
+    assert!(
+        smtp.say(&format!("RCPT TO:<{inbox}@else.example>"))
+            .unwrap()
+            .starts_with("550 5.7.1")
+    );
     eventually("the refusal is known", || says(&inbox, "was rejected"));
     smtp.say("RSET").unwrap();
 
-    assert!(smtp.send(&format!("{inbox}@restante.example.com"), "Welcome", "text").unwrap().starts_with("250"));
-    assert!(says(&inbox, "Expected subject \"code\"; arrived: \"Welcome\""));
+    assert!(
+        smtp.send(&format!("{inbox}@restante.example.com"), "Welcome", "text")
+            .unwrap()
+            .starts_with("250")
+    );
+    assert!(says(
+        &inbox,
+        "Expected subject \"code\"; arrived: \"Welcome\""
+    ));
 }
 
 #[test]
@@ -50,5 +70,7 @@ fn a_session_that_failed_at_another_node_is_explained() {
         let (_, explained): (_, Value) = client.get(&format!("/v1/inboxes/{inbox}/explain"));
         explained["summary"].as_str().unwrap().to_owned()
     };
-    eventually("the session is known", || summary().contains("the client greeted the server and left"));
+    eventually("the session is known", || {
+        summary().contains("the client greeted the server and left")
+    });
 }

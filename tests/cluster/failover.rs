@@ -1,4 +1,5 @@
-//! A URL with several hosts: a node finds the one that accepts writes, even if the others are dead or silent.
+//! A URL with several hosts: a node finds the one that accepts writes, even if the others are dead
+//! or silent.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -14,9 +15,9 @@ use super::node::{Node, Sender, eventually};
 use super::proxy::{Manner, Proxy};
 use testkit::postgres::{Cluster, TestDatabase};
 
-/// From the failure to the first message that is stored. Most of them need three seconds, and ten are promised
-/// (`RESTANTE_TEST_MOVED_SECONDS=10` asserts them); a busy machine may need more. A node that waited for its dead host
-/// would never move, and one that starts would exit.
+/// From the failure to the first message that is stored. Most of them need three seconds, and ten
+/// are promised (`RESTANTE_TEST_MOVED_SECONDS=10` asserts them); a busy machine may need more. A
+/// node that waited for its dead host would never move, and one that starts would exit.
 fn moved() -> Duration {
     Duration::from_secs(scale("RESTANTE_TEST_MOVED_SECONDS", 30))
 }
@@ -52,7 +53,10 @@ async fn a_node_starts_beside_a_dead_host() {
     deaf.behave(Manner::Deaf);
     let _held = deaf.fill_backlog().await;
     let silent = accepts_and_is_silent().await.to_string();
-    for (kind, dead) in [("accepts and is silent", silent.as_str()), ("swallows SYN", place(&deaf.url))] {
+    for (kind, dead) in [
+        ("accepts and is silent", silent.as_str()),
+        ("swallows SYN", place(&deaf.url)),
+    ] {
         let start = Instant::now();
         let node = service(&after_host(dead, &alive.url), Clock::system()).await;
         node.deliver(mail("a", kind)).await.unwrap();
@@ -72,12 +76,20 @@ async fn moves_from_a_host_that_is(manner: Manner) {
     node.deliver(mail("a", "before")).await.unwrap();
 
     first.behave(manner);
-    let _held = if manner == Manner::Deaf { first.fill_backlog().await } else { Vec::new() };
+    let _held = if manner == Manner::Deaf {
+        first.fill_backlog().await
+    } else {
+        Vec::new()
+    };
     second.behave(Manner::Plain);
     let delivered = async { while node.deliver(mail("a", "after")).await.is_err() {} };
-    tokio::time::timeout(moved(), delivered).await.unwrap_or_else(|_| panic!("{manner:?}: no mail is stored"));
+    tokio::time::timeout(moved(), delivered)
+        .await
+        .unwrap_or_else(|_| panic!("{manner:?}: no mail is stored"));
     let locked = async { while other.locks().try_lock(1).await.is_err() {} };
-    tokio::time::timeout(moved(), locked).await.expect("the control connection has moved");
+    tokio::time::timeout(moved(), locked)
+        .await
+        .expect("the control connection has moved");
     node.check_health().await.unwrap();
 }
 
@@ -113,14 +125,22 @@ fn after_a_promotion_mail_is_stored_again() {
     let before = list["messages"][0]["id"].as_str().unwrap().to_owned();
     let parked = thread::spawn({
         let (client, inbox) = (client.clone(), inbox.clone());
-        move || client.wait(&inbox, Some(&before), Duration::from_secs(60)).unwrap()
+        move || {
+            client
+                .wait(&inbox, Some(&before), Duration::from_secs(60))
+                .unwrap()
+        }
     });
     eventually("the wait is parked", || database.named_locks(true) == 1);
 
     primary.freeze();
     promoted.run("SELECT pg_promote()::text");
     let start = Instant::now();
-    eventually("mail is stored", || sender.send(&inbox, "after").is_ok_and(|reply| reply.starts_with("250")));
+    eventually("mail is stored", || {
+        sender
+            .send(&inbox, "after")
+            .is_ok_and(|reply| reply.starts_with("250"))
+    });
     println!("mail {:?} after the promotion", start.elapsed());
     assert!(start.elapsed() < moved(), "{:?}", start.elapsed());
     let mut subjects = promoted.run("SELECT subject FROM messages ORDER BY sequence");
@@ -132,12 +152,19 @@ fn after_a_promotion_mail_is_stored_again() {
     eventually("health says so", || client.get("/v1/health").0 == 200);
 
     let start = Instant::now();
-    assert_eq!(Node::start(&url).client().get(&format!("/v1/inboxes/{inbox}")).0, 200);
+    assert_eq!(
+        Node::start(&url)
+            .client()
+            .get(&format!("/v1/inboxes/{inbox}"))
+            .0,
+        200
+    );
     println!("another node starts in {:?}", start.elapsed());
     assert!(start.elapsed() < moved(), "{:?}", start.elapsed());
 }
 
-/// A frozen primary that goes on accepts writes, until somebody ends it. The standby does not get them.
+/// A frozen primary that goes on accepts writes, until somebody ends it. The standby does not get
+/// them.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_primary_that_wakes_up_is_not_used() {
     let primary = Cluster::start(&[]);
@@ -146,22 +173,39 @@ async fn an_old_primary_that_wakes_up_is_not_used() {
     let promoted = database.copy_at(&standby);
     let node = service(&database.text_with(&standby), Clock::system()).await;
     node.deliver(mail("a", "before")).await.unwrap();
-    let subjects = |database: &TestDatabase| database.run("SELECT subject FROM messages ORDER BY subject");
+    let subjects =
+        |database: &TestDatabase| database.run("SELECT subject FROM messages ORDER BY subject");
     database.until_copied(&promoted);
 
     primary.freeze();
     promoted.run("SELECT pg_promote()::text");
-    // One of them has the idle connection. Another one opens a connection and finds the new primary, long before the
-    // control connection notices.
+    // One of them has the idle connection. Another one opens a connection and finds the new
+    // primary, long before the control connection notices.
     let deliver = || node.deliver(mail("a", "during"));
-    let stored = async { while join_all((0..4).map(|_| deliver())).await.iter().all(Result::is_err) {} };
-    tokio::time::timeout(moved(), stored).await.expect("mail is stored");
+    let stored = async {
+        while join_all((0..4).map(|_| deliver()))
+            .await
+            .iter()
+            .all(Result::is_err)
+        {}
+    };
+    tokio::time::timeout(moved(), stored)
+        .await
+        .expect("mail is stored");
     primary.thaw();
     for number in 0..20 {
-        node.deliver(mail("b", &format!("z {number}"))).await.unwrap();
+        node.deliver(mail("b", &format!("z {number}")))
+            .await
+            .unwrap();
     }
     assert_eq!(subjects(&database), ["before"], "the old primary");
-    assert_eq!(subjects(&promoted).iter().filter(|subject| subject.starts_with('z')).count(), 20);
+    assert_eq!(
+        subjects(&promoted)
+            .iter()
+            .filter(|subject| subject.starts_with('z'))
+            .count(),
+        20
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,20 +226,31 @@ async fn a_standby_is_refused_and_skipped_until_it_is_promoted() {
     let second = Proxy::start(&standby).await;
     let node = service(&after_host(place(&second.url), &first.url), Clock::system()).await;
     node.deliver(mail("a", "on the primary")).await.unwrap();
-    assert_eq!(primary.run("SELECT subject FROM messages"), ["on the primary"]);
+    assert_eq!(
+        primary.run("SELECT subject FROM messages"),
+        ["on the primary"]
+    );
 
     standby.run("SELECT pg_promote()::text");
-    service(&standby.text(), Clock::system()).await.deliver(mail("a", "promoted")).await.unwrap();
+    service(&standby.text(), Clock::system())
+        .await
+        .deliver(mail("a", "promoted"))
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_no_host_accepts_writes_the_locks_are_kept() {
     let database = TestDatabase::create();
     let (first, second) = (Proxy::start(&database).await, Proxy::start(&database).await);
-    let node = Database::open(&after_host(place(&first.url), &second.url).parse().unwrap()).await.unwrap();
+    let node = Database::open(&after_host(place(&first.url), &second.url).parse().unwrap())
+        .await
+        .unwrap();
     let _lock = node.locks().try_lock(7).await.unwrap().unwrap();
     let name = &database.run("SELECT current_database()")[0];
-    database.run(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
+    database.run(&format!(
+        "ALTER DATABASE {name} SET default_transaction_read_only = on"
+    ));
     let holder = || {
         database.run(
             "SELECT pid::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
@@ -214,7 +269,10 @@ async fn while_no_host_accepts_writes_the_locks_are_kept() {
     }
     assert_eq!(holder(), before, "the session with the lock is the same");
     let administrator = client(&database).await;
-    administrator.batch_execute("SET default_transaction_read_only = off").await.unwrap();
+    administrator
+        .batch_execute("SET default_transaction_read_only = off")
+        .await
+        .unwrap();
     let reset = format!("ALTER DATABASE {name} RESET default_transaction_read_only");
     administrator.batch_execute(&reset).await.unwrap();
     let is_replaced = async {
@@ -222,5 +280,7 @@ async fn while_no_host_accepts_writes_the_locks_are_kept() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(moved(), is_replaced).await.expect("now there is a host that accepts writes");
+    tokio::time::timeout(moved(), is_replaced)
+        .await
+        .expect("now there is a host that accepts writes");
 }

@@ -1,4 +1,5 @@
-//! Connections that a node does not use are closed, so that several nodes can share a small server or pooler.
+//! Connections that a node does not use are closed, so that several nodes can share a small server
+//! or pooler.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Large messages over a slow network: each is stored on its own, so that none waits for all of them.
+//! Large messages over a slow network: each is stored on its own, so that none waits for all of
+//! them.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,19 +36,31 @@ impl Setting {
         let speed = u32::try_from(scale("RESTANTE_TEST_LINK_MIB", 8)).unwrap() << 20;
         let database = TestDatabase::create();
         let proxy = Proxy::start_with(&database, Link::with_speed(speed)).await;
-        Self { size, speed, database, proxy }
+        Self {
+            size,
+            speed,
+            database,
+            proxy,
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_messages_are_stored_one_after_another() {
-    let Setting { size, speed, database, proxy } = Setting::new().await;
+    let Setting {
+        size,
+        speed,
+        database,
+        proxy,
+    } = Setting::new().await;
     let node = service(&proxy.url, Clock::system()).await;
     let mut noise = vec![0; size];
     rand::rng().fill_bytes(&mut noise);
     let large = |number: usize| Incoming {
         raw: [HEADER.as_bytes(), b"\r\n", &noise].concat(),
-        recipients: vec![EmailAddress::parse(&format!("inbox-{number}@restante.example.com")).unwrap()],
+        recipients: vec![
+            EmailAddress::parse(&format!("inbox-{number}@restante.example.com")).unwrap(),
+        ],
         ..mail("a", "")
     };
     let (start, is_over) = (Instant::now(), AtomicBool::new(false));
@@ -64,43 +77,72 @@ async fn large_messages_are_stored_one_after_another() {
     println!("{MESSAGES} messages of {size} bytes at {speed} bytes per second: {times:?}");
     // Another task of the node may be in a transaction too.
     assert!(at_once <= 2, "{at_once} transactions at the same time");
-    assert_eq!(database.run("SELECT count(DISTINCT xmin::text)::text FROM messages"), [MESSAGES.to_string()]);
-    assert_eq!(database.run("SELECT count(*)::text FROM messages"), [MESSAGES.to_string()]);
+    assert_eq!(
+        database.run("SELECT count(DISTINCT xmin::text)::text FROM messages"),
+        [MESSAGES.to_string()]
+    );
+    assert_eq!(
+        database.run("SELECT count(*)::text FROM messages"),
+        [MESSAGES.to_string()]
+    );
     node.check_health().await.unwrap();
 }
 
 /// As their senders see it: nobody has to send such a message a second time.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_messages_are_acknowledged_at_the_first_attempt() {
-    let Setting { size, speed, database, proxy } = Setting::new().await;
+    let Setting {
+        size,
+        speed,
+        database,
+        proxy,
+    } = Setting::new().await;
     let url = proxy.url.clone();
-    let node = tokio::task::spawn_blocking(move || Node::start(&url)).await.unwrap();
+    let node = tokio::task::spawn_blocking(move || Node::start(&url))
+        .await
+        .unwrap();
     let (body, start) = (hexadecimal(size), Instant::now());
     let send = |number: usize| {
         let (smtp, body) = (node.smtp(), body.clone());
         tokio::task::spawn_blocking(move || {
             let mut connection = Smtp::connect(&smtp).unwrap();
             connection.say("MAIL FROM:<app@example.com>").unwrap();
-            connection.say(&format!("RCPT TO:<inbox-{number}@restante.example.com>")).unwrap();
+            connection
+                .say(&format!("RCPT TO:<inbox-{number}@restante.example.com>"))
+                .unwrap();
             connection.say("DATA").unwrap();
             let reply = connection.say(&format!("{HEADER}\r\n{body}.")).unwrap();
             (reply, start.elapsed())
         })
     };
-    let replies: Vec<_> = join_all((0..MESSAGES).map(send)).await.into_iter().map(Result::unwrap).collect();
+    let replies: Vec<_> = join_all((0..MESSAGES).map(send))
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
     println!("{MESSAGES} messages of {size} bytes at {speed} bytes per second: {replies:?}");
-    assert!(replies.iter().all(|(reply, _)| reply.starts_with("250")), "{replies:?}");
-    assert_eq!(database.run("SELECT count(*)::text FROM messages"), [MESSAGES.to_string()]);
+    assert!(
+        replies.iter().all(|(reply, _)| reply.starts_with("250")),
+        "{replies:?}"
+    );
+    assert_eq!(
+        database.run("SELECT count(*)::text FROM messages"),
+        [MESSAGES.to_string()]
+    );
 }
 
 /// Lines of random digits, which cannot be compressed by much.
 fn hexadecimal(size: usize) -> String {
     let mut noise = vec![0; size / 2];
     rand::rng().fill_bytes(&mut noise);
-    noise.chunks(32).fold(String::with_capacity(size + size / 16), |mut lines, line| {
-        line.iter().for_each(|byte| write!(lines, "{byte:02x}").unwrap());
-        lines + "\r\n"
-    })
+    noise.chunks(32).fold(
+        String::with_capacity(size + size / 16),
+        |mut lines, line| {
+            line.iter()
+                .for_each(|byte| write!(lines, "{byte:02x}").unwrap());
+            lines + "\r\n"
+        },
+    )
 }
 
 /// The maximum number of transactions in which the server waited for a statement at the same time.

@@ -1,6 +1,12 @@
-//! Several real processes on one PostgreSQL: the contract holds across them, even if some of them are killed.
+//! Several real processes on one PostgreSQL: the contract holds across them, even if some of them
+//! are killed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod absence;
 mod addresses;

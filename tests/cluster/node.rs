@@ -38,10 +38,17 @@ impl Node {
     pub(crate) fn start_in(database: &str, flags: &[&str], environment: &[(&str, &Path)]) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let mut command = serve(data_dir.path());
-        command.args(["--database", database, "--max-inbox-messages", "10000000"]).args(flags);
+        command
+            .args(["--database", database, "--max-inbox-messages", "10000000"])
+            .args(flags);
         let level = std::env::var("RESTANTE_LOG").unwrap_or_else(|_| "error".to_owned());
-        command.env("RESTANTE_LOG", level).envs(environment.iter().copied());
-        Self { server: Server::spawn(&mut command), _data_dir: data_dir }
+        command
+            .env("RESTANTE_LOG", level)
+            .envs(environment.iter().copied());
+        Self {
+            server: Server::spawn(&mut command),
+            _data_dir: data_dir,
+        }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -63,12 +70,21 @@ pub(crate) struct Client {
 
 impl Client {
     fn new(url: &str) -> Self {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONG));
-        Self { agent: config.build().into(), url: url.to_owned(), key: KEY.to_owned() }
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(LONG));
+        Self {
+            agent: config.build().into(),
+            url: url.to_owned(),
+            key: KEY.to_owned(),
+        }
     }
 
     pub(crate) fn with_key(&self, key: &str) -> Self {
-        Self { key: key.to_owned(), ..self.clone() }
+        Self {
+            key: key.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// The answer to a GET; an error if there is none.
@@ -81,10 +97,20 @@ impl Client {
     }
 
     fn get_within(&self, limit: Duration, key: &str, path: &str) -> Result<Answer, ureq::Error> {
-        let request = self.agent.get(format!("{}{path}", self.url)).header("x-api-key", key);
-        let mut response = request.config().timeout_global(Some(limit)).build().call()?;
+        let request = self
+            .agent
+            .get(format!("{}{path}", self.url))
+            .header("x-api-key", key);
+        let mut response = request
+            .config()
+            .timeout_global(Some(limit))
+            .build()
+            .call()?;
         let body = response.body_mut().read_to_string()?;
-        Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
+        Ok((
+            response.status().as_u16(),
+            serde_json::from_str(&body).expect("every answer is JSON"),
+        ))
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -93,23 +119,39 @@ impl Client {
 
     /// The answer to a POST; an error if there is none.
     pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
-        let request = self.agent.post(format!("{}{path}", self.url)).header("x-api-key", &self.key);
+        let request = self
+            .agent
+            .post(format!("{}{path}", self.url))
+            .header("x-api-key", &self.key);
         let mut response = request.send(body.to_string())?;
         let body = response.body_mut().read_to_string()?;
-        Ok((response.status().as_u16(), serde_json::from_str(&body).expect("every answer is JSON")))
+        Ok((
+            response.status().as_u16(),
+            serde_json::from_str(&body).expect("every answer is JSON"),
+        ))
     }
 
     /// The id of a new inbox.
     pub(crate) fn create_inbox(&self) -> String {
-        let (status, inbox) = self.try_post("/v1/inboxes", &serde_json::json!({})).unwrap();
+        let (status, inbox) = self
+            .try_post("/v1/inboxes", &serde_json::json!({}))
+            .unwrap();
         assert_eq!(status, 201, "{inbox}");
         inbox["id"].as_str().unwrap().to_owned()
     }
 
     /// Waits in an inbox for a message after `after`.
-    pub(crate) fn wait(&self, inbox: &str, after: Option<&str>, timeout: Duration) -> Result<Answer, ureq::Error> {
+    pub(crate) fn wait(
+        &self,
+        inbox: &str,
+        after: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Answer, ureq::Error> {
         let after = after.map(|id| format!("&after={id}")).unwrap_or_default();
-        let path = format!("/v1/inboxes/{inbox}/messages/wait?timeout={}{after}", timeout.as_millis());
+        let path = format!(
+            "/v1/inboxes/{inbox}/messages/wait?timeout={}{after}",
+            timeout.as_millis()
+        );
         self.get_within(timeout + LONG, &self.key, &path)
     }
 }
@@ -122,10 +164,14 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(smtp: String) -> Self {
-        Self { connection: None, smtp }
+        Self {
+            connection: None,
+            smtp,
+        }
     }
 
-    /// Sends one message. Returns the last reply: to its final dot, or to the first command that was refused.
+    /// Sends one message. Returns the last reply: to its final dot, or to the first command that
+    /// was refused.
     pub(crate) fn send(&mut self, inbox: &str, subject: &str) -> io::Result<String> {
         let sent = self.converse(inbox, subject);
         if !sent.as_ref().is_ok_and(|reply| reply.starts_with("250")) {
@@ -141,12 +187,18 @@ impl Sender {
         };
         let connection = self.connection.insert(connection);
         let recipient = format!("RCPT TO:<{inbox}@restante.example.com>");
-        for (line, expected) in [("MAIL FROM:<app@example.com>", "250"), (&recipient, "250"), ("DATA", "354")] {
+        for (line, expected) in [
+            ("MAIL FROM:<app@example.com>", "250"),
+            (&recipient, "250"),
+            ("DATA", "354"),
+        ] {
             let reply = connection.say(line)?;
             if !reply.starts_with(expected) {
                 return Ok(reply);
             }
         }
-        connection.say(&format!("From: app@example.com\r\nSubject: {subject}\r\n\r\ntext\r\n."))
+        connection.say(&format!(
+            "From: app@example.com\r\nSubject: {subject}\r\n\r\ntext\r\n."
+        ))
     }
 }

@@ -1,5 +1,5 @@
-//! The order of messages in one inbox over all nodes: a reader that follows with `after` sees each message once and in
-//! order.
+//! The order of messages in one inbox over all nodes: a reader that follows with `after` sees each
+//! message once and in order.
 //!
 //! `RESTANTE_TEST_ORDER_MESSAGES` is the number of messages.
 
@@ -35,25 +35,45 @@ fn a_reader_sees_what_eight_writers_on_two_nodes_write_once_and_in_order() {
             })
         });
         follow(&reader.client(), &inbox, each);
-        writers.map(|writer| writer.join().unwrap()).into_iter().max().unwrap()
+        writers
+            .map(|writer| writer.join().unwrap())
+            .into_iter()
+            .max()
+            .unwrap()
     });
     let followed = start.elapsed();
-    println!("{} messages, written in {written:.1?}, followed one by one in {followed:.1?}", each * WRITERS);
+    println!(
+        "{} messages, written in {written:.1?}, followed one by one in {followed:.1?}",
+        each * WRITERS
+    );
 }
 
-/// Reads `each` messages of every writer with `after`, and checks that the messages of each writer are in order.
+/// Reads `each` messages of every writer with `after`, and checks that the messages of each writer
+/// are in order.
 fn follow(client: &Client, inbox: &str, each: usize) {
     let mut next: HashMap<String, usize> = HashMap::new();
     let mut after: Option<String> = None;
     for _ in 0..each * WRITERS {
-        let (status, message) = client.wait(inbox, after.as_deref(), Duration::from_secs(30)).unwrap();
+        let (status, message) = client
+            .wait(inbox, after.as_deref(), Duration::from_secs(30))
+            .unwrap();
         assert_eq!(status, 200, "{message}: {next:?}");
-        let (writer, number) = message["subject"].as_str().unwrap().split_once('-').unwrap();
+        let (writer, number) = message["subject"]
+            .as_str()
+            .unwrap()
+            .split_once('-')
+            .unwrap();
         let expected = next.entry(writer.to_owned()).or_default();
-        assert_eq!(number.parse::<usize>().unwrap(), *expected, "of writer {writer}");
+        assert_eq!(
+            number.parse::<usize>().unwrap(),
+            *expected,
+            "of writer {writer}"
+        );
         *expected += 1;
         after = message["id"].as_str().map(str::to_owned);
     }
-    let end = client.wait(inbox, after.as_deref(), Duration::ZERO).unwrap();
+    let end = client
+        .wait(inbox, after.as_deref(), Duration::ZERO)
+        .unwrap();
     assert_eq!(end.1["error"], "no matching message");
 }

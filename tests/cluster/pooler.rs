@@ -1,4 +1,5 @@
-//! PgBouncer between a node and PostgreSQL: a session of its own is enough, and is proved at the start.
+//! PgBouncer between a node and PostgreSQL: a session of its own is enough, and is proved at the
+//! start.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -21,7 +22,10 @@ impl Pooler {
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(directory.path(), readable).unwrap();
         let (text, port) = (database.text(), reserved.number());
-        let socket = text.split(['?', '&']).find_map(|option| option.strip_prefix("host=")).unwrap();
+        let socket = text
+            .split(['?', '&'])
+            .find_map(|option| option.strip_prefix("host="))
+            .unwrap();
         let name = &database.run("SELECT current_database()")[0];
         let settings = directory.path().join("pgbouncer.ini");
         let text = format!(
@@ -29,10 +33,19 @@ impl Pooler {
              listen_port = {port}\nauth_type = any\npool_mode = {mode}\nunix_socket_dir =\n"
         );
         std::fs::write(&settings, text).unwrap();
-        let process = command(&settings).stderr(std::process::Stdio::null()).spawn().unwrap();
-        eventually("the pooler listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let process = command(&settings)
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        eventually("the pooler listens", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         let url = format!("postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable");
-        Self { process, url, _directory: directory }
+        Self {
+            process,
+            url,
+            _directory: directory,
+        }
     }
 }
 
@@ -61,7 +74,10 @@ async fn a_pooler_in_transaction_mode_is_refused_by_name() {
         let pooler = Pooler::start(&database, mode);
         let opened = Database::open(&pooler.url.parse().unwrap()).await;
         match opened {
-            Ok(opened) => assert!(works && opened.locks().try_lock(1).await.unwrap().is_some(), "{mode}"),
+            Ok(opened) => assert!(
+                works && opened.locks().try_lock(1).await.unwrap().is_some(),
+                "{mode}"
+            ),
             Err(DatabaseError::Pooler) => assert!(!works, "{mode}"),
             Err(error) => panic!("{mode}: {error}"),
         }

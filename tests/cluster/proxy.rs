@@ -48,11 +48,17 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn delayed_by(delay: Duration) -> Self {
-        Self { delay, ..Self::default() }
+        Self {
+            delay,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn with_speed(bytes_per_second: u32) -> Self {
-        Self { speed: Some(bytes_per_second), ..Self::default() }
+        Self {
+            speed: Some(bytes_per_second),
+            ..Self::default()
+        }
     }
 
     async fn send(&self, bytes: usize) {
@@ -61,7 +67,10 @@ impl Link {
         }
         if let Some(speed) = self.speed {
             let mut free_at = self.free_at.lock().await;
-            let (now, time) = (Instant::now(), Duration::from_secs_f64(bytes as f64 / f64::from(speed)));
+            let (now, time) = (
+                Instant::now(),
+                Duration::from_secs_f64(bytes as f64 / f64::from(speed)),
+            );
             let end = free_at.map_or(now, |free_at| free_at.max(now)) + time;
             *free_at = Some(end);
             // A shorter sleep would take longer than it says.
@@ -96,25 +105,45 @@ impl Proxy {
         let port = address.port();
         let text = database.text();
         let (place, options) = text.split_once('?').unwrap();
-        let directory = options.split('&').find_map(|option| option.strip_prefix("host=")).unwrap();
+        let directory = options
+            .split('&')
+            .find_map(|option| option.strip_prefix("host="))
+            .unwrap();
         let server = Path::new(directory).join(".s.PGSQL.5432");
-        let url = place.replacen(":///", &format!("://postgres@127.0.0.1:{port}/"), 1) + "?sslmode=disable";
+        let url = place.replacen(":///", &format!("://postgres@127.0.0.1:{port}/"), 1)
+            + "?sslmode=disable";
         let (manner, current) = watch::channel(Manner::Plain);
         let flights = Arc::new(AtomicUsize::new(0));
         let (counted, connections) = (Arc::clone(&flights), Arc::new(AtomicUsize::new(0)));
         let accepted = Arc::clone(&connections);
         tokio::spawn(async move {
             loop {
-                let _ = current.clone().wait_for(|manner| *manner != Manner::Deaf).await;
+                let _ = current
+                    .clone()
+                    .wait_for(|manner| *manner != Manner::Deaf)
+                    .await;
                 let (client, _) = listener.accept().await.unwrap();
                 accepted.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(carry(client, server.clone(), current.clone(), Arc::clone(&counted), link.clone()));
+                tokio::spawn(carry(
+                    client,
+                    server.clone(),
+                    current.clone(),
+                    Arc::clone(&counted),
+                    link.clone(),
+                ));
             }
         });
-        Self { url, address, manner, flights, connections }
+        Self {
+            url,
+            address,
+            manner,
+            flights,
+            connections,
+        }
     }
 
-    /// How often a client has sent something after an answer: the number of round trips of all connections.
+    /// How often a client has sent something after an answer: the number of round trips of all
+    /// connections.
     pub(crate) fn flights(&self) -> usize {
         self.flights.load(Ordering::SeqCst)
     }
@@ -128,10 +157,13 @@ impl Proxy {
         self.manner.send_replace(manner);
     }
 
-    /// Fills its backlog, so that it answers no SYN while it is [`Manner::Deaf`] and these connections are open.
+    /// Fills its backlog, so that it answers no SYN while it is [`Manner::Deaf`] and these
+    /// connections are open.
     pub(crate) async fn fill_backlog(&self) -> Vec<TcpStream> {
         let mut held = Vec::new();
-        while let Ok(Ok(connection)) = timeout(Duration::from_millis(200), TcpStream::connect(self.address)).await {
+        while let Ok(Ok(connection)) =
+            timeout(Duration::from_millis(200), TcpStream::connect(self.address)).await
+        {
             held.push(connection);
         }
         held
@@ -193,7 +225,11 @@ async fn carry(
         ended = answers => ended,
         _ = manner.wait_for(|manner| *manner == Manner::Silent) => Ok(false),
     };
-    if commits? { until_committed(&mut server).await } else { Ok(()) }
+    if commits? {
+        until_committed(&mut server).await
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns after the proxy was frozen.
@@ -207,7 +243,8 @@ fn is_frozen(manner: &Manner) -> bool {
     matches!(manner, Manner::Frozen | Manner::Deaf)
 }
 
-/// Reads up to the answer to a commit. A server that does not answer earlier statements never sends it.
+/// Reads up to the answer to a commit. A server that does not answer earlier statements never sends
+/// it.
 async fn until_committed(server: &mut UnixStream) -> io::Result<()> {
     let mut bytes = vec![0; 1 << 20];
     loop {

@@ -19,7 +19,11 @@ const SKEWS: [i64; 3] = [-5_000, 0, 5_000];
 #[tokio::test(flavor = "multi_thread")]
 async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
     let database = TestDatabase::create();
-    let open = async || Store::open(Database::open(&database.url()).await.unwrap()).await.unwrap();
+    let open = async || {
+        Store::open(Database::open(&database.url()).await.unwrap())
+            .await
+            .unwrap()
+    };
     let (delivering, deleting) = (open().await, open().await);
     let project = delivering.default_project("default", START).await.unwrap();
     let inbox = InboxId::parse("box").unwrap();
@@ -28,32 +32,83 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
         let skewed = Timestamp::from_millis(now.as_millis() + skew);
         deliver(&delivering, project, &inbox, "before", now).await;
         let live = deleting.live_inbox(&inbox, now).await.unwrap().unwrap();
-        let ((), deleted) =
-            tokio::join!(deliver(&delivering, project, &inbox, "racing", now), deleting.end_inbox(&live, skewed));
+        let ((), deleted) = tokio::join!(
+            deliver(&delivering, project, &inbox, "racing", now),
+            deleting.end_inbox(&live, skewed)
+        );
         deleted.unwrap();
         // Mail that arrives after the deletion is always kept.
         deliver(&delivering, project, &inbox, "after", now).await;
         let live = delivering.live_inbox(&inbox, now).await.unwrap().unwrap();
-        let page =
-            delivering.page(&live, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
+        let page = delivering
+            .page(
+                &live,
+                &Selection::new(0, None),
+                i64::MAX,
+                (i64::MAX, usize::MAX),
+                now,
+            )
+            .await
+            .unwrap();
         assert_eq!(page.messages[0].subject, "after", "round {round}");
         sweep(&deleting, skewed).await;
     }
     let engine = Database::open(&database.url()).await.unwrap();
     assert_eq!(stranded(&engine).await, 0);
     sweep(&deleting, START.after(Duration::from_secs(1 << 30))).await;
-    assert_eq!(deleting.stored().await.unwrap(), (0, 0), "nothing is left that no sweeper removes");
+    assert_eq!(
+        deleting.stored().await.unwrap(),
+        (0, 0),
+        "nothing is left that no sweeper removes"
+    );
 }
 
-async fn deliver(store: &Store, project: ProjectId, inbox: &InboxId, subject: &str, now: Timestamp) {
+async fn deliver(
+    store: &Store,
+    project: ProjectId,
+    inbox: &InboxId,
+    subject: &str,
+    now: Timestamp,
+) {
     let raw = format!("Subject: {subject}\r\n\r\ntext\r\n").into_bytes();
-    let content = Content::encode(restante_mail::parse(&raw), String::new(), Origin::default(), &raw);
-    let source = Source::Client { project: None, reverse_path: String::new() };
-    let request = Request { recipients: vec![inbox.clone().into()], source };
-    let delivery = Delivery { request, content, outgoing: None };
-    let (lifetime, mail_domain) = (Duration::from_secs(3_600), Domain::parse("restante.example.com").unwrap());
-    let policy = Policy { now, lifetime, inbox_messages: 1_000, default_project: project, mail_domain };
-    let verdicts = write(store, &Arc::new(vec![delivery]), || policy.clone(), Retry::ALONE).await.unwrap();
+    let content = Content::encode(
+        restante_mail::parse(&raw),
+        String::new(),
+        Origin::default(),
+        &raw,
+    );
+    let source = Source::Client {
+        project: None,
+        reverse_path: String::new(),
+    };
+    let request = Request {
+        recipients: vec![inbox.clone().into()],
+        source,
+    };
+    let delivery = Delivery {
+        request,
+        content,
+        outgoing: None,
+    };
+    let (lifetime, mail_domain) = (
+        Duration::from_secs(3_600),
+        Domain::parse("restante.example.com").unwrap(),
+    );
+    let policy = Policy {
+        now,
+        lifetime,
+        inbox_messages: 1_000,
+        default_project: project,
+        mail_domain,
+    };
+    let verdicts = write(
+        store,
+        &Arc::new(vec![delivery]),
+        || policy.clone(),
+        Retry::ALONE,
+    )
+    .await
+    .unwrap();
     assert_eq!(verdicts[0].messages().count(), 1);
 }
 

@@ -1,4 +1,5 @@
-//! An SMTP relay that accepts everything, records the sender of each message, and can delay its answer to one node.
+//! An SMTP relay that accepts everything, records the sender of each message, and can delay its
+//! answer to one node.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -47,7 +48,10 @@ pub(crate) struct Taken {
 impl Relay {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let relay = Self { address: listener.local_addr().unwrap(), shared: Arc::default() };
+        let relay = Self {
+            address: listener.local_addr().unwrap(),
+            shared: Arc::default(),
+        };
         let shared = Arc::clone(&relay.shared);
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -68,7 +72,12 @@ impl Relay {
         let mut state = self.state();
         state.held = Some(node.to_owned());
         let before = state.taken.len();
-        let held = |state: &State| state.taken[before..].iter().find(|taken| taken.node == node).cloned();
+        let held = |state: &State| {
+            state.taken[before..]
+                .iter()
+                .find(|taken| taken.node == node)
+                .cloned()
+        };
         drop(state);
         held(&self.wait_until(|state| held(state).is_some())).unwrap()
     }
@@ -82,7 +91,10 @@ impl Relay {
 
     /// Returns when the condition is true.
     pub(crate) fn wait_until(&self, is_so: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        let waited = self.shared.more.wait_timeout_while(self.state(), LONG, |state| !is_so(state));
+        let waited = self
+            .shared
+            .more
+            .wait_timeout_while(self.state(), LONG, |state| !is_so(state));
         let (state, waited) = waited.unwrap();
         assert!(!waited.timed_out(), "the load does not go on");
         state
@@ -104,8 +116,14 @@ impl Shared {
                 name.clone_into(&mut node);
             } else if line == "DATA" {
                 stream.write_all(b"354 go on\r\n")?;
-                let Some(message_id) = read_message(&mut lines)? else { return Ok(()) };
-                if self.take(Taken { message_id, node: node.clone(), deaths }) {
+                let Some(message_id) = read_message(&mut lines)? else {
+                    return Ok(());
+                };
+                if self.take(Taken {
+                    message_id,
+                    node: node.clone(),
+                    deaths,
+                }) {
                     // The next event is the end of the connection.
                     continue;
                 }

@@ -1,4 +1,5 @@
-//! PostgreSQL is restarted while clients wait, list and create: nobody gets a 500, and no wait is lost.
+//! PostgreSQL is restarted while clients wait, list and create: nobody gets a 500, and no wait is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -24,15 +25,23 @@ type Statuses = Mutex<BTreeMap<(&'static str, u16), usize>>;
 
 #[test]
 fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
-    let (restarts, down) = (scale("RESTANTE_TEST_RESTARTS", 3), scale("RESTANTE_TEST_DOWN_MILLISECONDS", 0));
+    let (restarts, down) = (
+        scale("RESTANTE_TEST_RESTARTS", 3),
+        scale("RESTANTE_TEST_DOWN_MILLISECONDS", 0),
+    );
     let cluster = Cluster::start(&[]);
     let database = TestDatabase::create_in(cluster.url.clone());
     let nodes = [(); 2].map(|()| Node::start(&database.text()));
     let parked = park(&database, &nodes);
-    eventually("the waits are parked", || database.named_locks(true) == KEYS * WAITS_PER_KEY);
+    eventually("the waits are parked", || {
+        database.named_locks(true) == KEYS * WAITS_PER_KEY
+    });
     let empty = nodes[0].client().create_inbox();
-    let waits =
-        |node: &Node| node.client().wait(&empty, None, Duration::from_millis(1)).is_ok_and(|(status, _)| status == 408);
+    let waits = |node: &Node| {
+        node.client()
+            .wait(&empty, None, Duration::from_millis(1))
+            .is_ok_and(|(status, _)| status == 408)
+    };
 
     let (statuses, is_over) = (Statuses::default(), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -44,7 +53,11 @@ fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
         }
         let restarted = scope.spawn(|| {
             for number in 0..restarts {
-                let end = if number % 2 == 0 { Cluster::stop } else { Cluster::kill };
+                let end = if number % 2 == 0 {
+                    Cluster::stop
+                } else {
+                    Cluster::kill
+                };
                 end(&cluster);
                 thread::sleep(Duration::from_millis(down));
                 cluster.resume();
@@ -57,13 +70,27 @@ fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
     });
     let statuses = statuses.into_inner().unwrap();
     println!("{restarts} restarts: {statuses:?}");
-    assert!(!statuses.keys().any(|(_, status)| *status == 500), "{statuses:?}");
-    assert!([("wait", 408), ("list", 200), ("create", 201)].iter().all(|works| statuses.contains_key(works)));
+    assert!(
+        !statuses.keys().any(|(_, status)| *status == 500),
+        "{statuses:?}"
+    );
+    assert!(
+        [("wait", 408), ("list", 200), ("create", 201)]
+            .iter()
+            .all(|works| statuses.contains_key(works))
+    );
     let mut sender = Sender::new(nodes[0].smtp());
     for (inbox, wait) in parked {
-        eventually("mail is taken", || sender.send(&inbox, &inbox).is_ok_and(|reply| reply.starts_with("250")));
+        eventually("mail is taken", || {
+            sender
+                .send(&inbox, &inbox)
+                .is_ok_and(|reply| reply.starts_with("250"))
+        });
         let (status, message) = wait.join().unwrap();
-        assert_eq!((status, message["subject"].as_str()), (200, Some(inbox.as_str())));
+        assert_eq!(
+            (status, message["subject"].as_str()),
+            (200, Some(inbox.as_str()))
+        );
     }
 }
 
@@ -75,7 +102,11 @@ fn park(database: &TestDatabase, nodes: &[Node; 2]) -> Vec<(String, JoinHandle<A
             let client = nodes[number % 2].client().with_key(&key);
             let inbox = client.create_inbox();
             let waited = inbox.clone();
-            let wait = move || client.wait(&waited, None, Duration::from_secs(240)).unwrap();
+            let wait = move || {
+                client
+                    .wait(&waited, None, Duration::from_secs(240))
+                    .unwrap()
+            };
             parked.push((inbox, thread::spawn(wait)));
         }
     }
@@ -88,7 +119,14 @@ async fn keys(database: &TestDatabase) -> Vec<String> {
     let projects = Projects::open(database, Clock::system()).await.unwrap();
     let mut keys = Vec::new();
     for number in 0..KEYS {
-        keys.push(projects.create(&format!("project-{number}")).await.unwrap().as_str().to_owned());
+        keys.push(
+            projects
+                .create(&format!("project-{number}"))
+                .await
+                .unwrap()
+                .as_str()
+                .to_owned(),
+        );
     }
     keys
 }
@@ -106,6 +144,10 @@ fn repeat(client: &Client, request: &'static str, statuses: &Statuses, is_over: 
         if status == 201 {
             inbox = body["id"].as_str().map(str::to_owned);
         }
-        *statuses.lock().unwrap().entry((request, status)).or_default() += 1;
+        *statuses
+            .lock()
+            .unwrap()
+            .entry((request, status))
+            .or_default() += 1;
     }
 }

@@ -1,6 +1,6 @@
-//! Outgoing mail while each node is killed as it sends, every connection to PostgreSQL is closed, and PostgreSQL itself
-//! crashes. Every accepted message (202) is sent, by another node if its own was killed. A message is sent
-//! twice only after a kill or the crash.
+//! Outgoing mail while each node is killed as it sends, every connection to PostgreSQL is closed,
+//! and PostgreSQL itself crashes. Every accepted message (202) is sent, by another node if its own
+//! was killed. A message is sent twice only after a kill or the crash.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,9 +38,23 @@ fn an_accepted_message_is_sent_even_if_processes_die() {
     let database = TestDatabase::create_in(cluster.url.clone());
     let relay = Relay::start();
     let nodes = [0, 1, 2].map(|index| RwLock::new(Some(start(&database, &relay, index))));
-    let inbox = nodes[0].read().unwrap().as_ref().unwrap().client().create_inbox();
+    let inbox = nodes[0]
+        .read()
+        .unwrap()
+        .as_ref()
+        .unwrap()
+        .client()
+        .create_inbox();
     let (acknowledged, calm) = Default::default();
-    let world = World { relay, nodes, inbox, acknowledged, calm, database, cluster };
+    let world = World {
+        relay,
+        nodes,
+        inbox,
+        acknowledged,
+        calm,
+        database,
+        cluster,
+    };
     thread::scope(|scope| {
         for writer in 0..WRITERS {
             let world = &world;
@@ -52,12 +66,25 @@ fn an_accepted_message_is_sent_even_if_processes_die() {
     });
     world.finish();
     let copies = world.check();
-    println!("{} accepted, none lost, {copies} additional copies", world.acknowledged.lock().unwrap().len());
+    println!(
+        "{} accepted, none lost, {copies} additional copies",
+        world.acknowledged.lock().unwrap().len()
+    );
 }
 
 fn start(database: &TestDatabase, relay: &Relay, index: usize) -> Node {
-    let flags = ["--api-key", KEY, "--relay", &relay.url(), "--smtp-hello", &name(index)];
-    Node::start_with(&format!("{}&application_name={}", database.text(), name(index)), &flags)
+    let flags = [
+        "--api-key",
+        KEY,
+        "--relay",
+        &relay.url(),
+        "--smtp-hello",
+        &name(index),
+    ];
+    Node::start_with(
+        &format!("{}&application_name={}", database.text(), name(index)),
+        &flags,
+    )
 }
 
 /// The name of a node at the relay and in the database.
@@ -89,7 +116,8 @@ impl World {
         self.peace();
     }
 
-    /// Kills a node whose message was accepted before it received the reply: another node sends it again.
+    /// Kills a node whose message was accepted before it received the reply: another node sends it
+    /// again.
     fn let_a_sender_die(&self, index: usize) {
         let held = self.relay.hold(&name(index));
         self.kill(index);
@@ -104,9 +132,13 @@ impl World {
     fn kill(&self, index: usize) {
         let killed = self.nodes[index].write().unwrap().take();
         killed.unwrap().server.kill();
-        let sessions =
-            format!("SELECT count(*)::text FROM pg_stat_activity WHERE application_name = '{}'", name(index));
-        eventually("its sessions have ended", || self.database.run(&sessions) == ["0"]);
+        let sessions = format!(
+            "SELECT count(*)::text FROM pg_stat_activity WHERE application_name = '{}'",
+            name(index)
+        );
+        eventually("its sessions have ended", || {
+            self.database.run(&sessions) == ["0"]
+        });
     }
 
     /// Advances the clock past the lease of a killed node, and past the pause after its attempt.
@@ -128,7 +160,11 @@ impl World {
             if self.calm.load(Ordering::SeqCst) {
                 return;
             }
-            let client = self.nodes[turn % self.nodes.len()].read().unwrap().as_ref().map(Node::client);
+            let client = self.nodes[turn % self.nodes.len()]
+                .read()
+                .unwrap()
+                .as_ref()
+                .map(Node::client);
             match client.and_then(|client| self.send(&client, number)) {
                 Some(id) => self.acknowledge(id),
                 None => turn += 1,
@@ -139,7 +175,9 @@ impl World {
     /// The id of the item, if the message was accepted.
     fn send(&self, client: &Client, number: usize) -> Option<String> {
         let body = json!({"to": format!("a@d{}.example", number % 3), "subject": "Welcome", "text": "Hello"});
-        let (status, answer) = client.try_post(&format!("/v1/inboxes/{}/messages", self.inbox), &body).ok()?;
+        let (status, answer) = client
+            .try_post(&format!("/v1/inboxes/{}/messages", self.inbox), &body)
+            .ok()?;
         assert!(matches!(status, 202 | 500 | 503), "{status} {answer}");
         (status == 202).then(|| answer["id"].as_str().unwrap().to_owned())
     }
@@ -151,7 +189,10 @@ impl World {
             acknowledged.len()
         };
         let is_calm = || self.calm.load(Ordering::SeqCst);
-        drop(self.relay.wait_until(|state| state.taken.len() + BACKLOG >= acknowledged || is_calm()));
+        drop(
+            self.relay
+                .wait_until(|state| state.taken.len() + BACKLOG >= acknowledged || is_calm()),
+        );
     }
 
     /// Kills all nodes at once. A new node sends the rest.
@@ -161,27 +202,44 @@ impl World {
         self.let_leases_end("TRUE");
         let _last = start(&self.database, &self.relay, self.nodes.len());
         eventually("everything is sent", || {
-            self.database.run("SELECT count(*)::text FROM outgoing WHERE status <> 'sent'") == ["0"]
+            self.database
+                .run("SELECT count(*)::text FROM outgoing WHERE status <> 'sent'")
+                == ["0"]
         });
     }
 
     /// Checks the messages at the relay. Returns how many of them are copies.
     fn check(&self) -> usize {
-        let rows = self.database.run("SELECT encode(id, 'hex') || ' ' || message_id FROM outgoing");
-        let message_ids: HashMap<&str, &str> = rows.iter().map(|row| row.split_once(' ').unwrap()).collect();
+        let rows = self
+            .database
+            .run("SELECT encode(id, 'hex') || ' ' || message_id FROM outgoing");
+        let message_ids: HashMap<&str, &str> = rows
+            .iter()
+            .map(|row| row.split_once(' ').unwrap())
+            .collect();
         let mut deaths: HashMap<&str, Vec<usize>> = HashMap::new();
         let state = self.relay.state();
         for taken in &state.taken {
-            deaths.entry(&taken.message_id).or_default().push(taken.deaths);
+            deaths
+                .entry(&taken.message_id)
+                .or_default()
+                .push(taken.deaths);
         }
         let acknowledged = self.acknowledged.lock().unwrap();
         let lost = |id: &&String| !deaths.contains_key(message_ids[id.replace('-', "").as_str()]);
         assert_eq!(acknowledged.iter().find(lost), None, "lost");
         // A copy is allowed only after a kill or the crash.
         let twice = |(_, deaths): &(_, &Vec<usize>)| !deaths.is_sorted_by(|one, next| one < next);
-        assert_eq!(deaths.iter().find(twice), None, "sent twice without a kill or a crash");
+        assert_eq!(
+            deaths.iter().find(twice),
+            None,
+            "sent twice without a kill or a crash"
+        );
         let copies = state.taken.len() - deaths.len();
-        assert!(copies >= self.nodes.len(), "each node that died had sent a message without receiving the reply");
+        assert!(
+            copies >= self.nodes.len(),
+            "each node that died had sent a message without receiving the reply"
+        );
         copies
     }
 }

@@ -13,7 +13,8 @@ use testkit::postgres::TestDatabase;
 const LONG: Duration = Duration::from_secs(30);
 const NAME: i64 = 7;
 
-/// A server may accept a connection and stay silent, as while it starts, or after a load balancer has lost it.
+/// A server may accept a connection and stay silent, as while it starts, or after a load balancer
+/// has lost it.
 #[tokio::test]
 async fn while_the_database_is_silent_no_wait_blocks_on_a_lock() {
     let database = TestDatabase::create();
@@ -22,7 +23,13 @@ async fn while_the_database_is_silent_no_wait_blocks_on_a_lock() {
     let held = within(node.locks().try_lock(NAME)).await.unwrap().unwrap();
 
     proxy.behave(Manner::Silent);
-    within(async { while !matches!(node.locks().try_lock(NAME + 1).await, Err(DatabaseError::SessionLost)) {} }).await;
+    within(async {
+        while !matches!(
+            node.locks().try_lock(NAME + 1).await,
+            Err(DatabaseError::SessionLost)
+        ) {}
+    })
+    .await;
     within(held.release()).await;
 
     proxy.behave(Manner::Plain);
@@ -50,7 +57,9 @@ async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
     let database = TestDatabase::create();
     let node = open(&database.text()).await;
     let _held = node.locks().try_lock(NAME).await.unwrap().unwrap();
-    let (other, connection) = tokio_postgres::connect(&database.text(), NoTls).await.unwrap();
+    let (other, connection) = tokio_postgres::connect(&database.text(), NoTls)
+        .await
+        .unwrap();
     tokio::spawn(connection);
 
     // The other session gets the lock next, when the node's session ends.
@@ -66,9 +75,13 @@ async fn a_lost_lock_is_taken_again_while_others_come_and_go() {
         })
     })
     .await;
-    let is_free = || database.run(&format!("SELECT pg_try_advisory_lock_shared({NAME})::text")) == ["true"];
+    let is_free =
+        || database.run(&format!("SELECT pg_try_advisory_lock_shared({NAME})::text")) == ["true"];
     within(async { while node.locks().try_lock(NAME + 1).await.is_err() {} }).await;
-    other.batch_execute("SELECT pg_advisory_unlock_all()").await.unwrap();
+    other
+        .batch_execute("SELECT pg_advisory_unlock_all()")
+        .await
+        .unwrap();
     let busy = async {
         loop {
             drop(node.locks().try_lock(NAME + 1).await);
@@ -109,7 +122,10 @@ async fn many_lost_locks_are_taken_again_in_one_request() {
     };
     within(taken).await;
     let flights = proxy.flights() - before;
-    assert!(flights < 30, "{flights} round trips for a new session with {LOCKS} locks");
+    assert!(
+        flights < 30,
+        "{flights} round trips for a new session with {LOCKS} locks"
+    );
     // The server has them before the node knows it; until then a new lock is an error.
     let taken = async {
         loop {
@@ -126,7 +142,12 @@ async fn a_statement_that_has_to_sort_is_not_compiled() {
     let database = TestDatabase::create();
     let node = open(&database.text()).await;
     let compiled = "SELECT CAST(current_setting('jit') = 'on' AS INTEGER)";
-    assert_eq!(node.query(compiled, vec![]).await.unwrap()[0].integer().unwrap(), 0);
+    assert_eq!(
+        node.query(compiled, vec![]).await.unwrap()[0]
+            .integer()
+            .unwrap(),
+        0
+    );
 }
 
 /// A request that was lost may have been carried out, so it must not be repeated.
@@ -135,21 +156,47 @@ async fn an_error_says_whether_the_database_is_unavailable_or_busy() {
     let database = TestDatabase::create();
     let node = open(&database.text()).await;
     let raised = async |script| {
-        let raise = async move |mut transaction: Transaction| transaction.execute_script(script).await;
+        let raise =
+            async move |mut transaction: Transaction| transaction.execute_script(script).await;
         node.transact(raise).await.unwrap_err()
     };
-    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'").await.is_unavailable());
-    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'").await.is_unavailable());
-    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''57P04''; END'").await.is_unavailable());
-    assert!(raised("DO 'BEGIN RAISE SQLSTATE ''25P04''; END'").await.is_unavailable());
+    assert!(
+        raised("DO 'BEGIN RAISE SQLSTATE ''08P01''; END'")
+            .await
+            .is_unavailable()
+    );
+    assert!(
+        raised("DO 'BEGIN RAISE SQLSTATE ''57P02''; END'")
+            .await
+            .is_unavailable()
+    );
+    assert!(
+        raised("DO 'BEGIN RAISE SQLSTATE ''57P04''; END'")
+            .await
+            .is_unavailable()
+    );
+    assert!(
+        raised("DO 'BEGIN RAISE SQLSTATE ''25P04''; END'")
+            .await
+            .is_unavailable()
+    );
     let conflict = raised("DO 'BEGIN RAISE SQLSTATE ''40P01''; END'").await;
     assert!(matches!(conflict, DatabaseError::Conflict(_)), "{conflict}");
     let full = raised("DO 'BEGIN RAISE SQLSTATE ''53100''; END'").await;
-    assert!(matches!(full, DatabaseError::Exhausted(_)) && full.is_unavailable(), "{full}");
+    assert!(
+        matches!(full, DatabaseError::Exhausted(_)) && full.is_unavailable(),
+        "{full}"
+    );
     let cancelled = raised("DO 'BEGIN RAISE SQLSTATE ''57014''; END'").await;
-    assert!(matches!(cancelled, DatabaseError::Cancelled) && cancelled.is_unavailable(), "{cancelled}");
+    assert!(
+        matches!(cancelled, DatabaseError::Cancelled) && cancelled.is_unavailable(),
+        "{cancelled}"
+    );
     let failure = raised("DO 'BEGIN RAISE SQLSTATE ''22012''; END'").await;
-    assert!(matches!(failure, DatabaseError::Postgres(_)) && !failure.is_unavailable(), "{failure}");
+    assert!(
+        matches!(failure, DatabaseError::Postgres(_)) && !failure.is_unavailable(),
+        "{failure}"
+    );
 }
 
 async fn open(url: &str) -> Database {
@@ -158,5 +205,7 @@ async fn open(url: &str) -> Database {
 }
 
 async fn within<T>(something: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, something).await.expect("it takes too long")
+    tokio::time::timeout(LONG, something)
+        .await
+        .expect("it takes too long")
 }

@@ -37,17 +37,26 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
                 Err(error) => break error,
             }
         };
-        assert!(matches!(refused, DatabaseError::TooManyLocks(most) if most == 16 * usize::try_from(locks).unwrap()));
+        assert!(
+            matches!(refused, DatabaseError::TooManyLocks(most) if most == 16 * usize::try_from(locks).unwrap())
+        );
     }
     assert_eq!(held.len() as u64, 2 * 16 * locks);
 
     // The third node has its own share, which waits of many keys use up.
     let mut waits = Vec::new();
     let refused = loop {
-        let key = node.projects().create(&format!("project-{}", waits.len())).await.unwrap();
+        let key = node
+            .projects()
+            .create(&format!("project-{}", waits.len()))
+            .await
+            .unwrap();
         let caller = node.authenticate(key.as_str()).await.unwrap().unwrap();
         let inbox = node.create_inbox(&caller).await.unwrap();
-        let wait = async |timeout| node.wait(&caller, &inbox, &MessageFilter::default(), timeout).await;
+        let wait = async |timeout| {
+            node.wait(&caller, &inbox, &MessageFilter::default(), timeout)
+                .await
+        };
         match wait(Duration::from_millis(1)).await {
             Err(ServiceError::Timeout { .. }) => {}
             refused => break refused,
@@ -67,7 +76,10 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
             Err(ServiceError::TooManyWaits | ServiceError::Unavailable)
         ) {}
     };
-    assert!(matches!(refused, Err(ServiceError::Unavailable)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ServiceError::Unavailable)),
+        "{refused:?}"
+    );
     assert_eq!(waits.len() as u64, 16 * locks);
     assert!(waits.iter().all(|wait| !wait.is_finished()));
     node.check_health().await.unwrap();

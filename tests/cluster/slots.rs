@@ -16,16 +16,22 @@ fn one_more(client: &Client, inbox: &str) -> u16 {
     client.wait(inbox, None, SHORTEST).unwrap().0
 }
 
-/// Opens waits that end without a message, each on a thread that ends with its connection. A wait that is refused
-/// because another has its slot at that moment is tried again.
+/// Opens waits that end without a message, each on a thread that ends with its connection. A wait
+/// that is refused because another has its slot at that moment is tried again.
 fn park(client: &Client, inbox: &str, count: usize) {
     for _ in 0..count {
         let (client, inbox) = (client.clone(), inbox.to_owned());
-        thread::spawn(move || while client.wait(&inbox, None, LONG).is_ok_and(|(status, _)| status == 429) {});
+        thread::spawn(move || {
+            while client
+                .wait(&inbox, None, LONG)
+                .is_ok_and(|(status, _)| status == 429)
+            {}
+        });
     }
 }
 
-/// Exactly four waits of the key can be open: while four are open, a fifth is refused on every node.
+/// Exactly four waits of the key can be open: while four are open, a fifth is refused on every
+/// node.
 #[test]
 fn four_waits_over_all_nodes_are_free_again_when_a_node_dies() {
     let database = TestDatabase::create();
@@ -40,9 +46,13 @@ fn four_waits_over_all_nodes_are_free_again_when_a_node_dies() {
 
     let [first, second, third] = nodes;
     first.server.kill();
-    eventually("the dead node's slots are free", || one_more(&three, &inbox) == 408);
+    eventually("the dead node's slots are free", || {
+        one_more(&three, &inbox) == 408
+    });
     park(&three, &inbox, 2);
-    eventually("its two slots are taken again", || one_more(&two, &inbox) == 429);
+    eventually("its two slots are taken again", || {
+        one_more(&two, &inbox) == 429
+    });
     drop((second, third));
 }
 
@@ -57,9 +67,13 @@ fn a_slot_survives_its_session_and_is_free_when_its_wait_is_answered() {
     database.end_connections();
     // Both sessions come back, and the first one takes its locks again.
     eventually("the locks are held again", || {
-        two.wait(&inbox, None, SHORTEST).is_ok_and(|(status, _)| status == 429) && database.named_locks(true) == 4
+        two.wait(&inbox, None, SHORTEST)
+            .is_ok_and(|(status, _)| status == 429)
+            && database.named_locks(true) == 4
     });
-    let sent = super::node::Sender::new(nodes[1].smtp()).send(&inbox, "hello").unwrap();
+    let sent = super::node::Sender::new(nodes[1].smtp())
+        .send(&inbox, "hello")
+        .unwrap();
     assert!(sent.starts_with("250"), "{sent}");
     eventually("every slot is free", || database.named_locks(true) == 0);
     assert_eq!(one_more(&two, &inbox), 200);

@@ -1,5 +1,5 @@
-//! How many round trips to PostgreSQL a message and a list cost: with a database on another host, they are the time it
-//! takes.
+//! How many round trips to PostgreSQL a message and a list cost: with a database on another host,
+//! they are the time it takes.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,8 @@ async fn a_message_costs_two_round_trips_to_a_known_a_new_and_a_reopened_inbox()
     assert_eq!((known, new, reopened), (2, 2, 2));
 }
 
-/// One finds the inbox, and one reads the messages with their contents. A key that is not cached costs another.
+/// One finds the inbox, and one reads the messages with their contents. A key that is not cached
+/// costs another.
 #[tokio::test]
 async fn a_list_costs_two_round_trips() {
     let database = TestDatabase::create();
@@ -58,14 +59,21 @@ async fn a_list_costs_two_round_trips() {
             let before = proxy.flights();
             let listed = answer(router.clone(), list).await;
             trips = trips.min(proxy.flights() - before);
-            assert_eq!((listed.status, listed.body.matches("\"subject\":\"counted\"").count()), (200, messages));
+            assert_eq!(
+                (
+                    listed.status,
+                    listed.body.matches("\"subject\":\"counted\"").count()
+                ),
+                (200, messages)
+            );
         }
         fewest.push(trips);
     }
     assert_eq!(fewest, [2; 4]);
 }
 
-/// A round trip takes four milliseconds. The time is printed; the number of round trips is what counts.
+/// A round trip takes four milliseconds. The time is printed; the number of round trips is what
+/// counts.
 #[tokio::test]
 async fn a_message_to_a_distant_database_takes_two_round_trips() {
     let database = TestDatabase::create();
@@ -74,7 +82,11 @@ async fn a_message_to_a_distant_database_takes_two_round_trips() {
     for inbox in ["a", "new"] {
         let (mut fewest, mut times) = (usize::MAX, Vec::new());
         for number in 0..4 * TRIES {
-            let inbox = if inbox == "new" { format!("new-{number}") } else { inbox.to_owned() };
+            let inbox = if inbox == "new" {
+                format!("new-{number}")
+            } else {
+                inbox.to_owned()
+            };
             let (before, start) = (proxy.flights(), Instant::now());
             node.deliver(mail(&inbox, "counted")).await.unwrap();
             times.push(start.elapsed());
@@ -82,7 +94,9 @@ async fn a_message_to_a_distant_database_takes_two_round_trips() {
         }
         times.sort_unstable();
         let (fast, median) = (times[times.len() / 10], times[times.len() / 2]);
-        println!("{inbox}: {fewest} round trips of 4 ms, 10th percentile {fast:?}, median {median:?}");
+        println!(
+            "{inbox}: {fewest} round trips of 4 ms, 10th percentile {fast:?}, median {median:?}"
+        );
         assert_eq!(fewest, 2, "{inbox}");
     }
 }

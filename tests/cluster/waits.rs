@@ -13,18 +13,29 @@ use testkit::within;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_shows_the_waits_of_another() {
     let database = TestDatabase::create();
-    let (one, other) =
-        (service(&database.text(), Clock::system()).await, service(&database.text(), Clock::system()).await);
+    let (one, other) = (
+        service(&database.text(), Clock::system()).await,
+        service(&database.text(), Clock::system()).await,
+    );
     let key = one.projects().create("shop").await.unwrap();
     let caller = one.authenticate(key.as_str()).await.unwrap().unwrap();
     let inbox = one.create_inbox(&caller).await.unwrap();
-    let filter = MessageFilter { subject: Some("Hello".to_owned()), ..MessageFilter::default() };
-    let waiting = async { one.wait(&caller, &inbox, &filter, Duration::from_secs(60)).await };
+    let filter = MessageFilter {
+        subject: Some("Hello".to_owned()),
+        ..MessageFilter::default()
+    };
+    let waiting = async {
+        one.wait(&caller, &inbox, &filter, Duration::from_secs(60))
+            .await
+    };
     let watching = async {
         while other.open_waits(caller.project).await.unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        other.deliver(mail(inbox.id.as_str(), "Hello")).await.unwrap();
+        other
+            .deliver(mail(inbox.id.as_str(), "Hello"))
+            .await
+            .unwrap();
     };
     let (found, ()) = within(async { tokio::join!(waiting, watching) }).await;
     let shown = async {

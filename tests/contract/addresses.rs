@@ -1,4 +1,5 @@
-//! `PUT /v1/inboxes/{address}` and mail to accepted domains other than the mail domain (`--accept-domains`).
+//! `PUT /v1/inboxes/{address}` and mail to accepted domains other than the mail domain
+//! (`--accept-domains`).
 
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const ADA: &str = "ada@example.com";
 
 async fn put(api: &Harness, key: &ApiKey, address: &str) -> (u16, Value) {
-    let answer = api.call_with(key, "PUT", &format!("/v1/inboxes/{address}"), "").await;
+    let answer = api
+        .call_with(key, "PUT", &format!("/v1/inboxes/{address}"), "")
+        .await;
     (answer.status, answer.json())
 }
 
@@ -28,11 +31,20 @@ async fn created(api: &Harness, key: &ApiKey, address: &str) -> String {
 /// The number of messages in the project's inbox with this address; `None` if it has none.
 async fn messages(api: &Harness, key: &ApiKey, address: &str) -> Option<usize> {
     let query = address.replace('+', "%2B");
-    let found = api.call_with(key, "GET", &format!("/v1/inboxes?address={query}"), "").await;
+    let found = api
+        .call_with(key, "GET", &format!("/v1/inboxes?address={query}"), "")
+        .await;
     if found.status == 404 {
         return None;
     }
-    let list = api.call_with(key, "GET", &format!("/v1/inboxes/{}/messages", found.text("id")), "").await;
+    let list = api
+        .call_with(
+            key,
+            "GET",
+            &format!("/v1/inboxes/{}/messages", found.text("id")),
+            "",
+        )
+        .await;
     Some(list.json()["messages"].as_array().unwrap().len())
 }
 
@@ -56,17 +68,32 @@ async fn start(engine: Engine, domains: &str) -> (Harness, Smtp) {
 async fn a_put_creates_the_inbox_once(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
     let (status, inbox) = put(&api, &api.key, "Ada@Example.COM").await;
-    assert_eq!((status, &inbox["address"], &inbox["kind"]), (201, &json!(ADA), &json!("temporary")));
+    assert_eq!(
+        (status, &inbox["address"], &inbox["kind"]),
+        (201, &json!(ADA), &json!("temporary"))
+    );
     assert_eq!(inbox["expires_at"], "2026-11-20T10:30:00.123Z");
     assert_eq!(inbox["id"].as_str().unwrap().len(), 16);
     for address in [ADA, "ada%40example.com", "ADA%40EXAMPLE.com"] {
-        assert_eq!(put(&api, &api.key, address).await, (200, inbox.clone()), "{address}");
+        assert_eq!(
+            put(&api, &api.key, address).await,
+            (200, inbox.clone()),
+            "{address}"
+        );
     }
     let id = inbox["id"].as_str().unwrap();
     assert_eq!(api.get(&format!("/v1/inboxes/{id}")).await.json(), inbox);
-    assert_eq!(api.get(&format!("/v1/inboxes?address={ADA}")).await.json(), inbox);
+    assert_eq!(
+        api.get(&format!("/v1/inboxes?address={ADA}")).await.json(),
+        inbox
+    );
     // The id is no address on the mail domain.
-    assert_eq!(api.get(&format!("/v1/inboxes?address={id}@restante.example.com")).await.status, 404);
+    assert_eq!(
+        api.get(&format!("/v1/inboxes?address={id}@restante.example.com"))
+            .await
+            .status,
+        404
+    );
 }
 
 #[testkit::each_engine]
@@ -77,7 +104,10 @@ async fn a_put_gives_a_temporary_inbox_one_more_full_lifetime(engine: Engine) {
         api.clock.advance(HOUR / 2);
         let (status, extended) = put(&api, &api.key, address).await;
         let expected = api.clock.now().after(HOUR).to_string();
-        assert_eq!((status, &extended["id"], &extended["expires_at"]), (200, &json!(id), &json!(expected)));
+        assert_eq!(
+            (status, &extended["id"], &extended["expires_at"]),
+            (200, &json!(id), &json!(expected))
+        );
         api.clock.advance(HOUR - Duration::from_millis(1));
         assert_eq!(api.get(&format!("/v1/inboxes/{id}")).await.status, 200);
         api.clock.advance(Duration::from_millis(1));
@@ -94,7 +124,10 @@ async fn a_put_leaves_a_permanent_inbox_as_it_is(engine: Engine) {
     let id = created(&api, &api.key, ADA).await;
     api.make_permanent(&id).await;
     let (status, inbox) = put(&api, &api.key, ADA).await;
-    assert_eq!((status, &inbox["kind"], &inbox["expires_at"]), (200, &json!("permanent"), &Value::Null));
+    assert_eq!(
+        (status, &inbox["kind"], &inbox["expires_at"]),
+        (200, &json!("permanent"), &Value::Null)
+    );
 }
 
 #[testkit::each_engine]
@@ -128,31 +161,64 @@ async fn what_cannot_be_put_is_refused(engine: Engine) {
         let answer = api.call("PUT", &format!("/v1/inboxes/{address}"), "").await;
         assert_eq!(answer.error(), (400, error.to_owned()), "{address}");
     }
-    for address in ["ada@a.shop.test", "ada@b.a.SHOP.test", "o'neil@restante.example.com", "j%C3%B6rg@example.com"] {
+    for address in [
+        "ada@a.shop.test",
+        "ada@b.a.SHOP.test",
+        "o'neil@restante.example.com",
+        "j%C3%B6rg@example.com",
+    ] {
         assert_eq!(put(&api, &api.key, address).await.0, 201, "{address}");
     }
-    let answer = api.call("PUT", "/v1/inboxes/ada@example.com", r#"{"kind":"permanent"}"#).await;
+    let answer = api
+        .call(
+            "PUT",
+            "/v1/inboxes/ada@example.com",
+            r#"{"kind":"permanent"}"#,
+        )
+        .await;
     assert_eq!(answer.error(), (400, "unknown field: kind".to_owned()));
-    assert_eq!(api.call("PUT", "/v1/inboxes/ada@example.com", "{}").await.status, 201);
+    assert_eq!(
+        api.call("PUT", "/v1/inboxes/ada@example.com", "{}")
+            .await
+            .status,
+        201
+    );
 }
 
 #[testkit::each_engine]
 async fn a_label_is_kept_until_another_replaces_it(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
-    let caller = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap();
+    let caller = api
+        .service
+        .authenticate(api.key.as_str())
+        .await
+        .unwrap()
+        .unwrap();
     let put = async |address: &str, label: Option<&'static str>| {
         let mut request = testkit::request(&api.key, "PUT", &format!("/v1/inboxes/{address}"), "");
         if let Some(label) = label {
-            request.headers_mut().insert("x-restante-label", label.parse().unwrap());
+            request
+                .headers_mut()
+                .insert("x-restante-label", label.parse().unwrap());
         }
         let answer = api.send(request).await;
-        let inbox = api.service.inbox(&caller, &answer.text("id")).await.unwrap();
+        let inbox = api
+            .service
+            .inbox(&caller, &answer.text("id"))
+            .await
+            .unwrap();
         (answer.status, api.service.label(&inbox).await.unwrap())
     };
     for address in [ADA, "ada@restante.example.com"] {
-        assert_eq!(put(address, Some("signs%20up")).await, (201, Some("signs up".to_owned())));
+        assert_eq!(
+            put(address, Some("signs%20up")).await,
+            (201, Some("signs up".to_owned()))
+        );
         assert_eq!(put(address, None).await, (200, Some("signs up".to_owned())));
-        assert_eq!(put(address, Some("signs%20in")).await, (200, Some("signs in".to_owned())));
+        assert_eq!(
+            put(address, Some("signs%20in")).await,
+            (200, Some("signs in".to_owned()))
+        );
         // The next life of the address.
         api.clock.advance(2 * HOUR);
         assert_eq!(put(address, None).await, (201, None));
@@ -167,10 +233,18 @@ async fn an_address_on_the_mail_domain_has_one_owner(engine: Engine) {
     let id = created(&api, &api.other_key, &address("Ada")).await;
     assert_eq!(id, "ada");
     assert_eq!(put(&api, &api.key, &address("ada")).await, taken);
-    assert_eq!(put(&api, &api.key, &address("ada+news")).await, taken, "a tag belongs to the owner of its base");
+    assert_eq!(
+        put(&api, &api.key, &address("ada+news")).await,
+        taken,
+        "a tag belongs to the owner of its base"
+    );
     assert_eq!(put(&api, &api.other_key, &address("ada+news")).await.0, 201);
     api.clock.advance(HOUR);
-    assert_eq!(put(&api, &api.key, &address("ada")).await, taken, "it is reserved");
+    assert_eq!(
+        put(&api, &api.key, &address("ada")).await,
+        taken,
+        "it is reserved"
+    );
     assert_eq!(put(&api, &api.key, &address("ada+other")).await, taken);
     assert_eq!(put(&api, &api.other_key, &address("ada")).await.0, 201);
 }
@@ -179,29 +253,66 @@ async fn an_address_on_the_mail_domain_has_one_owner(engine: Engine) {
 async fn two_requests_at_once_create_one_inbox(engine: Engine) {
     let api = Harness::accepting(engine, "*").await;
     let results = futures_util::future::join_all((0..8).map(|_| put(&api, &api.key, ADA))).await;
-    let ids: std::collections::HashSet<String> =
-        results.iter().map(|(_, inbox)| inbox["id"].as_str().unwrap().to_owned()).collect();
+    let ids: std::collections::HashSet<String> = results
+        .iter()
+        .map(|(_, inbox)| inbox["id"].as_str().unwrap().to_owned())
+        .collect();
     let statuses: Vec<u16> = results.iter().map(|(status, _)| *status).collect();
-    assert_eq!((ids.len(), statuses.iter().filter(|status| **status == 201).count()), (1, 1), "{statuses:?}");
+    assert_eq!(
+        (
+            ids.len(),
+            statuses.iter().filter(|status| **status == 201).count()
+        ),
+        (1, 1),
+        "{statuses:?}"
+    );
 }
 
 #[testkit::each_engine]
 async fn each_project_has_an_inbox_of_its_own(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
-    let (one, other) = (created(&api, &api.key, ADA).await, created(&api, &api.other_key, ADA).await);
+    let (one, other) = (
+        created(&api, &api.key, ADA).await,
+        created(&api, &api.other_key, ADA).await,
+    );
     assert_ne!(one, other);
     assert!(send_as(&smtp, &api.key, ADA).await.starts_with("250"));
     for _ in 0..2 {
-        assert!(send_as(&smtp, &api.other_key, "Ada@EXAMPLE.com").await.starts_with("250"));
+        assert!(
+            send_as(&smtp, &api.other_key, "Ada@EXAMPLE.com")
+                .await
+                .starts_with("250")
+        );
     }
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(1), Some(2)));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (Some(1), Some(2))
+    );
     // Nobody notices the other project.
-    for path in [format!("/v1/inboxes/{other}"), format!("/v1/inboxes/{other}/messages")] {
-        assert_eq!(api.get(&path).await.error(), (404, "inbox not found".to_owned()));
+    for path in [
+        format!("/v1/inboxes/{other}"),
+        format!("/v1/inboxes/{other}/messages"),
+    ] {
+        assert_eq!(
+            api.get(&path).await.error(),
+            (404, "inbox not found".to_owned())
+        );
     }
     let message = &api.get(&format!("/v1/inboxes/{one}/messages")).await.json()["messages"][0];
-    assert_eq!((&message["to"], &message["inbox_id"]), (&json!(ADA), &json!(one)));
-    let details = api.get(&format!("/v1/messages/{}/details", message["id"].as_str().unwrap())).await.json();
+    assert_eq!(
+        (&message["to"], &message["inbox_id"]),
+        (&json!(ADA), &json!(one))
+    );
+    let details = api
+        .get(&format!(
+            "/v1/messages/{}/details",
+            message["id"].as_str().unwrap()
+        ))
+        .await
+        .json();
     assert_eq!(details["envelope"]["to"], ADA);
 }
 
@@ -210,7 +321,13 @@ async fn with_a_login_mail_creates_the_inbox_of_that_project(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     created(&api, &api.key, ADA).await;
     assert!(send_as(&smtp, &api.other_key, ADA).await.starts_with("250"));
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(0), Some(1)));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (Some(0), Some(1))
+    );
 }
 
 #[testkit::each_engine]
@@ -218,35 +335,69 @@ async fn without_a_login_the_only_live_inbox_gets_the_mail(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     created(&api, &api.other_key, ADA).await;
     assert!(send(&smtp, ADA).await.starts_with("250"));
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (None, Some(1)));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (None, Some(1))
+    );
 }
 
 #[testkit::each_engine]
-async fn without_a_login_the_project_that_had_the_address_gets_the_mail_for_30_days(engine: Engine) {
+async fn without_a_login_the_project_that_had_the_address_gets_the_mail_for_30_days(
+    engine: Engine,
+) {
     let (api, smtp) = start(engine, "example.com").await;
     let id = created(&api, &api.other_key, ADA).await;
-    assert_eq!(api.call_with(&api.other_key, "DELETE", &format!("/v1/inboxes/{id}"), "").await.status, 204);
+    assert_eq!(
+        api.call_with(&api.other_key, "DELETE", &format!("/v1/inboxes/{id}"), "")
+            .await
+            .status,
+        204
+    );
     api.clock.advance(29 * DAY);
     assert!(send(&smtp, ADA).await.starts_with("250"));
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (None, Some(1)));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (None, Some(1))
+    );
 }
 
 #[testkit::each_engine]
 async fn without_a_login_a_new_address_is_the_default_project_s(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     assert!(send(&smtp, ADA).await.starts_with("250"));
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(1), None));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (Some(1), None)
+    );
     // Two projects had it: the default project gets it again.
     created(&api, &api.other_key, ADA).await;
     api.clock.advance(HOUR);
     assert!(send(&smtp, ADA).await.starts_with("250"));
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(1), None));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (Some(1), None)
+    );
 }
 
 #[testkit::each_engine]
 async fn an_ambiguous_address_is_refused_and_explained_in_each_project(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
-    let inboxes = [created(&api, &api.key, ADA).await, created(&api, &api.other_key, ADA).await];
+    let inboxes = [
+        created(&api, &api.key, ADA).await,
+        created(&api, &api.other_key, ADA).await,
+    ];
     for recipient in [ADA, "ada+tag@example.com"] {
         assert_eq!(
             send(&smtp, recipient).await,
@@ -254,13 +405,29 @@ async fn an_ambiguous_address_is_refused_and_explained_in_each_project(engine: E
         );
     }
     for (key, inbox) in [&api.key, &api.other_key].into_iter().zip(&inboxes) {
-        let explained = api.call_with(key, "GET", &format!("/v1/inboxes/{inbox}/explain"), "").await.json();
-        assert_eq!(explained["refused"].as_array().unwrap().len(), 2, "{explained}");
+        let explained = api
+            .call_with(key, "GET", &format!("/v1/inboxes/{inbox}/explain"), "")
+            .await
+            .json();
+        assert_eq!(
+            explained["refused"].as_array().unwrap().len(),
+            2,
+            "{explained}"
+        );
         assert_eq!(explained["refused"][0]["recipient"], "ada+tag@example.com");
         let summary = explained["summary"].as_str().unwrap();
-        assert!(summary.contains("several projects have this address"), "{summary}");
+        assert!(
+            summary.contains("several projects have this address"),
+            "{summary}"
+        );
     }
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(0), Some(0)));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (Some(0), Some(0))
+    );
 }
 
 #[testkit::each_engine]
@@ -268,44 +435,96 @@ async fn tags_work_as_on_the_mail_domain(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     created(&api, &api.key, ADA).await;
     created(&api, &api.key, "ada+own@example.com").await;
-    for recipient in ["ada+own@example.com", "ada+any@example.com", "bob+any@example.com"] {
-        assert!(send_as(&smtp, &api.key, recipient).await.starts_with("250"), "{recipient}");
+    for recipient in [
+        "ada+own@example.com",
+        "ada+any@example.com",
+        "bob+any@example.com",
+    ] {
+        assert!(
+            send_as(&smtp, &api.key, recipient).await.starts_with("250"),
+            "{recipient}"
+        );
     }
     assert_eq!(messages(&api, &api.key, ADA).await, Some(1));
-    assert_eq!(messages(&api, &api.key, "ada+own@example.com").await, Some(1));
-    assert_eq!(messages(&api, &api.key, "bob+any@example.com").await, Some(1));
+    assert_eq!(
+        messages(&api, &api.key, "ada+own@example.com").await,
+        Some(1)
+    );
+    assert_eq!(
+        messages(&api, &api.key, "bob+any@example.com").await,
+        Some(1)
+    );
     assert_eq!(messages(&api, &api.key, "ada+any@example.com").await, None);
     assert_eq!(messages(&api, &api.key, "bob@example.com").await, None);
 }
 
 async fn send_from(api: &Harness, key: &ApiKey, inbox: &str, to: &str) -> (u16, Value) {
     let body = json!({"to": to, "subject": "Hi", "text": "Hello"}).to_string();
-    let answer = api.call_with(key, "POST", &format!("/v1/inboxes/{inbox}/messages"), body).await;
+    let answer = api
+        .call_with(key, "POST", &format!("/v1/inboxes/{inbox}/messages"), body)
+        .await;
     (answer.status, answer.json())
 }
 
 #[testkit::each_engine]
 async fn a_send_reaches_the_own_project_s_inbox_or_nothing(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
-    let (sender, other) = (created(&api, &api.key, ADA).await, created(&api, &api.other_key, "bob@example.com").await);
+    let (sender, other) = (
+        created(&api, &api.key, ADA).await,
+        created(&api, &api.other_key, "bob@example.com").await,
+    );
     let nobody = (404, json!({"error": "recipient not found"}));
-    assert_eq!(send_from(&api, &api.key, &sender, "bob@example.com").await, nobody, "it is another project's");
-    assert_eq!(messages(&api, &api.other_key, "bob@example.com").await, Some(0));
+    assert_eq!(
+        send_from(&api, &api.key, &sender, "bob@example.com").await,
+        nobody,
+        "it is another project's"
+    );
+    assert_eq!(
+        messages(&api, &api.other_key, "bob@example.com").await,
+        Some(0)
+    );
     created(&api, &api.key, "bob@example.com").await;
     let (status, sent) = send_from(&api, &api.key, &sender, "bob+x@example.com").await;
     assert_eq!(status, 202);
-    let outgoing = api.get(&format!("/v1/outgoing/{}", sent["id"].as_str().unwrap())).await;
+    let outgoing = api
+        .get(&format!("/v1/outgoing/{}", sent["id"].as_str().unwrap()))
+        .await;
     assert_eq!(outgoing.text("status"), "sent");
     assert_eq!(messages(&api, &api.key, "bob@example.com").await, Some(1));
-    assert_eq!(messages(&api, &api.other_key, "bob@example.com").await, Some(0));
-    let bob = api.get("/v1/inboxes?address=bob@example.com").await.text("id");
+    assert_eq!(
+        messages(&api, &api.other_key, "bob@example.com").await,
+        Some(0)
+    );
+    let bob = api
+        .get("/v1/inboxes?address=bob@example.com")
+        .await
+        .text("id");
     let message = &api.get(&format!("/v1/inboxes/{bob}/messages")).await.json()["messages"][0];
     assert_eq!(message["from"], ADA);
     // An inbox of the other project may answer to an address on the mail domain.
     let id = api.create_inbox().await;
-    assert_eq!(send_from(&api, &api.other_key, &other, &format!("{id}@restante.example.com")).await.0, 202);
+    assert_eq!(
+        send_from(
+            &api,
+            &api.other_key,
+            &other,
+            &format!("{id}@restante.example.com")
+        )
+        .await
+        .0,
+        202
+    );
     // The id of an inbox with another address is no address on the mail domain.
-    assert_eq!(send_from(&api, &api.key, &sender, &format!("{bob}@restante.example.com")).await, nobody);
+    assert_eq!(
+        send_from(
+            &api,
+            &api.key,
+            &sender,
+            &format!("{bob}@restante.example.com")
+        )
+        .await,
+        nobody
+    );
 }
 
 #[testkit::each_engine]
@@ -314,7 +533,11 @@ async fn the_id_of_such_an_inbox_is_no_address_on_the_mail_domain(engine: Engine
     let id = created(&api, &api.key, ADA).await;
     let address = format!("{id}@restante.example.com");
     assert!(send(&smtp, &address).await.starts_with("550 5.2.1"));
-    assert!(send_as(&smtp, &api.other_key, &address).await.starts_with("550 5.2.1"));
+    assert!(
+        send_as(&smtp, &api.other_key, &address)
+            .await
+            .starts_with("550 5.2.1")
+    );
     assert_eq!(messages(&api, &api.key, ADA).await, Some(0));
     assert_eq!(put(&api, &api.key, &address).await.0, 409);
 }
@@ -330,17 +553,40 @@ async fn with_every_domain_accepted_each_kind_of_address_has_its_answer(engine: 
     ] {
         let reply = send(&smtp, recipient).await;
         assert!(reply.starts_with("250"), "{recipient}: {reply}");
-        assert_eq!(messages(&api, &api.key, stored).await, Some(1), "{recipient}");
+        assert_eq!(
+            messages(&api, &api.key, stored).await,
+            Some(1),
+            "{recipient}"
+        );
     }
     let mut client = smtp.client().await;
     client.say("MAIL FROM:<app@app.example> SMTPUTF8").await;
-    assert!(client.say("RCPT TO:<ada@BÜCHER.example>").await.starts_with("250"));
-    assert!(client.say("RCPT TO:<jörg@example.com>").await.starts_with("250"));
+    assert!(
+        client
+            .say("RCPT TO:<ada@BÜCHER.example>")
+            .await
+            .starts_with("250")
+    );
+    assert!(
+        client
+            .say("RCPT TO:<jörg@example.com>")
+            .await
+            .starts_with("250")
+    );
     client.say("DATA").await;
     assert!(client.say(&format!("{MAIL}\r\n.")).await.starts_with("250"));
-    assert_eq!(messages(&api, &api.key, "ada@xn--bcher-kva.example").await, Some(2));
-    assert_eq!(messages(&api, &api.key, "ada@b%C3%BCcher.example").await, Some(2));
-    assert_eq!(messages(&api, &api.key, "j%C3%B6rg@example.com").await, Some(1));
+    assert_eq!(
+        messages(&api, &api.key, "ada@xn--bcher-kva.example").await,
+        Some(2)
+    );
+    assert_eq!(
+        messages(&api, &api.key, "ada@b%C3%BCcher.example").await,
+        Some(2)
+    );
+    assert_eq!(
+        messages(&api, &api.key, "j%C3%B6rg@example.com").await,
+        Some(1)
+    );
     for (recipient, code) in [
         ("ada@[127.0.0.1]", "550 5.7.1"),
         ("ada@[IPv6:::1]", "550 5.7.1"),
@@ -355,9 +601,15 @@ async fn with_every_domain_accepted_each_kind_of_address_has_its_answer(engine: 
 
 /// The status of the explanation for an inbox with this name, and its inbox or how it ended.
 async fn explained(api: &Harness, key: &ApiKey, name: &str) -> (u16, Value) {
-    let answer = api.call_with(key, "GET", &format!("/v1/inboxes/{name}/explain"), "").await;
+    let answer = api
+        .call_with(key, "GET", &format!("/v1/inboxes/{name}/explain"), "")
+        .await;
     let body = answer.json();
-    let found = if body["inbox"].is_null() { &body["ended"]["reason"] } else { &body["inbox"]["id"] };
+    let found = if body["inbox"].is_null() {
+        &body["ended"]["reason"]
+    } else {
+        &body["inbox"]["id"]
+    };
     (answer.status, found.clone())
 }
 
@@ -366,19 +618,41 @@ async fn an_inbox_is_explained_by_its_address_even_after_its_end(engine: Engine)
     let api = Harness::accepting(engine, "example.com").await;
     let (ada, own) = (created(&api, &api.key, ADA).await, api.create_inbox().await);
     let on_mail_domain = format!("{own}@{}", MAIL_DOMAIN);
-    for (name, id) in [("Ada@Example.com", &ada), ("ada%40example.com", &ada), (&on_mail_domain, &own), (&own, &own)] {
-        assert_eq!(explained(&api, &api.key, name).await, (200, json!(id)), "{name}");
+    for (name, id) in [
+        ("Ada@Example.com", &ada),
+        ("ada%40example.com", &ada),
+        (&on_mail_domain, &own),
+        (&own, &own),
+    ] {
+        assert_eq!(
+            explained(&api, &api.key, name).await,
+            (200, json!(id)),
+            "{name}"
+        );
         assert_eq!(explained(&api, &api.other_key, name).await.0, 404, "{name}");
     }
     // The id of an inbox with another address is no address on the mail domain.
-    for name in [format!("{ada}@{}", MAIL_DOMAIN), "bob@example.com".to_owned(), "@".to_owned()] {
+    for name in [
+        format!("{ada}@{}", MAIL_DOMAIN),
+        "bob@example.com".to_owned(),
+        "@".to_owned(),
+    ] {
         assert_eq!(explained(&api, &api.key, &name).await.0, 404, "{name}");
     }
     for id in [&ada, &own] {
-        assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{id}"), "").await.status, 204);
+        assert_eq!(
+            api.call("DELETE", &format!("/v1/inboxes/{id}"), "")
+                .await
+                .status,
+            204
+        );
     }
     for name in [ADA, &on_mail_domain] {
-        assert_eq!(explained(&api, &api.key, name).await, (200, json!("deleted")), "{name}");
+        assert_eq!(
+            explained(&api, &api.key, name).await,
+            (200, json!("deleted")),
+            "{name}"
+        );
         assert_eq!(explained(&api, &api.other_key, name).await.0, 404, "{name}");
     }
 }
@@ -387,14 +661,23 @@ async fn an_inbox_is_explained_by_its_address_even_after_its_end(engine: Engine)
 async fn a_refused_domain_is_explained_with_the_flag(engine: Engine) {
     let (api, smtp) = start(engine, "*.shop.test").await;
     let id = api.create_inbox().await;
-    assert!(send(&smtp, &format!("{id}@shop.test")).await.starts_with("550 5.7.1 relay not permitted"));
+    assert!(
+        send(&smtp, &format!("{id}@shop.test"))
+            .await
+            .starts_with("550 5.7.1 relay not permitted")
+    );
     let explained = api.get(&format!("/v1/inboxes/{id}/explain")).await;
     let summary = explained.text("summary");
-    assert!(summary.ends_with(", or start the server with `--accept-domains shop.test`."), "{summary}");
+    assert!(
+        summary.ends_with(", or start the server with `--accept-domains shop.test`."),
+        "{summary}"
+    );
 }
 
 #[testkit::each_engine]
-async fn a_refusal_for_an_accepted_domain_is_not_that_of_the_same_name_on_the_mail_domain(engine: Engine) {
+async fn a_refusal_for_an_accepted_domain_is_not_that_of_the_same_name_on_the_mail_domain(
+    engine: Engine,
+) {
     let (api, smtp) = start(engine, "example.com").await;
     let id = created(&api, &api.key, "ada@restante.example.com").await;
     let refused = async || {
@@ -402,9 +685,19 @@ async fn a_refusal_for_an_accepted_domain_is_not_that_of_the_same_name_on_the_ma
         explained["refused"].as_array().unwrap().len()
     };
     assert!(smtp.send(ADA, "a\nb").await.starts_with("550 5.6.11"));
-    assert!(smtp.client_of(&api.key).await.send(&[ADA], "a\nb").await.starts_with("550 5.6.11"));
+    assert!(
+        smtp.client_of(&api.key)
+            .await
+            .send(&[ADA], "a\nb")
+            .await
+            .starts_with("550 5.6.11")
+    );
     assert_eq!(refused().await, 0);
-    assert!(smtp.send("ada@restante.example.com", "a\nb").await.starts_with("550 5.6.11"));
+    assert!(
+        smtp.send("ada@restante.example.com", "a\nb")
+            .await
+            .starts_with("550 5.6.11")
+    );
     assert_eq!(refused().await, 1);
 }
 
@@ -412,9 +705,21 @@ async fn a_refusal_for_an_accepted_domain_is_not_that_of_the_same_name_on_the_ma
 async fn an_inbox_is_found_by_its_address_and_not_by_its_hidden_id(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
     let id = created(&api, &api.key, ADA).await;
-    for (search, expected) in [("ADA@Example.com", 1), ("ada", 1), ("example.com", 1), (&id, 0)] {
-        let found = api.get(&format!("/v1/project/inboxes?search={search}")).await.json();
-        assert_eq!(found["inboxes"].as_array().unwrap().len(), expected, "{search}: {found}");
+    for (search, expected) in [
+        ("ADA@Example.com", 1),
+        ("ada", 1),
+        ("example.com", 1),
+        (&id, 0),
+    ] {
+        let found = api
+            .get(&format!("/v1/project/inboxes?search={search}"))
+            .await
+            .json();
+        assert_eq!(
+            found["inboxes"].as_array().unwrap().len(),
+            expected,
+            "{search}: {found}"
+        );
     }
 }
 
@@ -423,16 +728,40 @@ async fn faults_and_limits_are_those_of_the_project_s_inbox(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     let id = created(&api, &api.key, ADA).await;
     created(&api, &api.other_key, ADA).await;
-    let faults = json!({"faults": [{"at": "rcpt", "do": "defer"}, {"at": "data", "do": "bounce"}]}).to_string();
-    assert_eq!(api.call("PUT", &format!("/v1/inboxes/{id}/faults"), faults).await.status, 200);
-    assert!(send_as(&smtp, &api.other_key, ADA).await.starts_with("250"), "another project has no fault");
+    let faults = json!({"faults": [{"at": "rcpt", "do": "defer"}, {"at": "data", "do": "bounce"}]})
+        .to_string();
+    assert_eq!(
+        api.call("PUT", &format!("/v1/inboxes/{id}/faults"), faults)
+            .await
+            .status,
+        200
+    );
+    assert!(
+        send_as(&smtp, &api.other_key, ADA).await.starts_with("250"),
+        "another project has no fault"
+    );
     assert!(send_as(&smtp, &api.key, ADA).await.starts_with("451"));
-    assert!(send_as(&smtp, &api.key, "ada+x@example.com").await.starts_with("250"), "it bounces");
+    assert!(
+        send_as(&smtp, &api.key, "ada+x@example.com")
+            .await
+            .starts_with("250"),
+        "it bounces"
+    );
     assert_eq!(messages(&api, &api.key, ADA).await, Some(0));
     let explained = api.get(&format!("/v1/inboxes/{id}/explain")).await.json();
-    assert_eq!(explained["refused"].as_array().unwrap().len(), 2, "{explained}");
+    assert_eq!(
+        explained["refused"].as_array().unwrap().len(),
+        2,
+        "{explained}"
+    );
     assert!(send_as(&smtp, &api.key, ADA).await.starts_with("250"));
-    assert_eq!((messages(&api, &api.key, ADA).await, messages(&api, &api.other_key, ADA).await), (Some(1), Some(1)));
+    assert_eq!(
+        (
+            messages(&api, &api.key, ADA).await,
+            messages(&api, &api.other_key, ADA).await
+        ),
+        (Some(1), Some(1))
+    );
 }
 
 #[testkit::each_engine]
@@ -447,15 +776,29 @@ async fn two_projects_with_the_same_seeded_users_share_no_mail(engine: Engine) {
         let (status, _) = put(api, key, &address).await;
         assert!([200, 201].contains(&status));
         let text = format!("Subject: {}\r\n\r\nHello", key.as_str());
-        assert!(smtp.client_of(key).await.send(&[&address], &text).await.starts_with("250"));
+        assert!(
+            smtp.client_of(key)
+                .await
+                .send(&[&address], &text)
+                .await
+                .starts_with("250")
+        );
     });
     futures_util::future::join_all(runs).await;
     for key in keys {
         for user in 0..USERS {
             let find = format!("/v1/inboxes?address={}", address(user));
             let inbox = api.call_with(key, "GET", &find, "").await.text("id");
-            let list = api.call_with(key, "GET", &format!("/v1/inboxes/{inbox}/messages"), "").await.json();
-            let subjects: Vec<&Value> = list["messages"].as_array().unwrap().iter().map(|it| &it["subject"]).collect();
+            let list = api
+                .call_with(key, "GET", &format!("/v1/inboxes/{inbox}/messages"), "")
+                .await
+                .json();
+            let subjects: Vec<&Value> = list["messages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| &it["subject"])
+                .collect();
             assert_eq!(subjects, [key.as_str()]);
         }
     }

@@ -37,7 +37,15 @@ async fn without_a_key_no_response_reveals_what_exists(engine: Engine) {
     let inbox = api.create_inbox().await;
     for prefix in ["/v1", "/api/v1"] {
         for (method, path) in WITH_KEY {
-            assert_unauthorized(&call(&api, method, &format!("{prefix}{}", path.replace("{id}", &inbox)), &[]).await);
+            assert_unauthorized(
+                &call(
+                    &api,
+                    method,
+                    &format!("{prefix}{}", path.replace("{id}", &inbox)),
+                    &[],
+                )
+                .await,
+            );
         }
     }
 }
@@ -58,7 +66,10 @@ async fn a_wrong_key_is_treated_like_no_key(engine: Engine) {
         vec![("x-api-key", String::new())],
         vec![("x-api-key", format!("Bearer {key}"))],
         // A Bearer key wins, even a wrong one.
-        vec![("authorization", "Bearer wrong".to_owned()), ("x-api-key", key.to_owned())],
+        vec![
+            ("authorization", "Bearer wrong".to_owned()),
+            ("x-api-key", key.to_owned()),
+        ],
     ] {
         assert_unauthorized(&call(&api, "POST", "/v1/inboxes", &headers).await);
     }
@@ -74,20 +85,43 @@ async fn a_key_is_taken_from_either_header(engine: Engine) {
         vec![("authorization", format!("BEARER  {key}"))],
         vec![("x-api-key", key.to_owned())],
         vec![("X-API-KEY", key.to_owned())],
-        vec![("authorization", format!("Bearer {key}")), ("x-api-key", "wrong".to_owned())],
+        vec![
+            ("authorization", format!("Bearer {key}")),
+            ("x-api-key", "wrong".to_owned()),
+        ],
         // Another scheme is for another server, such as a proxy.
-        vec![("authorization", "Basic dXNlcjpwYXNz".to_owned()), ("x-api-key", key.to_owned())],
+        vec![
+            ("authorization", "Basic dXNlcjpwYXNz".to_owned()),
+            ("x-api-key", key.to_owned()),
+        ],
     ] {
-        assert_eq!(call(&api, "POST", "/v1/inboxes", &headers).await.status, 201, "{headers:?}");
+        assert_eq!(
+            call(&api, "POST", "/v1/inboxes", &headers).await.status,
+            201,
+            "{headers:?}"
+        );
     }
 }
 
 #[testkit::each_engine]
 async fn public_paths_need_no_key_and_ignore_a_wrong_one(engine: Engine) {
     let api = Harness::on(engine).await;
-    for path in ["/llm", "/llms.txt", "/openapi.json", "/v1/health", "/api/v1/health", "/health"] {
+    for path in [
+        "/llm",
+        "/llms.txt",
+        "/openapi.json",
+        "/v1/health",
+        "/api/v1/health",
+        "/health",
+    ] {
         assert_eq!(call(&api, "GET", path, &[]).await.status, 200, "{path}");
-        assert_eq!(call(&api, "GET", path, &[("x-api-key", "wrong".to_owned())]).await.status, 200, "{path}");
+        assert_eq!(
+            call(&api, "GET", path, &[("x-api-key", "wrong".to_owned())])
+                .await
+                .status,
+            200,
+            "{path}"
+        );
     }
 }
 
@@ -106,12 +140,25 @@ async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
         format!("/inboxes/{id}/messages/wait"),
         format!("/messages/{message}"),
     ] {
-        let (first, alias) = (api.get(&format!("/v1{path}")).await, api.get(&format!("/api/v1{path}")).await);
+        let (first, alias) = (
+            api.get(&format!("/v1{path}")).await,
+            api.get(&format!("/api/v1{path}")).await,
+        );
         assert_eq!((first.status, &first.body), (200, &alias.body), "{path}");
     }
     let body = r#"{"to":"a@example.com","subject":"s"}"#;
-    assert_eq!(api.call("POST", &format!("/api/v1/inboxes/{id}/messages"), body).await.status, 202);
-    assert_eq!(api.call("DELETE", &format!("/api/v1/inboxes/{id}"), "").await.status, 204);
+    assert_eq!(
+        api.call("POST", &format!("/api/v1/inboxes/{id}/messages"), body)
+            .await
+            .status,
+        202
+    );
+    assert_eq!(
+        api.call("DELETE", &format!("/api/v1/inboxes/{id}"), "")
+            .await
+            .status,
+        204
+    );
 }
 
 #[testkit::each_engine]
@@ -119,13 +166,24 @@ async fn what_belongs_to_another_key_does_not_exist(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let message = api.deliver(&inbox, "Hello").await;
-    for (method, path) in WITH_KEY.into_iter().filter(|(_, path)| path.contains("{id}")) {
-        let id = if path.starts_with("/messages") { &message } else { &inbox };
+    for (method, path) in WITH_KEY
+        .into_iter()
+        .filter(|(_, path)| path.contains("{id}"))
+    {
+        let id = if path.starts_with("/messages") {
+            &message
+        } else {
+            &inbox
+        };
         let path = format!("/v1{}", path.replace("{id}", id));
         let answer = api.call_with(&api.other_key, method, &path, "").await;
         assert_eq!(answer.status, 404, "{method} {path}");
     }
-    assert_eq!(api.get(&format!("/v1/messages/{message}")).await.status, 200, "and it is still there");
+    assert_eq!(
+        api.get(&format!("/v1/messages/{message}")).await.status,
+        200,
+        "and it is still there"
+    );
 }
 
 #[testkit::each_engine]
@@ -141,7 +199,15 @@ async fn the_key_is_checked_first_then_the_inbox_then_query_and_body(engine: Eng
         let known = format!("/v1/inboxes/{inbox}/{rest}");
         let unknown = format!("/v1/inboxes/nobody/{rest}");
         assert_unauthorized(&call(&api, method, &known, &[]).await);
-        assert_eq!(api.call(method, &unknown, "{").await.error(), (404, "inbox not found".to_owned()), "{unknown}");
-        assert_eq!(api.call(method, &known, "{").await.error(), (400, text.to_owned()), "{known}");
+        assert_eq!(
+            api.call(method, &unknown, "{").await.error(),
+            (404, "inbox not found".to_owned()),
+            "{unknown}"
+        );
+        assert_eq!(
+            api.call(method, &known, "{").await.error(),
+            (400, text.to_owned()),
+            "{known}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Which of several possible causes a story names: what names the inbox and is close to the wait comes first, and what
-//! happened long before it counts for nothing.
+//! Which of several possible causes a story names: what names the inbox and is close to the wait
+//! comes first, and what happened long before it counts for nothing.
 
 use std::time::Duration;
 
@@ -21,7 +21,13 @@ fn address(inbox: &str) -> String {
 
 /// The story of a wait, during which something happens.
 async fn story_with(api: &Harness, inbox: &str, query: &str, happens: impl AsyncFnOnce()) -> Story {
-    let project = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
+    let project = api
+        .service
+        .authenticate(api.key.as_str())
+        .await
+        .unwrap()
+        .unwrap()
+        .project;
     let deadline = api.clock.instant().after(WAIT);
     let waiting = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?{query}"));
     let started = async {
@@ -41,13 +47,25 @@ async fn story_after(api: &Harness, inbox: &str, query: &str) -> Story {
 
 async fn story_of(api: &Harness, answer: &Answer) -> Story {
     assert_eq!(answer.error(), (408, "timeout".to_owned()));
-    let id = answer.headers["link"].to_str().unwrap().split(['/', '>']).nth(4).unwrap().parse().unwrap();
+    let id = answer.headers["link"]
+        .to_str()
+        .unwrap()
+        .split(['/', '>'])
+        .nth(4)
+        .unwrap()
+        .parse()
+        .unwrap();
     api.service.story(id, None).await.unwrap().unwrap()
 }
 
 async fn fail_to_log_in(smtp: &Smtp) {
     let mut client = smtp.client().await;
-    assert!(client.say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==").await.starts_with("535"));
+    assert!(
+        client
+            .say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==")
+            .await
+            .starts_with("535")
+    );
     assert!(client.say("QUIT").await.starts_with("221"));
 }
 
@@ -59,22 +77,45 @@ async fn what_happened_long_before_the_wait_is_not_the_cause(engine: Engine) {
     api.make_permanent(&inbox).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
-    assert!(smtp.send(&address(&format!("{inbox}u")), MAIL).await.starts_with("250"));
+    assert!(
+        smtp.send(&address(&format!("{inbox}u")), MAIL)
+            .await
+            .starts_with("250")
+    );
     fail_to_log_in(&smtp).await;
     api.clock.advance(6 * 60 * SECOND);
-    let Story { failure, evidence, .. } = story_after(&api, &inbox, "subject=code").await;
-    assert_eq!(failure.finding.cause, Cause::NothingConnected, "{evidence:?}");
-    assert!(
-        failure.finding.marked.contains(" since 5 min before the wait started. The newest message in it is older:")
+    let Story {
+        failure, evidence, ..
+    } = story_after(&api, &inbox, "subject=code").await;
+    assert_eq!(
+        failure.finding.cause,
+        Cause::NothingConnected,
+        "{evidence:?}"
     );
-    assert_eq!((evidence.messages, evidence.refused.len(), evidence.similar.len()), (1, 0, 0));
+    assert!(
+        failure
+            .finding
+            .marked
+            .contains(" since 5 min before the wait started. The newest message in it is older:")
+    );
+    assert_eq!(
+        (
+            evidence.messages,
+            evidence.refused.len(),
+            evidence.similar.len()
+        ),
+        (1, 0, 0)
+    );
 
     // Four minutes before the wait, all of it counts.
     assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     api.clock.advance(4 * 60 * SECOND);
     let story = story_after(&api, &inbox, "subject=code").await;
-    assert_eq!((story.failure.finding.cause, story.evidence.refused.len()), (Cause::FilterMissed, 1));
+    assert_eq!(
+        (story.failure.finding.cause, story.evidence.refused.len()),
+        (Cause::FilterMissed, 1)
+    );
 }
 
 #[testkit::each_engine]
@@ -82,7 +123,12 @@ async fn a_failed_login_during_the_wait_comes_before_an_older_rejection(engine: 
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let inbox = api.create_inbox().await;
-    assert!(smtp.send(&address(&api.create_inbox().await), MAIL).await.starts_with("250"), "the client is known");
+    assert!(
+        smtp.send(&address(&api.create_inbox().await), MAIL)
+            .await
+            .starts_with("250"),
+        "the client is known"
+    );
     api.clock.advance(SECOND);
     assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
     api.clock.advance(20 * SECOND);
@@ -93,7 +139,12 @@ async fn a_failed_login_during_the_wait_comes_before_an_older_rejection(engine: 
     api.clock.advance(60 * SECOND);
     let story = story_with(&api, &inbox, "", async || fail_to_log_in(&smtp).await).await;
     assert_eq!(story.failure.finding.cause, Cause::LoginFailed);
-    let is_named: Vec<_> = story.evidence.refused.iter().map(|refused| refused.inbox.is_some()).collect();
+    let is_named: Vec<_> = story
+        .evidence
+        .refused
+        .iter()
+        .map(|refused| refused.inbox.is_some())
+        .collect();
     assert_eq!(is_named[..2], [false, true], "{:?}", story.evidence.refused);
 
     // Mail to the inbox, rejected during the wait, is the cause.
@@ -103,7 +154,11 @@ async fn a_failed_login_during_the_wait_comes_before_an_older_rejection(engine: 
     });
     let story = story.await;
     assert_eq!(story.failure.finding.cause, Cause::BareLineEnd);
-    assert!(story.evidence.refused[0].inbox.is_some(), "{:?}", story.evidence.refused);
+    assert!(
+        story.evidence.refused[0].inbox.is_some(),
+        "{:?}",
+        story.evidence.refused
+    );
 }
 
 #[testkit::each_engine]
@@ -129,20 +184,36 @@ async fn an_inbox_that_is_full_of_other_mail_is_explained_as_full(engine: Engine
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
     let inbox = api.create_inbox().await;
-    api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
+    api.run_sql(&format!(
+        "UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'"
+    ))
+    .await;
     let story = story_with(&api, &inbox, "subject=code", async || {
         assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
-        assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("452 4.2.2"));
+        assert!(
+            smtp.send(&address(&inbox), MAIL)
+                .await
+                .starts_with("452 4.2.2")
+        );
     });
     let Story { failure, .. } = story.await;
     assert_eq!(failure.finding.cause, Cause::InboxFull);
-    assert!(failure.finding.marked.contains("None of its messages matches the filters (subject)."), "{failure:?}");
+    assert!(
+        failure
+            .finding
+            .marked
+            .contains("None of its messages matches the filters (subject)."),
+        "{failure:?}"
+    );
 }
 
 #[testkit::each_engine]
 async fn a_flood_of_rejections_displaces_those_of_no_other_address(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (flooded, quiet) = (api.create_inbox_with(&api.other_key).await, api.create_inbox().await);
+    let (flooded, quiet) = (
+        api.create_inbox_with(&api.other_key).await,
+        api.create_inbox().await,
+    );
     let refused = |inbox: &str| RefusedMail {
         peer: "127.0.0.1:4000".to_owned(),
         sender: "<app@app.example>".to_owned(),
@@ -157,12 +228,23 @@ async fn a_flood_of_rejections_displaces_those_of_no_other_address(engine: Engin
         api.service.record_refusal(refused(&flooded), None);
     }
     api.service.record_refusal(refused(&quiet), None);
-    let explained = api.get(&format!("/v1/inboxes/{quiet}/explain")).await.json();
-    assert_eq!((explained["cause"].as_str(), explained["refused"].as_array().unwrap().len()), (Some("inbox_full"), 1));
+    let explained = api
+        .get(&format!("/v1/inboxes/{quiet}/explain"))
+        .await
+        .json();
+    assert_eq!(
+        (
+            explained["cause"].as_str(),
+            explained["refused"].as_array().unwrap().len()
+        ),
+        (Some("inbox_full"), 1)
+    );
 }
 
 #[testkit::each_engine]
-async fn a_flood_to_many_addresses_displaces_no_rejection_of_another_client_or_of_a_key(engine: Engine) {
+async fn a_flood_to_many_addresses_displaces_no_rejection_of_another_client_or_of_a_key(
+    engine: Engine,
+) {
     let api = Harness::on(engine).await;
     let refused = |peer: &str, recipient: String| RefusedMail {
         peer: peer.to_owned(),
@@ -174,24 +256,38 @@ async fn a_flood_to_many_addresses_displaces_no_rejection_of_another_client_or_o
         reply: "452 4.2.2 Inbox full".to_owned(),
         refused_at: api.service.clock().now(),
     };
-    let project = api.service.authenticate(api.other_key.as_str()).await.unwrap().unwrap().project;
+    let project = api
+        .service
+        .authenticate(api.other_key.as_str())
+        .await
+        .unwrap()
+        .unwrap()
+        .project;
     let of_client = api.create_inbox_with(&api.other_key).await;
     let of_key = api.create_inbox_with(&api.other_key).await;
     // One client, and then so many that they would fill the queue together.
     for number in 0..5_000 {
-        api.service.record_refusal(refused("192.0.2.1:4000", format!("{number}@shop.example")), None);
+        api.service.record_refusal(
+            refused("192.0.2.1:4000", format!("{number}@shop.example")),
+            None,
+        );
     }
-    api.service.record_refusal(refused("192.0.2.2:4000", address(&of_client)), None);
+    api.service
+        .record_refusal(refused("192.0.2.2:4000", address(&of_client)), None);
     for number in 0..5_000 {
         let peer = format!("198.51.{}.{}:4000", number / 250, number % 250);
-        api.service.record_refusal(refused(&peer, format!("{number}@other.example")), None);
+        api.service
+            .record_refusal(refused(&peer, format!("{number}@other.example")), None);
     }
-    api.service.record_refusal(refused("192.0.2.1:4000", address(&of_key)), Some(project));
+    api.service
+        .record_refusal(refused("192.0.2.1:4000", address(&of_key)), Some(project));
     for inbox in [of_client, of_key] {
         let explained = async {
             // One request waits only a second for what is in the queue.
             let path = format!("/v1/inboxes/{inbox}/explain");
-            while api.call_with(&api.other_key, "GET", &path, "").await.json()["cause"] != "inbox_full" {}
+            while api.call_with(&api.other_key, "GET", &path, "").await.json()["cause"]
+                != "inbox_full"
+            {}
         };
         within(explained).await;
     }
@@ -214,15 +310,30 @@ fn session(named: &[&str], ended_at: Timestamp) -> SmtpSession {
 #[testkit::each_engine]
 async fn a_session_that_names_several_projects_counts_once_for_each(engine: Engine) {
     let api = Harness::on(engine).await;
-    let put = async |key, name: &str| api.call_with(key, "PUT", &format!("/v1/inboxes/{}", address(name)), "").await;
-    for (key, name) in [(&api.key, "alpha"), (&api.other_key, "beta"), (&api.key, "gamma")] {
+    let put = async |key, name: &str| {
+        api.call_with(key, "PUT", &format!("/v1/inboxes/{}", address(name)), "")
+            .await
+    };
+    for (key, name) in [
+        (&api.key, "alpha"),
+        (&api.other_key, "beta"),
+        (&api.key, "gamma"),
+    ] {
         assert_eq!(put(key, name).await.status, 201);
     }
     for _ in 0..40 {
-        api.service.record_session(session(&["alpha", "beta", "gamma"], api.service.clock().now()));
+        api.service.record_session(session(
+            &["alpha", "beta", "gamma"],
+            api.service.clock().now(),
+        ));
     }
     let events = api.get("/v1/inboxes/alpha/events").await.json();
-    let sessions = events["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "smtp").count();
+    let sessions = events["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["kind"] == "smtp")
+        .count();
     assert_eq!(sessions, 40);
 }
 
@@ -235,19 +346,32 @@ async fn projects_that_reject_the_same_foreign_address_do_not_see_each_other(eng
         let mut client = smtp.client_of(key).await;
         assert!(
             client
-                .send_from(&format!("{}@app.example", &key.as_str()[20..24]), &[foreign], MAIL)
+                .send_from(
+                    &format!("{}@app.example", &key.as_str()[20..24]),
+                    &[foreign],
+                    MAIL
+                )
                 .await
                 .starts_with("550")
         );
         assert!(client.say("QUIT").await.starts_with("221"));
     }
     for (key, other) in [(&api.key, &api.other_key), (&api.other_key, &api.key)] {
-        let project = api.service.authenticate(key.as_str()).await.unwrap().unwrap().project;
+        let project = api
+            .service
+            .authenticate(key.as_str())
+            .await
+            .unwrap()
+            .unwrap()
+            .project;
         let events = api.service.rejections_of(project, foreign).await.unwrap();
         let text = serde_json::to_string(&events).unwrap();
         let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
         assert_eq!(kinds, ["refused", "smtp"], "{text}");
-        assert!(text.contains(&key.as_str()[20..24]) && !text.contains(&other.as_str()[20..24]), "{text}");
+        assert!(
+            text.contains(&key.as_str()[20..24]) && !text.contains(&other.as_str()[20..24]),
+            "{text}"
+        );
     }
 }
 
@@ -260,10 +384,16 @@ async fn an_event_that_is_recorded_late_is_not_skipped(engine: Engine) {
     api.clock.advance(SECOND);
     api.deliver(&inbox, "Welcome").await;
     let events = async |after: &str| {
-        let answer = api.get(&format!("/v1/inboxes/{inbox}/events?after={after}")).await;
+        let answer = api
+            .get(&format!("/v1/inboxes/{inbox}/events?after={after}"))
+            .await;
         assert_eq!(answer.status, 200, "{answer:?}");
         let json = answer.json();
-        let kinds = json["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap().to_owned());
+        let kinds = json["events"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|event| event["kind"].as_str().unwrap().to_owned());
         (kinds.collect::<Vec<_>>(), answer.text("next"))
     };
     let (kinds, next) = events("").await;
@@ -271,7 +401,11 @@ async fn an_event_that_is_recorded_late_is_not_skipped(engine: Engine) {
     api.service.record_session(session(&[&inbox], happened_at));
     api.deliver(&inbox, "Welcome").await;
     let (kinds, next) = events(&next).await;
-    assert_eq!(kinds, ["smtp", "stored"], "the second message is another event than the first");
+    assert_eq!(
+        kinds,
+        ["smtp", "stored"],
+        "the second message is another event than the first"
+    );
     assert_eq!(events(&next).await.0, [""; 0]);
     // After a minute, the cursor has only a time.
     api.clock.advance(90 * SECOND);
@@ -281,6 +415,10 @@ async fn an_event_that_is_recorded_late_is_not_skipped(engine: Engine) {
     assert_eq!(events(&next).await.0, ["stored"]);
     for invalid in ["x", "1795167002456", "1.*", "1.AAA", ".AAAAAA"] {
         let path = format!("/v1/inboxes/{inbox}/events?after={invalid}");
-        assert_eq!(api.get(&path).await.error(), (400, "invalid after".to_owned()), "{invalid}");
+        assert_eq!(
+            api.get(&path).await.error(),
+            (400, "invalid after".to_owned()),
+            "{invalid}"
+        );
     }
 }

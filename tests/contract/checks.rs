@@ -33,13 +33,22 @@ async fn the_problems_of_a_message_have_their_lines(engine: Engine) {
         "source": null,
     });
     assert_eq!(checks["problems"][1], text_part);
-    let flex = checks["html"]["features"].as_array().unwrap().iter().find(|one| one["slug"] == "css-display-flex");
+    let flex = checks["html"]["features"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["slug"] == "css-display-flex");
     assert_eq!(flex.unwrap()["line"], 2);
 
-    let plain = mail.replace("text/html", "text/plain").replace("{{name}}", "Ada");
+    let plain = mail
+        .replace("text/html", "text/plain")
+        .replace("{{name}}", "Ada");
     let id = api.deliver_raw(&inbox, &plain).await;
     let answer = api.get(&format!("/v1/messages/{id}/checks")).await;
-    assert_eq!(answer.json(), json!({"problems": [], "html": null, "authentication": null}));
+    assert_eq!(
+        answer.json(),
+        json!({"problems": [], "html": null, "authentication": null})
+    );
     let answer = api.get(&format!("/v1/messages/{id}/checks?dns=yes")).await;
     assert_eq!(answer.error(), (400, "invalid dns".to_owned()));
 }

@@ -29,16 +29,41 @@ async fn a_wait_ends_in_time_when_the_clock_is_set_back(engine: Engine) {
 #[testkit::each_engine]
 async fn a_rotated_key_stops_in_time_when_the_clock_is_set_back(engine: Engine) {
     let api = Harness::on(engine).await;
-    let status = async |key| api.call_with(key, "POST", "/v1/inboxes", Body::empty()).await.status;
-    let new = api.service.projects().rotate_key("other", 6 * SECOND).await.unwrap();
-    assert_eq!((status(&api.other_key).await, status(&new).await), (201, 201));
+    let status = async |key| {
+        api.call_with(key, "POST", "/v1/inboxes", Body::empty())
+            .await
+            .status
+    };
+    let new = api
+        .service
+        .projects()
+        .rotate_key("other", 6 * SECOND)
+        .await
+        .unwrap();
+    assert_eq!(
+        (status(&api.other_key).await, status(&new).await),
+        (201, 201)
+    );
     api.clock.set_wall(START.before(HOUR));
     api.clock.advance(5 * SECOND);
-    assert_eq!((status(&api.other_key).await, status(&new).await), (201, 201));
+    assert_eq!(
+        (status(&api.other_key).await, status(&new).await),
+        (201, 201)
+    );
     api.clock.advance(SECOND);
-    assert_eq!((status(&api.other_key).await, status(&new).await), (401, 201));
+    assert_eq!(
+        (status(&api.other_key).await, status(&new).await),
+        (401, 201)
+    );
     // Another rotation does not make it valid again.
     api.service.projects().create("third").await.unwrap();
-    api.service.projects().rotate_key("third", Duration::ZERO).await.unwrap();
-    assert_eq!((status(&api.other_key).await, status(&new).await), (401, 201));
+    api.service
+        .projects()
+        .rotate_key("third", Duration::ZERO)
+        .await
+        .unwrap();
+    assert_eq!(
+        (status(&api.other_key).await, status(&new).await),
+        (401, 201)
+    );
 }

@@ -20,7 +20,9 @@ async fn start(engine: Engine) -> (Harness, Smtp, String) {
 }
 
 async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
-    let explained = api.get(&format!("/v1/inboxes/{inbox}/explain{query}")).await;
+    let explained = api
+        .get(&format!("/v1/inboxes/{inbox}/explain{query}"))
+        .await;
     assert_eq!(explained.status, 200, "{explained:?}");
     explained.json()
 }
@@ -28,7 +30,11 @@ async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
 /// The explanation, which must have this many rejections.
 pub async fn explain_refused(api: &Harness, inbox: &str, count: usize) -> Value {
     let explained = explain(api, inbox, "").await;
-    assert_eq!(explained["refused"].as_array().unwrap().len(), count, "{explained}");
+    assert_eq!(
+        explained["refused"].as_array().unwrap().len(),
+        count,
+        "{explained}"
+    );
     explained
 }
 
@@ -55,8 +61,12 @@ async fn nothing_has_connected(engine: Engine) {
     assert_eq!(explained["inbox"]["id"], inbox);
     assert_eq!(explained["ended"], Value::Null);
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
-    assert_eq!((&explained["refused"], &explained["similar"]), (&json!([]), &json!([])));
-    let unused = json!({"connections_open": 0, "last_connection_at": null, "last_message_at": null});
+    assert_eq!(
+        (&explained["refused"], &explained["similar"]),
+        (&json!([]), &json!([]))
+    );
+    let unused =
+        json!({"connections_open": 0, "last_connection_at": null, "last_message_at": null});
     assert_eq!(explained["smtp"], unused);
 }
 
@@ -64,15 +74,25 @@ async fn nothing_has_connected(engine: Engine) {
 async fn nothing_has_connected_perhaps_because_a_validator_rejects_the_address(engine: Engine) {
     let api = Harness::accepting(engine, "*").await;
     for (domain, question) in [
-        ("shop.test", "shop.test, as pydantic's EmailStr and Joi do for .test?"),
-        ("shop.local", "shop.local, as pydantic's EmailStr and Joi do for .local?"),
+        (
+            "shop.test",
+            "shop.test, as pydantic's EmailStr and Joi do for .test?",
+        ),
+        (
+            "shop.local",
+            "shop.local, as pydantic's EmailStr and Joi do for .local?",
+        ),
         ("shop.example", "shop.example, as Joi does for .example?"),
         ("test.shop.com", "test.shop.com?"),
     ] {
-        let created = api.call("PUT", &format!("/v1/inboxes/ada@{domain}"), "").await;
+        let created = api
+            .call("PUT", &format!("/v1/inboxes/ada@{domain}"), "")
+            .await;
         let explained = explain(&api, &created.text("id"), "").await;
         let summary = explained["summary"].as_str().unwrap();
-        let end = format!("not tried to send? Or does the application's validation reject addresses on {question}");
+        let end = format!(
+            "not tried to send? Or does the application's validation reject addresses on {question}"
+        );
         assert!(summary.ends_with(&end), "{summary}");
     }
 }
@@ -82,7 +102,12 @@ async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     assert!(
-        smtp.send(&address(&inbox), "From: bank@app.example\r\nSubject: Code 482913\r\n\r\n").await.starts_with("250")
+        smtp.send(
+            &address(&inbox),
+            "From: bank@app.example\r\nSubject: Code 482913\r\n\r\n"
+        )
+        .await
+        .starts_with("250")
     );
     let explained = explain(&api, &inbox, "?subject=receipt&has=otp").await;
     // What was expected and what arrived are side by side.
@@ -98,19 +123,45 @@ async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
 
     let newest = latest[0]["id"].as_str().unwrap();
     let explained = explain(&api, &inbox, &format!("?after={newest}&from=shop")).await;
-    assert_summary(&explained, "Expected from \"shop\" and a later message; arrived: ");
+    assert_summary(
+        &explained,
+        "Expected from \"shop\" and a later message; arrived: ",
+    );
     let explained = explain(&api, &inbox, "?subject=WELCOME").await;
-    assert_summary(&explained, "A matching message is in the inbox: \"Welcome\" from shop@app.example");
-    assert_eq!(api.get(&format!("/v1/inboxes/{inbox}/explain?after=x")).await.error().1, "invalid after");
+    assert_summary(
+        &explained,
+        "A matching message is in the inbox: \"Welcome\" from shop@app.example",
+    );
+    assert_eq!(
+        api.get(&format!("/v1/inboxes/{inbox}/explain?after=x"))
+            .await
+            .error()
+            .1,
+        "invalid after"
+    );
 }
 
 #[testkit::each_engine]
 async fn mail_was_refused(engine: Engine) {
-    let large = format!("Subject: large\r\n\r\n{}", "0123456789abcde\r\n".repeat(7_000));
-    let loops = format!("{}Subject: loop\r\n\r\n", "Received: from a by b\r\n".repeat(101));
+    let large = format!(
+        "Subject: large\r\n\r\n{}",
+        "0123456789abcde\r\n".repeat(7_000)
+    );
+    let loops = format!(
+        "{}Subject: loop\r\n\r\n",
+        "Received: from a by b\r\n".repeat(101)
+    );
     let cases = [
-        ("Subject: bare\n\r\n\r\n", "550 5.6.11", "SMTP requires CR LF: use a mail library."),
-        (&large, "552 5.3.4", "or raise the limit with `--max-message-size`."),
+        (
+            "Subject: bare\n\r\n\r\n",
+            "550 5.6.11",
+            "SMTP requires CR LF: use a mail library.",
+        ),
+        (
+            &large,
+            "552 5.3.4",
+            "or raise the limit with `--max-message-size`.",
+        ),
         (&loops, "554 5.4.6", "Check the forwarding rules."),
     ];
     for (message, reply, remedy) in cases {
@@ -118,10 +169,16 @@ async fn mail_was_refused(engine: Engine) {
         let refused = smtp.send(&address(&inbox), message).await;
         assert!(refused.starts_with(reply), "{refused}");
         let explained = explain_refused(&api, &inbox, 1).await;
-        assert_summary(&explained, &format!("Mail to {} was rejected 0 s ago: {reply}", address(&inbox)));
+        assert_summary(
+            &explained,
+            &format!("Mail to {} was rejected 0 s ago: {reply}", address(&inbox)),
+        );
         assert_summary(&explained, remedy);
         let refused = &explained["refused"][0];
-        assert_eq!((&refused["client"], &refused["sender"]), (&json!("127.0.0.1"), &json!("app@app.example")));
+        assert_eq!(
+            (&refused["client"], &refused["sender"]),
+            (&json!("127.0.0.1"), &json!("app@app.example"))
+        );
         assert_eq!(refused["recipient"], address(&inbox));
     }
 }
@@ -131,10 +188,23 @@ async fn each_recipient_of_a_rejected_message_sees_only_its_own_rejection(engine
     let (api, smtp, inbox) = start(engine).await;
     let others = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.client().await;
-    assert!(client.send(&[&address(&inbox), &address(&others)], "a\nb").await.starts_with("550 5.6.11"));
+    assert!(
+        client
+            .send(&[&address(&inbox), &address(&others)], "a\nb")
+            .await
+            .starts_with("550 5.6.11")
+    );
     let refused = explain_refused(&api, &inbox, 1).await["refused"].clone();
     assert_eq!(refused[0]["recipient"], address(&inbox));
-    let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{others}/explain"), "").await.json();
+    let explained = api
+        .call_with(
+            &api.other_key,
+            "GET",
+            &format!("/v1/inboxes/{others}/explain"),
+            "",
+        )
+        .await
+        .json();
     assert_eq!(explained["refused"].as_array().unwrap().len(), 1);
     assert_eq!(explained["refused"][0]["recipient"], address(&others));
 }
@@ -142,24 +212,50 @@ async fn each_recipient_of_a_rejected_message_sees_only_its_own_rejection(engine
 #[testkit::each_engine]
 async fn a_recipient_was_refused(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
-    api.run_sql(&format!("UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'")).await;
+    api.run_sql(&format!(
+        "UPDATE inboxes SET message_count = 999 WHERE id = '{inbox}'"
+    ))
+    .await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let full = smtp.send(&format!("{inbox}+tag@{MAIL_DOMAIN}"), MAIL).await;
     assert!(full.starts_with("452 4.2.2"), "{full}");
     let explained = explain_refused(&api, &inbox, 1).await;
-    assert_eq!(explained["refused"][0]["recipient"], format!("{inbox}+tag@{MAIL_DOMAIN}"));
+    assert_eq!(
+        explained["refused"][0]["recipient"],
+        format!("{inbox}+tag@{MAIL_DOMAIN}")
+    );
 
     // A client that pipelines also gets 554 for DATA, which explains nothing.
     let mut client = smtp.client().await;
     client.say("MAIL FROM:<app@app.example>").await;
-    assert!(client.say(&format!("RCPT TO:<{}>", address(&inbox))).await.starts_with("452 4.2.2"));
+    assert!(
+        client
+            .say(&format!("RCPT TO:<{}>", address(&inbox)))
+            .await
+            .starts_with("452 4.2.2")
+    );
     assert!(client.say("DATA").await.starts_with("554 5.5.1"));
     let explained = explain_refused(&api, &inbox, 2).await;
-    assert!(explained["refused"][0]["reply"].as_str().unwrap().starts_with("452 4.2.2"), "{explained}");
+    assert!(
+        explained["refused"][0]["reply"]
+            .as_str()
+            .unwrap()
+            .starts_with("452 4.2.2"),
+        "{explained}"
+    );
 
     let last = api.create_inbox().await;
     let mut client = smtp.client().await;
-    let many = client.send(&["a@restante.example.com", "b@restante.example.com", &address(&last)], MAIL).await;
+    let many = client
+        .send(
+            &[
+                "a@restante.example.com",
+                "b@restante.example.com",
+                &address(&last),
+            ],
+            MAIL,
+        )
+        .await;
     assert!(many.starts_with("452 4.5.3"), "{many}");
     assert_summary(&explain_refused(&api, &last, 1).await, "452 4.5.3");
 
@@ -167,7 +263,10 @@ async fn a_recipient_was_refused(engine: Engine) {
     let relayed = smtp.send(&format!("{abroad}@else.example"), MAIL).await;
     assert!(relayed.starts_with("550 5.7.1"), "{relayed}");
     let explained = explain_refused(&api, &abroad, 1).await;
-    assert_summary(&explained, &format!("Mail to {abroad}@else.example was rejected 0 s ago: 550 5.7.1"));
+    assert_summary(
+        &explained,
+        &format!("Mail to {abroad}@else.example was rejected 0 s ago: 550 5.7.1"),
+    );
 }
 
 #[testkit::each_engine]
@@ -176,12 +275,30 @@ async fn the_address_was_mistyped(engine: Engine) {
     // No generated id has a u, so it is clear where it differs.
     let typo = format!("{inbox}u");
     assert!(smtp.send(&address(&typo), MAIL).await.starts_with("250"));
-    assert!(smtp.send("something-else@restante.example.com", MAIL).await.starts_with("250"));
+    assert!(
+        smtp.send("something-else@restante.example.com", MAIL)
+            .await
+            .starts_with("250")
+    );
     let explained = explain(&api, &inbox, "").await;
     let compared = format!("Is the address mistyped? Compare {inbox} with {inbox}[u].");
-    assert_summary(&explained, &format!("but one arrived for {} 0 s ago. {compared}", address(&typo)));
-    let similar: Vec<_> = explained["similar"].as_array().unwrap().iter().map(|one| one["address"].clone()).collect();
-    assert_eq!(similar, [json!(address(&typo)), json!("something-else@restante.example.com")]);
+    assert_summary(
+        &explained,
+        &format!("but one arrived for {} 0 s ago. {compared}", address(&typo)),
+    );
+    let similar: Vec<_> = explained["similar"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["address"].clone())
+        .collect();
+    assert_eq!(
+        similar,
+        [
+            json!(address(&typo)),
+            json!("something-else@restante.example.com")
+        ]
+    );
 }
 
 #[testkit::each_engine]
@@ -190,34 +307,72 @@ async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
     api.clock.advance(Duration::from_secs(1));
     let inbox = format!("{older}u");
     api.deliver(&inbox, "opens it").await;
-    let opened = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.json()["messages"][0]["id"].clone();
+    let opened = api
+        .get(&format!("/v1/inboxes/{inbox}/messages"))
+        .await
+        .json()["messages"][0]["id"]
+        .clone();
     api.clock.advance(Duration::from_secs(1));
     assert!(smtp.send(&address(&older), MAIL).await.starts_with("250"));
-    let explained = explain(&api, &inbox, &format!("?after={}", opened.as_str().unwrap())).await;
+    let explained = explain(
+        &api,
+        &inbox,
+        &format!("?after={}", opened.as_str().unwrap()),
+    )
+    .await;
     assert_eq!(explained["similar"][0]["address"], address(&older));
 }
 
 #[testkit::each_engine]
 async fn mail_opened_another_inbox(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
-    assert!(smtp.send("somebody@restante.example.com", MAIL).await.starts_with("250"));
-    assert_summary(&explain(&api, &inbox, "").await, "a message created the inbox somebody@restante.example.com");
+    assert!(
+        smtp.send("somebody@restante.example.com", MAIL)
+            .await
+            .starts_with("250")
+    );
+    assert_summary(
+        &explain(&api, &inbox, "").await,
+        "a message created the inbox somebody@restante.example.com",
+    );
 }
 
 #[testkit::each_engine]
 async fn mail_went_to_another_domain(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
-    assert!(client.send(&["somebody@else.example"], MAIL).await.starts_with("550 5.7.1"));
+    assert!(
+        client
+            .send(&["somebody@else.example"], MAIL)
+            .await
+            .starts_with("550 5.7.1")
+    );
     let explained = explain(&api, &inbox, "").await;
-    assert_summary(&explained, &format!("Clients use SMTP, but sent nothing to {}", address(&inbox)));
-    assert_summary(&explained, "The last rejection was of mail to another address, somebody@else.example: 550 5.7.1");
+    assert_summary(
+        &explained,
+        &format!("Clients use SMTP, but sent nothing to {}", address(&inbox)),
+    );
+    assert_summary(
+        &explained,
+        "The last rejection was of mail to another address, somebody@else.example: 550 5.7.1",
+    );
     assert_eq!(explained["refused"], json!([]));
     assert_eq!(explained["smtp"]["connections_open"], 1);
-    assert_eq!(explained["smtp"]["last_connection_at"], "2026-11-20T09:30:00.123Z");
+    assert_eq!(
+        explained["smtp"]["last_connection_at"],
+        "2026-11-20T09:30:00.123Z"
+    );
     // Another project gets no information about the address.
     let others = api.create_inbox_with(&api.other_key).await;
-    let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{others}/explain"), "").await.json();
+    let explained = api
+        .call_with(
+            &api.other_key,
+            "GET",
+            &format!("/v1/inboxes/{others}/explain"),
+            "",
+        )
+        .await
+        .json();
     assert!(!explained.to_string().contains("somebody"), "{explained}");
 }
 
@@ -228,7 +383,10 @@ async fn a_sender_that_was_refused_is_the_cause_if_nothing_was_sent(engine: Engi
     assert!(client.say("MAIL FROM:<no address>").await.starts_with("5"));
     let explained = explain_refused(&api, &inbox, 1).await;
     assert_eq!(explained["refused"][0]["recipient"], "");
-    assert_summary(&explained, "without mail: 553 5.1.7 Malformed sender address. The sender's address");
+    assert_summary(
+        &explained,
+        "without mail: 553 5.1.7 Malformed sender address. The sender's address",
+    );
 }
 
 #[testkit::each_engine]
@@ -236,34 +394,89 @@ async fn refusals_of_another_project_s_mail_are_not_shown(engine: Engine) {
     let (api, smtp, _) = start(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
     let explain = async || {
-        let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}/explain"), "").await;
+        let explained = api
+            .call_with(
+                &api.other_key,
+                "GET",
+                &format!("/v1/inboxes/{theirs}/explain"),
+                "",
+            )
+            .await;
         explained.json()["refused"].as_array().unwrap().clone()
     };
-    let plain = |key: &str| format!("AUTH PLAIN {}", BASE64_STANDARD.encode(format!("\0restante\0{key}")));
+    let plain = |key: &str| {
+        format!(
+            "AUTH PLAIN {}",
+            BASE64_STANDARD.encode(format!("\0restante\0{key}"))
+        )
+    };
     let mut own = smtp.client().await;
     assert!(own.say(&plain(api.key.as_str())).await.starts_with("235"));
-    // The same local part on another domain, with and without a key; and an address on the mail domain with a key.
+    // The same local part on another domain, with and without a key; and an address on the mail
+    // domain with a key.
     let abroad = format!("{theirs}@customer.example");
-    assert!(own.send_from("secret@app.example", &[&abroad], MAIL).await.starts_with("550 5.7.1"));
+    assert!(
+        own.send_from("secret@app.example", &[&abroad], MAIL)
+            .await
+            .starts_with("550 5.7.1")
+    );
     own.say("RSET").await;
-    assert!(own.send_from("secret@app.example", &[&address(&theirs)], "a\nb").await.starts_with("550 5.6.11"));
-    assert!(smtp.client().await.send_from("secret@app.example", &[&abroad], MAIL).await.starts_with("550 5.7.1"));
-    // Without a recipient: with a key, nothing is shown; without one, the refusal without its sender.
-    assert!(smtp.client().await.say("MAIL FROM:<secret@app.example> SIZE=999999").await.starts_with("552"));
+    assert!(
+        own.send_from("secret@app.example", &[&address(&theirs)], "a\nb")
+            .await
+            .starts_with("550 5.6.11")
+    );
+    assert!(
+        smtp.client()
+            .await
+            .send_from("secret@app.example", &[&abroad], MAIL)
+            .await
+            .starts_with("550 5.7.1")
+    );
+    // Without a recipient: with a key, nothing is shown; without one, the refusal without its
+    // sender.
+    assert!(
+        smtp.client()
+            .await
+            .say("MAIL FROM:<secret@app.example> SIZE=999999")
+            .await
+            .starts_with("552")
+    );
     let mut own = smtp.client().await;
     assert!(own.say(&plain(api.key.as_str())).await.starts_with("235"));
-    assert!(own.say("MAIL FROM:<secret@app.example> SIZE=999998").await.starts_with("552"));
+    assert!(
+        own.say("MAIL FROM:<secret@app.example> SIZE=999998")
+            .await
+            .starts_with("552")
+    );
     let refused = explain().await;
     assert_eq!(refused.len(), 1, "{refused:?}");
-    assert_eq!((&refused[0]["sender"], &refused[0]["recipient"]), (&json!(""), &json!("")));
-    // What concerns the address is shown: mail without a key on the mail domain, and all mail of the own key.
-    assert!(smtp.send(&address(&theirs), "a\nb").await.starts_with("550 5.6.11"));
+    assert_eq!(
+        (&refused[0]["sender"], &refused[0]["recipient"]),
+        (&json!(""), &json!(""))
+    );
+    // What concerns the address is shown: mail without a key on the mail domain, and all mail of
+    // the own key.
+    assert!(
+        smtp.send(&address(&theirs), "a\nb")
+            .await
+            .starts_with("550 5.6.11")
+    );
     assert_eq!(explain().await.len(), 2);
     let mut client = smtp.client().await;
-    assert!(client.say(&plain(api.other_key.as_str())).await.starts_with("235"));
+    assert!(
+        client
+            .say(&plain(api.other_key.as_str()))
+            .await
+            .starts_with("235")
+    );
     assert!(client.send(&[&abroad], MAIL).await.starts_with("550 5.7.1"));
     let refused = explain().await;
-    assert_eq!((refused.len(), &refused[0]["recipient"]), (3, &json!(abroad)), "{refused:?}");
+    assert_eq!(
+        (refused.len(), &refused[0]["recipient"]),
+        (3, &json!(abroad)),
+        "{refused:?}"
+    );
 }
 
 #[testkit::each_engine]
@@ -273,17 +486,37 @@ async fn the_inbox_has_ended(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
     let deleted = api.create_inbox().await;
-    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{deleted}"), "").await.status, 204);
+    assert_eq!(
+        api.call("DELETE", &format!("/v1/inboxes/{deleted}"), "")
+            .await
+            .status,
+        204
+    );
     api.clock.advance(Duration::from_secs(3));
     let explained = explain(&api, &deleted, "?after=x").await;
-    assert_eq!(explained["summary"], format!("The inbox {} was deleted 3 s ago. {EARLY}", address(&deleted)));
-    assert_eq!(explained["ended"], json!({"reason": "deleted", "at": "2026-11-20T09:30:00.123Z"}));
+    assert_eq!(
+        explained["summary"],
+        format!(
+            "The inbox {} was deleted 3 s ago. {EARLY}",
+            address(&deleted)
+        )
+    );
+    assert_eq!(
+        explained["ended"],
+        json!({"reason": "deleted", "at": "2026-11-20T09:30:00.123Z"})
+    );
     assert_eq!(explained["inbox"], Value::Null);
 
     api.clock.advance(Duration::from_secs(2 * 3_600));
     let explained = explain(&api, &inbox, "").await;
-    assert_eq!(explained["summary"], format!("The inbox {} expired 60 min ago. {SHORT}", address(&inbox)));
-    assert_eq!(explained["ended"], json!({"reason": "expired", "at": "2026-11-20T10:30:00.123Z"}));
+    assert_eq!(
+        explained["summary"],
+        format!("The inbox {} expired 60 min ago. {SHORT}", address(&inbox))
+    );
+    assert_eq!(
+        explained["ended"],
+        json!({"reason": "expired", "at": "2026-11-20T10:30:00.123Z"})
+    );
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
 }
 
@@ -297,6 +530,21 @@ async fn only_the_owner_is_answered(engine: Engine) {
             assert_eq!(refused.error(), (404, "inbox not found".to_owned()));
         }
     }
-    assert_eq!(api.call_with(&api.other_key, "DELETE", &format!("/v1/inboxes/{theirs}"), "").await.status, 204);
-    assert_eq!(api.get(&format!("/v1/inboxes/{theirs}/explain")).await.status, 404);
+    assert_eq!(
+        api.call_with(
+            &api.other_key,
+            "DELETE",
+            &format!("/v1/inboxes/{theirs}"),
+            ""
+        )
+        .await
+        .status,
+        204
+    );
+    assert_eq!(
+        api.get(&format!("/v1/inboxes/{theirs}/explain"))
+            .await
+            .status,
+        404
+    );
 }

@@ -24,7 +24,9 @@ async fn time_out(api: &Harness, inbox: &str, query: &str) -> Answer {
 async fn time_out_after(api: &Harness, inbox: &str, query: &str, timeout: Duration) -> Answer {
     let deadline = api.clock.instant().after(timeout);
     let millis = timeout.as_millis();
-    let waiting = api.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout={millis}"));
+    let waiting = api.spawn_get(&format!(
+        "/v1/inboxes/{inbox}/messages/wait?{query}&timeout={millis}"
+    ));
     let answer = api.at_deadline(deadline, waiting).await;
     assert_eq!(answer.error(), (408, "timeout".to_owned()));
     answer
@@ -33,16 +35,28 @@ async fn time_out_after(api: &Harness, inbox: &str, query: &str, timeout: Durati
 /// The id of the story to which a response links.
 fn story_id(answer: &Answer) -> Uuid {
     let link = answer.headers["link"].to_str().unwrap();
-    let url = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=\"help\"")).unwrap();
-    url.strip_prefix(&format!("{BASE_URL}/failures/")).unwrap().parse().unwrap()
+    let url = link
+        .strip_prefix('<')
+        .and_then(|link| link.strip_suffix(">; rel=\"help\""))
+        .unwrap();
+    url.strip_prefix(&format!("{BASE_URL}/failures/"))
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 async fn story(api: &Harness, answer: &Answer) -> Story {
-    api.service.story(story_id(answer), None).await.unwrap().unwrap()
+    api.service
+        .story(story_id(answer), None)
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
-    api.get(&format!("/v1/inboxes/{inbox}/explain?{query}")).await.json()
+    api.get(&format!("/v1/inboxes/{inbox}/explain?{query}"))
+        .await
+        .json()
 }
 
 async fn failures(api: &Harness, filter: FailureFilter) -> Vec<Failure> {
@@ -59,13 +73,22 @@ async fn a_timeout_links_to_its_story(engine: Engine) {
     let wait = &failure.wait;
     let filter = &wait.filter;
     assert_eq!(
-        (filter.subject.as_deref(), filter.from.as_deref(), filter.has.otp),
+        (
+            filter.subject.as_deref(),
+            filter.from.as_deref(),
+            filter.has.otp
+        ),
         (Some("Welcome"), Some("shop"), true)
     );
-    assert!(failure.ended_at().since(wait.started_at) >= 15 * SECOND, "{failure:?}");
+    assert!(
+        failure.ended_at().since(wait.started_at) >= 15 * SECOND,
+        "{failure:?}"
+    );
     assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
 
-    let at_once = api.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await;
+    let at_once = api
+        .get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0"))
+        .await;
     assert_eq!((at_once.status, at_once.headers.get("link")), (404, None));
     let explained = explain(&api, &inbox, "").await;
     assert_eq!(explained["cause"], "nothing_connected");
@@ -79,45 +102,93 @@ async fn the_cause_stays_as_it_was_when_the_wait_ended(engine: Engine) {
     let answer = time_out(&api, &inbox, "subject=Code").await;
     api.clock.advance(SECOND);
     // Mail that arrives after the wait, for another address and with another subject.
-    assert!(smtp.send(&address("somebody"), MAIL).await.starts_with("250"));
+    assert!(
+        smtp.send(&address("somebody"), MAIL)
+            .await
+            .starts_with("250")
+    );
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
-    assert!(smtp.send(&address(&inbox), "Subject: bare\n\r\n\r\n").await.starts_with("550"));
-    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+    assert!(
+        smtp.send(&address(&inbox), "Subject: bare\n\r\n\r\n")
+            .await
+            .starts_with("550")
+    );
+    assert_eq!(
+        story(&api, &answer).await.failure.finding.cause,
+        Cause::NothingConnected
+    );
     let explained = explain(&api, &inbox, "subject=Code").await;
-    assert_eq!((&explained["cause"], &explained["messages"]["count"]), (&"nothing_connected".into(), &0.into()));
-    assert_eq!(explain(&api, &inbox, "subject=Other").await["cause"], "filter_missed");
+    assert_eq!(
+        (&explained["cause"], &explained["messages"]["count"]),
+        (&"nothing_connected".into(), &0.into())
+    );
+    assert_eq!(
+        explain(&api, &inbox, "subject=Other").await["cause"],
+        "filter_missed"
+    );
 
-    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+    assert_eq!(
+        api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+            .await
+            .status,
+        204
+    );
     let explained = explain(&api, &inbox, "subject=Code").await;
-    assert_eq!((&explained["cause"], &explained["inbox"]), (&"nothing_connected".into(), &Value::Null));
+    assert_eq!(
+        (&explained["cause"], &explained["inbox"]),
+        (&"nothing_connected".into(), &Value::Null)
+    );
     assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_deleted");
-    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+    assert_eq!(
+        story(&api, &answer).await.failure.finding.cause,
+        Cause::NothingConnected
+    );
 }
 
 #[testkit::each_engine]
 async fn a_message_just_after_the_wait_was_late(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let answer = time_out_after(&api, &inbox, "subject=welcome", Duration::from_millis(14_999)).await;
+    let answer = time_out_after(
+        &api,
+        &inbox,
+        "subject=welcome",
+        Duration::from_millis(14_999),
+    )
+    .await;
     let early = story(&api, &answer).await;
     api.clock.advance(14 * SECOND);
     api.deliver(&inbox, "Something else").await;
     assert_eq!(story(&api, &answer).await, early);
     api.clock.advance(SECOND);
     api.deliver(&inbox, "Welcome").await;
-    let Story { failure, evidence, .. } = story(&api, &answer).await;
-    assert_eq!((failure.finding.cause, evidence.latest[0].subject.as_str()), (Cause::Late, "Welcome"));
+    let Story {
+        failure, evidence, ..
+    } = story(&api, &answer).await;
+    assert_eq!(
+        (failure.finding.cause, evidence.latest[0].subject.as_str()),
+        (Cause::Late, "Welcome")
+    );
     let explained = explain(&api, &inbox, "subject=welcome").await;
     let summary = explained["summary"].as_str().unwrap();
     let beginning = "A matching message arrived 15 s after the wait had ended: \"Welcome\" from ";
     assert!(summary.starts_with(beginning), "{summary}");
-    assert!(summary.contains("Use a timeout of ") && summary.contains(" s instead of 15 s: "), "{summary}");
+    assert!(
+        summary.contains("Use a timeout of ") && summary.contains(" s instead of 15 s: "),
+        "{summary}"
+    );
     assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
 
     // Further mail changes nothing.
     api.deliver(&inbox, "Welcome again").await;
     let later = story(&api, &answer).await;
-    assert_eq!((later.evidence.latest.len(), &later.evidence.latest[0].subject), (1, &"Welcome".to_owned()));
+    assert_eq!(
+        (
+            later.evidence.latest.len(),
+            &later.evidence.latest[0].subject
+        ),
+        (1, &"Welcome".to_owned())
+    );
 }
 
 #[testkit::each_engine]
@@ -126,12 +197,19 @@ async fn a_damaged_story_has_its_cause_and_harms_no_list(engine: Engine) {
     let inbox = api.create_inbox().await;
     let answer = time_out(&api, &inbox, "subject=welcome").await;
     let whole = story(&api, &answer).await;
-    api.run_sql("UPDATE stories SET data = (SELECT id FROM projects LIMIT 1)").await;
+    api.run_sql("UPDATE stories SET data = (SELECT id FROM projects LIMIT 1)")
+        .await;
     // It is compared with the filters of the wait.
     api.deliver(&inbox, "Something else").await;
-    assert_eq!(failures(&api, FailureFilter::default()).await, std::slice::from_ref(&whole.failure));
+    assert_eq!(
+        failures(&api, FailureFilter::default()).await,
+        std::slice::from_ref(&whole.failure)
+    );
     let damaged = story(&api, &answer).await;
-    assert_eq!((damaged.failure, damaged.timeline), (whole.failure, Vec::new()));
+    assert_eq!(
+        (damaged.failure, damaged.timeline),
+        (whole.failure, Vec::new())
+    );
 }
 
 #[testkit::each_engine]
@@ -141,7 +219,10 @@ async fn mail_long_after_the_wait_was_not_late(engine: Engine) {
     let answer = time_out(&api, &inbox, "").await;
     api.clock.advance(130 * SECOND);
     api.deliver(&inbox, "The mail of the next step").await;
-    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+    assert_eq!(
+        story(&api, &answer).await.failure.finding.cause,
+        Cause::NothingConnected
+    );
 }
 
 #[testkit::each_engine]
@@ -154,27 +235,87 @@ async fn failures_of_the_same_cause_are_one_group(engine: Engine) {
         time_out(&api, &inbox, query).await;
     }
     let refused = api.create_inbox().await;
-    assert!(smtp.send(&address(&refused), "Subject: bare\n\r\n\r\n").await.starts_with("550"));
+    assert!(
+        smtp.send(&address(&refused), "Subject: bare\n\r\n\r\n")
+            .await
+            .starts_with("550")
+    );
     time_out(&api, &refused, "").await;
-    let project = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
-    let all = failures(&api, FailureFilter { project: Some(project), ..FailureFilter::default() }).await;
+    let project = api
+        .service
+        .authenticate(api.key.as_str())
+        .await
+        .unwrap()
+        .unwrap()
+        .project;
+    let all = failures(
+        &api,
+        FailureFilter {
+            project: Some(project),
+            ..FailureFilter::default()
+        },
+    )
+    .await;
     let causes: Vec<_> = all.iter().map(|failure| failure.finding.cause).collect();
-    assert_eq!(causes, [Cause::BareLineEnd, Cause::FilterMissed, Cause::FilterMissed, Cause::FilterMissed]);
-    assert_eq!((all[2].group() == all[3].group(), all[1].group() == all[2].group()), (true, false));
-    let groups = api.service.failure_groups(project, all[3].wait.started_at).await.unwrap();
-    let counts: Vec<_> = groups.iter().map(|(key, count, _)| (key.clone(), *count)).collect();
-    assert_eq!(counts, [(all[0].group(), 1), (all[1].group(), 1), (all[2].group(), 2)]);
+    assert_eq!(
+        causes,
+        [
+            Cause::BareLineEnd,
+            Cause::FilterMissed,
+            Cause::FilterMissed,
+            Cause::FilterMissed
+        ]
+    );
+    assert_eq!(
+        (
+            all[2].group() == all[3].group(),
+            all[1].group() == all[2].group()
+        ),
+        (true, false)
+    );
+    let groups = api
+        .service
+        .failure_groups(project, all[3].wait.started_at)
+        .await
+        .unwrap();
+    let counts: Vec<_> = groups
+        .iter()
+        .map(|(key, count, _)| (key.clone(), *count))
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            (all[0].group(), 1),
+            (all[1].group(), 1),
+            (all[2].group(), 2)
+        ]
+    );
 
     let chosen = |filter: FailureFilter| failures(&api, filter);
-    let by_cause = FailureFilter { cause: Some(Cause::BareLineEnd), ..FailureFilter::default() };
+    let by_cause = FailureFilter {
+        cause: Some(Cause::BareLineEnd),
+        ..FailureFilter::default()
+    };
     assert_eq!(chosen(by_cause).await, all[..1]);
-    let by_group = FailureFilter { group: Some(all[2].group()), ..FailureFilter::default() };
+    let by_group = FailureFilter {
+        group: Some(all[2].group()),
+        ..FailureFilter::default()
+    };
     assert_eq!(chosen(by_group).await, all[2..]);
-    let by_address = FailureFilter { text: all[1].wait.inbox.to_string(), ..FailureFilter::default() };
+    let by_address = FailureFilter {
+        text: all[1].wait.inbox.to_string(),
+        ..FailureFilter::default()
+    };
     assert_eq!(chosen(by_address).await, all[1..2]);
-    let since = FailureFilter { since: Some(all[1].ended_at()), ..FailureFilter::default() };
+    let since = FailureFilter {
+        since: Some(all[1].ended_at()),
+        ..FailureFilter::default()
+    };
     assert_eq!(chosen(since).await, all[..2]);
-    let before = FailureFilter { before: Some(all[1].ended_at()), ..FailureFilter::default() };
+    let before = FailureFilter {
+        before: Some(all[1].ended_at()),
+        ..FailureFilter::default()
+    };
     assert_eq!(chosen(before).await, all[2..]);
 }
 
@@ -184,11 +325,44 @@ async fn no_project_sees_the_failures_of_another(engine: Engine) {
     let inbox = api.create_inbox_with(&api.other_key).await;
     let answer = api.time_out_with(&api.other_key, &inbox, "").await;
     let theirs = story(&api, &answer).await.failure.wait.project;
-    let own = api.service.authenticate(api.key.as_str()).await.unwrap().unwrap().project;
+    let own = api
+        .service
+        .authenticate(api.key.as_str())
+        .await
+        .unwrap()
+        .unwrap()
+        .project;
     assert_ne!(own, theirs);
-    assert!(failures(&api, FailureFilter { project: Some(own), ..FailureFilter::default() }).await.is_empty());
-    assert_eq!(failures(&api, FailureFilter { project: Some(theirs), ..FailureFilter::default() }).await.len(), 1);
-    assert!(api.service.failure_groups(own, Timestamp::from_millis(0)).await.unwrap().is_empty());
+    assert!(
+        failures(
+            &api,
+            FailureFilter {
+                project: Some(own),
+                ..FailureFilter::default()
+            }
+        )
+        .await
+        .is_empty()
+    );
+    assert_eq!(
+        failures(
+            &api,
+            FailureFilter {
+                project: Some(theirs),
+                ..FailureFilter::default()
+            }
+        )
+        .await
+        .len(),
+        1
+    );
+    assert!(
+        api.service
+            .failure_groups(own, Timestamp::from_millis(0))
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[testkit::each_engine]
@@ -200,14 +374,31 @@ async fn a_login_of_another_client_is_not_the_cause(engine: Engine) {
     let others = api.create_inbox().await;
     assert!(smtp.send(&address(&others), MAIL).await.starts_with("250"));
     let mut stranger = smtp.client().await;
-    assert!(stranger.say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==").await.starts_with("535"));
+    assert!(
+        stranger
+            .say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==")
+            .await
+            .starts_with("535")
+    );
     assert!(stranger.say("QUIT").await.starts_with("221"));
-    let explained = api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{inbox}/explain"), "").await.json();
+    let explained = api
+        .call_with(
+            &api.other_key,
+            "GET",
+            &format!("/v1/inboxes/{inbox}/explain"),
+            "",
+        )
+        .await
+        .json();
     assert_eq!(explained["cause"], "sent_elsewhere", "{explained}");
 
     // The same client has sent mail to the project, so it is its application.
     let received = api.create_inbox_with(&api.other_key).await;
-    assert!(smtp.send(&address(&received), MAIL).await.starts_with("250"));
+    assert!(
+        smtp.send(&address(&received), MAIL)
+            .await
+            .starts_with("250")
+    );
     let later = api.create_inbox_with(&api.other_key).await;
     let explain = |inbox: String| {
         let (api, path) = (&api, format!("/v1/inboxes/{inbox}/explain"));
@@ -222,9 +413,15 @@ async fn a_story_is_kept_for_a_week(engine: Engine) {
     let inbox = api.create_inbox().await;
     let answer = time_out(&api, &inbox, "").await;
     api.clock.advance(6 * 24 * 3_600 * SECOND);
-    assert_eq!(story(&api, &answer).await.failure.finding.cause, Cause::NothingConnected);
+    assert_eq!(
+        story(&api, &answer).await.failure.finding.cause,
+        Cause::NothingConnected
+    );
     api.clock.advance((24 * 3_600 + 1) * SECOND);
-    assert_eq!(api.service.story(story_id(&answer), None).await.unwrap(), None);
+    assert_eq!(
+        api.service.story(story_id(&answer), None).await.unwrap(),
+        None
+    );
     assert_eq!(explain(&api, &inbox, "").await["cause"], "inbox_expired");
 }
 
@@ -236,9 +433,18 @@ async fn each_filter_has_the_story_of_its_latest_wait(engine: Engine) {
     time_out(&api, &inbox, "subject=Receipt").await;
     api.clock.advance(SECOND);
     api.deliver(&inbox, "Welcome").await;
-    assert_eq!(explain(&api, &inbox, "subject=Code").await["cause"], "nothing_connected");
-    assert_eq!(explain(&api, &inbox, "subject=Receipt").await["cause"], "nothing_connected");
-    assert_eq!(explain(&api, &inbox, "subject=Other").await["cause"], "filter_missed");
+    assert_eq!(
+        explain(&api, &inbox, "subject=Code").await["cause"],
+        "nothing_connected"
+    );
+    assert_eq!(
+        explain(&api, &inbox, "subject=Receipt").await["cause"],
+        "nothing_connected"
+    );
+    assert_eq!(
+        explain(&api, &inbox, "subject=Other").await["cause"],
+        "filter_missed"
+    );
 }
 
 #[testkit::each_engine]
@@ -251,18 +457,32 @@ async fn mail_of_a_stranger_to_another_domain_is_not_the_cause(engine: Engine) {
     let explained = explain(&api, &first, "").await;
     // Nobody knows whether this is the application.
     assert_eq!(explained["cause"], "sent_elsewhere");
-    assert!(!explained["summary"].as_str().unwrap().contains("--accept-domains"), "{explained}");
+    assert!(
+        !explained["summary"]
+            .as_str()
+            .unwrap()
+            .contains("--accept-domains"),
+        "{explained}"
+    );
 
     // Now the client is known to be.
     assert!(smtp.send(&address(&first), MAIL).await.starts_with("250"));
     let own = api.create_inbox().await;
     assert!(smtp.send(elsewhere, MAIL).await.starts_with("550"));
-    api.run_sql("UPDATE refusals SET refused_at = refused_at + 1").await;
+    api.run_sql("UPDATE refusals SET refused_at = refused_at + 1")
+        .await;
     api.clock.advance(SECOND);
     assert_eq!(explain(&api, &own, "").await["cause"], "other_domain");
     // If only another client is known, strangers explain nothing.
-    api.run_sql("UPDATE contents SET client = '192.0.2.1'").await;
+    api.run_sql("UPDATE contents SET client = '192.0.2.1'")
+        .await;
     let explained = explain(&api, &own, "").await;
     assert_eq!(explained["cause"], "sent_elsewhere");
-    assert!(!explained["summary"].as_str().unwrap().contains("else.example"), "{explained}");
+    assert!(
+        !explained["summary"]
+            .as_str()
+            .unwrap()
+            .contains("else.example"),
+        "{explained}"
+    );
 }

@@ -1,5 +1,5 @@
-//! Clients that disconnect at random moments leak nothing: no slot of a wait or a send, no database connection, no
-//! memory of the budget.
+//! Clients that disconnect at random moments leak nothing: no slot of a wait or a send, no database
+//! connection, no memory of the budget.
 
 use std::time::Duration;
 
@@ -24,11 +24,29 @@ async fn hang_up(server: &Server, inbox: &str) {
         let request = match random.random_range(0..5) {
             0 => format!("{}\r\n", server.head("GET", &messages)),
             1 => format!("{}\r\n", server.head("POST", "/v1/inboxes")),
-            2 => format!("{}Content-Length: {}\r\n\r\n{body}", server.head("POST", &messages), body.len()),
-            _ => format!("{}\r\n", server.head("GET", &format!("{messages}/wait?subject=none&timeout=120000"))),
+            2 => format!(
+                "{}Content-Length: {}\r\n\r\n{body}",
+                server.head("POST", &messages),
+                body.len()
+            ),
+            _ => format!(
+                "{}\r\n",
+                server.head(
+                    "GET",
+                    &format!("{messages}/wait?subject=none&timeout=120000")
+                )
+            ),
         };
-        let part = if random.random_range(0..5) == 0 { random.random_range(1..request.len()) } else { request.len() };
-        (request, part, Duration::from_micros(random.random_range(0..5_000)))
+        let part = if random.random_range(0..5) == 0 {
+            random.random_range(1..request.len())
+        } else {
+            request.len()
+        };
+        (
+            request,
+            part,
+            Duration::from_micros(random.random_range(0..5_000)),
+        )
     };
     let mut client = server.connect().await;
     client.write(&request.as_bytes()[..part]).await;
@@ -51,9 +69,15 @@ async fn nothing_is_left_behind(engine: Engine) {
     for _ in 0..CLIENTS / BESIDE {
         within(join_all((0..BESIDE).map(|_| hang_up(&server, &inbox)))).await;
     }
-    // No connection was leaked: more requests at once than the pool has connections are all answered.
+    // No connection was leaked: more requests at once than the pool has connections are all
+    // answered.
     let answers = join_all((0..100).map(|_| server.api.get("/v1/inboxes/nobody")));
-    assert!(within(answers).await.iter().all(|answer| answer.status == 404));
+    assert!(
+        within(answers)
+            .await
+            .iter()
+            .all(|answer| answer.status == 404)
+    );
     // The server must notice the ends of the last streams; nothing else has to happen.
     let one_more = async || server.api.time_out(&inbox, "subject=none").await.status;
     within(async { while one_more().await != 408 {} }).await;

@@ -13,9 +13,17 @@ async fn a_created_inbox_is_temporary_and_lives_for_an_hour(engine: Engine) {
         let created = api.call("POST", "/v1/inboxes", body).await;
         assert_eq!(created.status, 201, "{body:?}");
         let inbox = created.json();
-        let mut fields: Vec<_> = inbox.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut fields: Vec<_> = inbox
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         fields.sort_unstable();
-        assert_eq!(fields, ["address", "created_at", "expires_at", "id", "kind"]);
+        assert_eq!(
+            fields,
+            ["address", "created_at", "expires_at", "id", "kind"]
+        );
         let id = inbox["id"].as_str().unwrap();
         assert_eq!(inbox["address"], format!("{id}@{MAIL_DOMAIN}"));
         assert_eq!(inbox["kind"], "temporary");
@@ -35,7 +43,10 @@ async fn every_inbox_has_an_address_of_its_own(engine: Engine) {
 async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
     for (body, text) in [
-        (r#"{"address":"me@restante.example.com"}"#, "unknown field: address"),
+        (
+            r#"{"address":"me@restante.example.com"}"#,
+            "unknown field: address",
+        ),
         (r#"{"id":"me"}"#, "unknown field: id"),
         (r#"{"b":null,"a":1}"#, "unknown field: b"),
         ("{", "invalid JSON"),
@@ -44,7 +55,11 @@ async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
         ("\"\"", "invalid JSON"),
         ("{}{}", "invalid JSON"),
     ] {
-        assert_eq!(api.call("POST", "/v1/inboxes", body).await.error(), (400, text.to_owned()), "{body}");
+        assert_eq!(
+            api.call("POST", "/v1/inboxes", body).await.error(),
+            (400, text.to_owned()),
+            "{body}"
+        );
     }
 }
 
@@ -52,12 +67,21 @@ async fn a_body_that_is_no_empty_object_is_refused(engine: Engine) {
 async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
     let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
-    for address in [format!("{id}@{MAIL_DOMAIN}"), format!("{}@{}", id.to_uppercase(), MAIL_DOMAIN.to_uppercase())] {
-        for query in
-            [format!("address={address}"), format!("address={address}&address=x"), format!("x=1&address={address}")]
-        {
+    for address in [
+        format!("{id}@{MAIL_DOMAIN}"),
+        format!("{}@{}", id.to_uppercase(), MAIL_DOMAIN.to_uppercase()),
+    ] {
+        for query in [
+            format!("address={address}"),
+            format!("address={address}&address=x"),
+            format!("x=1&address={address}"),
+        ] {
             let found = api.get(&format!("/v1/inboxes?{query}")).await;
-            assert_eq!((found.status, found.text("id")), (200, id.clone()), "{query}");
+            assert_eq!(
+                (found.status, found.text("id")),
+                (200, id.clone()),
+                "{query}"
+            );
         }
     }
 }
@@ -66,9 +90,19 @@ async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
 async fn finding_needs_an_address(engine: Engine) {
     let api = Harness::on(engine).await;
     let id = api.create_inbox().await;
-    for query in ["", "?address=", "?address", "?Address=a", &format!("?address=&address={id}@{MAIL_DOMAIN}")] {
+    for query in [
+        "",
+        "?address=",
+        "?address",
+        "?Address=a",
+        &format!("?address=&address={id}@{MAIL_DOMAIN}"),
+    ] {
         let refused = api.get(&format!("/v1/inboxes{query}")).await;
-        assert_eq!(refused.error(), (400, "address is required".to_owned()), "{query}");
+        assert_eq!(
+            refused.error(),
+            (400, "address is required".to_owned()),
+            "{query}"
+        );
     }
 }
 
@@ -87,7 +121,11 @@ async fn an_address_without_an_inbox_of_this_key_is_not_found(engine: Engine) {
     ];
     for address in addresses {
         let missing = api.get(&format!("/v1/inboxes?address={address}")).await;
-        assert_eq!(missing.error(), (404, "inbox not found".to_owned()), "{address}");
+        assert_eq!(
+            missing.error(),
+            (404, "inbox not found".to_owned()),
+            "{address}"
+        );
     }
 }
 
@@ -95,7 +133,16 @@ async fn an_address_without_an_inbox_of_this_key_is_not_found(engine: Engine) {
 async fn an_id_that_names_no_inbox_of_this_key_is_not_found(engine: Engine) {
     let api = Harness::on(engine).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
-    for id in [theirs.as_str(), "nobody", "%ff", "%00", "a%2Fb", "%", "a%20b", &"x".repeat(5_000)] {
+    for id in [
+        theirs.as_str(),
+        "nobody",
+        "%ff",
+        "%00",
+        "a%2Fb",
+        "%",
+        "a%20b",
+        &"x".repeat(5_000),
+    ] {
         for (method, path) in [
             ("GET", format!("/v1/inboxes/{id}")),
             ("DELETE", format!("/v1/inboxes/{id}")),
@@ -104,10 +151,19 @@ async fn an_id_that_names_no_inbox_of_this_key_is_not_found(engine: Engine) {
             ("GET", format!("/v1/inboxes/{id}/messages/wait")),
         ] {
             let missing = api.call(method, &path, "").await;
-            assert_eq!(missing.error(), (404, "inbox not found".to_owned()), "{method} {path:.60}");
+            assert_eq!(
+                missing.error(),
+                (404, "inbox not found".to_owned()),
+                "{method} {path:.60}"
+            );
         }
     }
-    assert_eq!(api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}"), "").await.status, 200);
+    assert_eq!(
+        api.call_with(&api.other_key, "GET", &format!("/v1/inboxes/{theirs}"), "")
+            .await
+            .status,
+        200
+    );
 }
 
 #[testkit::each_engine]
@@ -117,14 +173,21 @@ async fn deleting_takes_the_inbox_and_its_messages(engine: Engine) {
     let message = api.deliver(&id, "Hello").await;
     let deleted = api.call("DELETE", &format!("/v1/inboxes/{id}"), "").await;
     assert_eq!((deleted.status, deleted.body.as_str()), (204, ""));
-    assert_eq!(api.get(&format!("/v1/messages/{message}")).await.error(), (404, "message not found".to_owned()));
+    assert_eq!(
+        api.get(&format!("/v1/messages/{message}")).await.error(),
+        (404, "message not found".to_owned())
+    );
     for (method, path) in [
         ("GET", format!("/v1/inboxes/{id}")),
         ("GET", format!("/v1/inboxes?address={id}@{MAIL_DOMAIN}")),
         ("GET", format!("/v1/inboxes/{id}/messages")),
         ("DELETE", format!("/v1/inboxes/{id}")),
     ] {
-        assert_eq!(api.call(method, &path, "").await.error(), (404, "inbox not found".to_owned()), "{method} {path}");
+        assert_eq!(
+            api.call(method, &path, "").await.error(),
+            (404, "inbox not found".to_owned()),
+            "{method} {path}"
+        );
     }
 }
 
@@ -135,10 +198,19 @@ async fn an_inbox_and_its_messages_are_gone_after_an_hour(engine: Engine) {
     let message = api.deliver(&id, "Hello").await;
     api.clock.advance(HOUR - Duration::from_millis(1));
     assert_eq!(api.get(&format!("/v1/inboxes/{id}")).await.status, 200);
-    assert_eq!(api.get(&format!("/v1/messages/{message}")).await.status, 200);
+    assert_eq!(
+        api.get(&format!("/v1/messages/{message}")).await.status,
+        200
+    );
     api.clock.advance(Duration::from_millis(1));
-    assert_eq!(api.get(&format!("/v1/inboxes/{id}")).await.error(), (404, "inbox not found".to_owned()));
-    assert_eq!(api.get(&format!("/v1/messages/{message}")).await.error(), (404, "message not found".to_owned()));
+    assert_eq!(
+        api.get(&format!("/v1/inboxes/{id}")).await.error(),
+        (404, "inbox not found".to_owned())
+    );
+    assert_eq!(
+        api.get(&format!("/v1/messages/{message}")).await.error(),
+        (404, "message not found".to_owned())
+    );
 }
 
 #[testkit::each_engine]
@@ -149,5 +221,10 @@ async fn mail_to_an_unknown_address_creates_a_temporary_inbox(engine: Engine) {
     assert_eq!(inbox["address"], format!("sign-up@{MAIL_DOMAIN}"));
     assert_eq!(inbox["kind"], "temporary");
     assert_eq!(inbox["expires_at"], "2026-11-20T10:30:00.123Z");
-    assert_eq!(api.get(&format!("/v1/messages/{message}")).await.text("inbox_id"), "sign-up");
+    assert_eq!(
+        api.get(&format!("/v1/messages/{message}"))
+            .await
+            .text("inbox_id"),
+        "sign-up"
+    );
 }

@@ -36,11 +36,22 @@ impl<'a> Mailpit<'a> {
     }
 
     fn with(api: &'a Harness, key: &ApiKey) -> Self {
-        Self { api, password: Some(key.as_str().to_owned()) }
+        Self {
+            api,
+            password: Some(key.as_str().to_owned()),
+        }
     }
 
-    async fn call_from(&self, headers: &[(&str, &str)], method: &str, path: &str, body: impl Into<Body>) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("/mailpit{path}"));
+    async fn call_from(
+        &self,
+        headers: &[(&str, &str)],
+        method: &str,
+        path: &str,
+        body: impl Into<Body>,
+    ) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("/mailpit{path}"));
         if !headers.iter().any(|(name, _)| *name == "host") {
             request = request.header("host", "127.0.0.1:8025");
         }
@@ -69,26 +80,44 @@ impl<'a> Mailpit<'a> {
         let query: String = form_urlencoded::byte_serialize(search.as_bytes()).collect();
         let list = self.get(&format!("/api/v1/search?query={query}")).await;
         let messages = list["messages"].as_array().unwrap();
-        let subjects = messages.iter().map(|one| one["Subject"].as_str().unwrap().to_owned()).collect();
+        let subjects = messages
+            .iter()
+            .map(|one| one["Subject"].as_str().unwrap().to_owned())
+            .collect();
         (subjects, list["messages_count"].as_u64().unwrap())
     }
 }
 
 /// Delivers a message to several recipients, as a client with this key.
-async fn deliver(api: &Harness, key: Option<&ApiKey>, recipients: &[&str], raw: &str) -> Vec<String> {
+async fn deliver(
+    api: &Harness,
+    key: Option<&ApiKey>,
+    recipients: &[&str],
+    raw: &str,
+) -> Vec<String> {
     let caller = match key {
         Some(key) => api.service.authenticate(key.as_str()).await.unwrap(),
         None => None,
     };
     let incoming = Incoming {
         reverse_path: "bounces@app.example".to_owned(),
-        recipients: recipients.iter().map(|address| EmailAddress::parse(address).unwrap()).collect(),
+        recipients: recipients
+            .iter()
+            .map(|address| EmailAddress::parse(address).unwrap())
+            .collect(),
         project: caller.map(|caller| caller.project),
-        trace: "Return-Path: <bounces@app.example>\r\nMessage-ID: <added@restante.example.com>\r\n".to_owned(),
+        trace: "Return-Path: <bounces@app.example>\r\nMessage-ID: <added@restante.example.com>\r\n"
+            .to_owned(),
         reception: None,
         raw: raw.as_bytes().to_vec(),
     };
-    api.service.deliver(incoming).await.unwrap().iter().map(ToString::to_string).collect()
+    api.service
+        .deliver(incoming)
+        .await
+        .unwrap()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn letter(from: &str, subject: &str, text: &str) -> String {
@@ -107,10 +136,16 @@ async fn a_message_for_several_inboxes_is_one_message(engine: Engine) {
     ];
     let ids = deliver(&api, None, &recipients, MESSAGE).await;
     let list = mailpit.get("/api/v1/messages").await;
-    assert_eq!((&list["total"], &list["messages_count"], &list["count"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!(
+        (&list["total"], &list["messages_count"], &list["count"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
     let entry = &list["messages"][0];
     assert_eq!(entry["ID"], ids[0]);
-    assert_eq!(entry["From"], json!({"Name": "Zoë", "Address": "shop@app.example"}));
+    assert_eq!(
+        entry["From"],
+        json!({"Name": "Zoë", "Address": "shop@app.example"})
+    );
     let plain = |address: &str| json!({"Name": "", "Address": address});
     assert_eq!(
         entry["To"],
@@ -119,70 +154,176 @@ async fn a_message_for_several_inboxes_is_one_message(engine: Engine) {
     assert_eq!(entry["Cc"], json!([plain("cy@restante.example.com")]));
     assert_eq!(entry["Bcc"], json!([plain("hidden@restante.example.com")]));
     assert_eq!(entry["ReplyTo"], json!([plain("help@app.example")]));
-    assert_eq!((&entry["Subject"], &entry["MessageID"]), (&json!("Grüße"), &json!("1@app.example")));
-    assert_eq!((&entry["Snippet"], &entry["Attachments"]), (&json!("Your \"code\" is 482913."), &json!(1)));
-    assert_eq!((&entry["Created"], &entry["Read"]), (&json!("2026-11-20T09:30:00.123Z"), &json!(false)));
-    assert_eq!((&entry["Size"], &entry["Tags"], &entry["Username"]), (&json!(MESSAGE.len()), &json!([]), &json!("")));
+    assert_eq!(
+        (&entry["Subject"], &entry["MessageID"]),
+        (&json!("Grüße"), &json!("1@app.example"))
+    );
+    assert_eq!(
+        (&entry["Snippet"], &entry["Attachments"]),
+        (&json!("Your \"code\" is 482913."), &json!(1))
+    );
+    assert_eq!(
+        (&entry["Created"], &entry["Read"]),
+        (&json!("2026-11-20T09:30:00.123Z"), &json!(false))
+    );
+    assert_eq!(
+        (&entry["Size"], &entry["Tags"], &entry["Username"]),
+        (&json!(MESSAGE.len()), &json!([]), &json!(""))
+    );
     for recipient in recipients {
-        let found = mailpit.get(&format!("/api/v1/search?query=to:{recipient}")).await;
-        assert_eq!((&found["messages"][0]["ID"], &found["messages_count"]), (&json!(ids[0]), &json!(1)), "{recipient}");
+        let found = mailpit
+            .get(&format!("/api/v1/search?query=to:{recipient}"))
+            .await;
+        assert_eq!(
+            (&found["messages"][0]["ID"], &found["messages_count"]),
+            (&json!(ids[0]), &json!(1)),
+            "{recipient}"
+        );
         assert_eq!(mailpit.search(&format!("!to:{recipient}")).await.1, 0);
     }
-    assert_eq!(mailpit.search("to:ada@restante.example.com to:hidden@restante.example.com").await.1, 1);
-    assert_eq!(mailpit.search("to:ada@restante.example.com to:dan@restante.example.com").await.1, 0);
+    assert_eq!(
+        mailpit
+            .search("to:ada@restante.example.com to:hidden@restante.example.com")
+            .await
+            .1,
+        1
+    );
+    assert_eq!(
+        mailpit
+            .search("to:ada@restante.example.com to:dan@restante.example.com")
+            .await
+            .1,
+        0
+    );
     for search in ["addressed:hidden@", "cc:cy@", "reply-to:help@"] {
-        assert_eq!((mailpit.search(search).await.1, mailpit.search(&format!("-{search}")).await.1), (1, 0), "{search}");
+        assert_eq!(
+            (
+                mailpit.search(search).await.1,
+                mailpit.search(&format!("-{search}")).await.1
+            ),
+            (1, 0),
+            "{search}"
+        );
     }
     // Another inbox has it, when the oldest has ended.
     assert_eq!(api.call("DELETE", "/v1/inboxes/ada", "").await.status, 204);
     let list = mailpit.get("/api/v1/messages").await;
-    assert_eq!((&list["messages"][0]["ID"], &list["total"]), (&json!(ids[1]), &json!(1)));
-    let deleted = mailpit.call("DELETE", "/api/v1/messages", json!({"IDs": [ids[2]]}).to_string()).await;
+    assert_eq!(
+        (&list["messages"][0]["ID"], &list["total"]),
+        (&json!(ids[1]), &json!(1))
+    );
+    let deleted = mailpit
+        .call(
+            "DELETE",
+            "/api/v1/messages",
+            json!({"IDs": [ids[2]]}).to_string(),
+        )
+        .await;
     assert_eq!((deleted.status, deleted.body.as_str()), (200, "ok"));
     assert_eq!(mailpit.get("/api/v1/messages").await["total"], 0);
-    assert_eq!(api.get("/v1/inboxes/hidden/messages").await.json()["messages"], json!([]));
+    assert_eq!(
+        api.get("/v1/inboxes/hidden/messages").await.json()["messages"],
+        json!([])
+    );
 }
 
 #[testkit::each_engine]
 async fn a_message_has_all_that_mailpit_has(engine: Engine) {
     let api = Harness::on(engine).await;
     let mailpit = Mailpit::new(&api);
-    let id = deliver(&api, None, &["ada@restante.example.com"], MESSAGE).await.remove(0);
+    let id = deliver(&api, None, &["ada@restante.example.com"], MESSAGE)
+        .await
+        .remove(0);
     let message = mailpit.get(&format!("/api/v1/message/{id}")).await;
-    assert_eq!((&message["ID"], &message["MessageID"]), (&json!(id), &json!("1@app.example")));
-    assert_eq!((&message["ReturnPath"], &message["Subject"]), (&json!("bounces@app.example"), &json!("Grüße")));
+    assert_eq!(
+        (&message["ID"], &message["MessageID"]),
+        (&json!(id), &json!("1@app.example"))
+    );
+    assert_eq!(
+        (&message["ReturnPath"], &message["Subject"]),
+        (&json!("bounces@app.example"), &json!("Grüße"))
+    );
     assert_eq!(message["Date"], "2026-11-20T10:30:00+01:00");
     assert_eq!(message["Text"], "Your \"code\" is 482913.");
-    assert_eq!(message["HTML"], "<p>Your code is <a href='https://app.example/in'>482913</a>.</p>");
-    assert_eq!(message["ListUnsubscribe"]["Links"], json!(["https://app.example/out"]));
-    assert_eq!((&message["Size"], &message["Bcc"]), (&json!(MESSAGE.len()), &json!([])));
+    assert_eq!(
+        message["HTML"],
+        "<p>Your code is <a href='https://app.example/in'>482913</a>.</p>"
+    );
+    assert_eq!(
+        message["ListUnsubscribe"]["Links"],
+        json!(["https://app.example/out"])
+    );
+    assert_eq!(
+        (&message["Size"], &message["Bcc"]),
+        (&json!(MESSAGE.len()), &json!([]))
+    );
     let pdf = &message["Attachments"][0];
-    assert_eq!((&pdf["PartID"], &pdf["FileName"], &pdf["Size"]), (&json!("3"), &json!("invoice.pdf"), &json!(4)));
+    assert_eq!(
+        (&pdf["PartID"], &pdf["FileName"], &pdf["Size"]),
+        (&json!("3"), &json!("invoice.pdf"), &json!(4))
+    );
     let checksums = json!({
         "MD5": "bfa4b10a76324b166cfdad5e02a63730",
         "SHA1": "39b6d73eff36493ba0674e48255a9d81724b4521",
         "SHA256": "315d429b7714cedb6ad04ac31240145257692630457f3c88253c5beceac76027",
     });
     assert_eq!(pdf["Checksums"], checksums);
-    assert_eq!((&message["Inline"][0]["PartID"], &message["Inline"][0]["ContentID"]), (&json!("2"), &json!("logo")));
-    let part = mailpit.call("GET", &format!("/api/v1/message/{id}/part/3"), "").await;
+    assert_eq!(
+        (
+            &message["Inline"][0]["PartID"],
+            &message["Inline"][0]["ContentID"]
+        ),
+        (&json!("2"), &json!("logo"))
+    );
+    let part = mailpit
+        .call("GET", &format!("/api/v1/message/{id}/part/3"), "")
+        .await;
     assert_eq!((part.status, part.body.as_str()), (200, "%PDF"));
     assert_eq!(part.headers["content-type"], "application/pdf");
-    assert_eq!(mailpit.call("GET", &format!("/api/v1/message/{id}/part/9"), "").await.status, 404);
+    assert_eq!(
+        mailpit
+            .call("GET", &format!("/api/v1/message/{id}/part/9"), "")
+            .await
+            .status,
+        404
+    );
     let headers = mailpit.get("/api/v1/message/latest/headers").await;
-    assert_eq!((&headers["X-Two"], &headers["Return-Path"]), (&json!(["1", "2"]), &json!(["<bounces@app.example>"])));
+    assert_eq!(
+        (&headers["X-Two"], &headers["Return-Path"]),
+        (&json!(["1", "2"]), &json!(["<bounces@app.example>"]))
+    );
     assert_eq!(headers["Subject"], json!(["=?utf-8?q?Gr=C3=BC=C3=9Fe?="]));
-    let raw = mailpit.call("GET", &format!("/api/v1/message/{id}/raw"), "").await;
+    let raw = mailpit
+        .call("GET", &format!("/api/v1/message/{id}/raw"), "")
+        .await;
     assert_eq!(
         (raw.body.as_str(), &raw.headers["content-type"]),
         (MESSAGE, &"text/plain; charset=utf-8".parse().unwrap())
     );
     let page = mailpit.call("GET", &format!("/view/{id}.html"), "").await;
     assert!(page.body.contains("https://app.example/in"), "{page:?}");
-    assert!(page.headers["content-security-policy"].to_str().unwrap().starts_with("sandbox allow-popups "));
-    assert_eq!(mailpit.call("GET", "/view/latest.txt", "").await.body, "Your \"code\" is 482913.");
-    for unknown in ["/api/v1/message/x", "/view/x.html", "/view/x", "/api/v1/webui", "/api/v1/message/x/raw"] {
-        assert_eq!(mailpit.call("GET", unknown, "").await.status, 404, "{unknown}");
+    assert!(
+        page.headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .starts_with("sandbox allow-popups ")
+    );
+    assert_eq!(
+        mailpit.call("GET", "/view/latest.txt", "").await.body,
+        "Your \"code\" is 482913."
+    );
+    for unknown in [
+        "/api/v1/message/x",
+        "/view/x.html",
+        "/view/x",
+        "/api/v1/webui",
+        "/api/v1/message/x/raw",
+    ] {
+        assert_eq!(
+            mailpit.call("GET", unknown, "").await.status,
+            404,
+            "{unknown}"
+        );
     }
 }
 
@@ -190,14 +331,29 @@ async fn a_message_has_all_that_mailpit_has(engine: Engine) {
 async fn a_message_without_anything_still_has_every_field(engine: Engine) {
     let api = Harness::on(engine).await;
     let mailpit = Mailpit::new(&api);
-    let large = format!("Subject: large\r\n\r\n{}", "line \"1\"\t\u{1}\r\n".repeat(60_000));
+    let large = format!(
+        "Subject: large\r\n\r\n{}",
+        "line \"1\"\t\u{1}\r\n".repeat(60_000)
+    );
     deliver(&api, None, &["ada@restante.example.com"], "\r\n").await;
     let entry = mailpit.get("/api/v1/messages").await["messages"][0].clone();
-    assert_eq!((&entry["From"], &entry["To"]), (&json!({"Name": "", "Address": ""}), &json!([])));
-    assert_eq!((&entry["MessageID"], &entry["Snippet"]), (&json!("added@restante.example.com"), &json!("")));
-    assert_eq!(entry["Bcc"], json!([{"Name": "", "Address": "ada@restante.example.com"}]));
+    assert_eq!(
+        (&entry["From"], &entry["To"]),
+        (&json!({"Name": "", "Address": ""}), &json!([]))
+    );
+    assert_eq!(
+        (&entry["MessageID"], &entry["Snippet"]),
+        (&json!("added@restante.example.com"), &json!(""))
+    );
+    assert_eq!(
+        entry["Bcc"],
+        json!([{"Name": "", "Address": "ada@restante.example.com"}])
+    );
     let message = mailpit.get("/api/v1/message/latest").await;
-    assert_eq!((&message["Date"], &message["Attachments"]), (&json!("2026-11-20T09:30:00.123Z"), &json!([])));
+    assert_eq!(
+        (&message["Date"], &message["Attachments"]),
+        (&json!("2026-11-20T09:30:00.123Z"), &json!([]))
+    );
     deliver(&api, None, &["ada@restante.example.com"], &large).await;
     let message = mailpit.get("/api/v1/message/latest").await;
     assert_eq!(message["Text"].as_str().unwrap().lines().count(), 60_000);
@@ -210,9 +366,24 @@ async fn a_search_compares_whole_addresses_and_parts_of_the_rest(engine: Engine)
     let api = Harness::on(engine).await;
     let mailpit = Mailpit::new(&api);
     for (to, from, subject, text) in [
-        ("ada@restante.example.com", "Shop <shop@app.example>", "Sign in", "Your code is 482913."),
-        ("ada@restante.example.com", "Zo\u{eb} <news@app.example>", "News", "STRASSE"),
-        ("not-ada@restante.example.com", "shop@app.example", "Sign in", "Another."),
+        (
+            "ada@restante.example.com",
+            "Shop <shop@app.example>",
+            "Sign in",
+            "Your code is 482913.",
+        ),
+        (
+            "ada@restante.example.com",
+            "Zo\u{eb} <news@app.example>",
+            "News",
+            "STRASSE",
+        ),
+        (
+            "not-ada@restante.example.com",
+            "shop@app.example",
+            "Sign in",
+            "Another.",
+        ),
     ] {
         deliver(&api, None, &[to], &letter(from, subject, text)).await;
     }
@@ -225,39 +396,108 @@ async fn a_search_compares_whole_addresses_and_parts_of_the_rest(engine: Engine)
         ("-to:unknown@restante.example.com news", vec!["News"]),
         ("from:shop", vec!["Sign in", "Sign in"]),
         ("from:\"zo\u{eb}\"", vec!["News"]),
-        ("subject:\"sign in\" to:ada@restante.example.com", vec!["Sign in"]),
+        (
+            "subject:\"sign in\" to:ada@restante.example.com",
+            vec!["Sign in"],
+        ),
         ("!subject:sign", vec!["News"]),
         ("code", vec!["Sign in"]),
         ("stra\u{df}e", vec!["News"]),
         ("\"code is\" -482913", vec![]),
-        ("message-id:<added@restante.example.com>", vec!["Sign in", "News", "Sign in"]),
-        ("is:unread has:attachment tag:x shop", vec!["Sign in", "Sign in"]),
+        (
+            "message-id:<added@restante.example.com>",
+            vec!["Sign in", "News", "Sign in"],
+        ),
+        (
+            "is:unread has:attachment tag:x shop",
+            vec!["Sign in", "Sign in"],
+        ),
         ("not-ada", vec!["Sign in"]),
-        ("addressed:\"not-ada@restante.example.com\"", vec!["Sign in"]),
-        ("addressed:shop@ -cc:x -reply-to:x", vec!["Sign in", "Sign in"]),
+        (
+            "addressed:\"not-ada@restante.example.com\"",
+            vec!["Sign in"],
+        ),
+        (
+            "addressed:shop@ -cc:x -reply-to:x",
+            vec!["Sign in", "Sign in"],
+        ),
     ] {
         let found = mailpit.search(search).await;
         assert_eq!(
-            (found.0.iter().map(String::as_str).collect::<Vec<_>>(), found.1),
+            (
+                found.0.iter().map(String::as_str).collect::<Vec<_>>(),
+                found.1
+            ),
             (expected.clone(), expected.len() as u64),
             "{search}"
         );
     }
-    for wrong in ["", "%20", "after:2026-01-01", "bcc:x", "to:", "code%20subject:"] {
-        let refused = mailpit.call("GET", &format!("/api/v1/search?query={wrong}"), "").await;
+    for wrong in [
+        "",
+        "%20",
+        "after:2026-01-01",
+        "bcc:x",
+        "to:",
+        "code%20subject:",
+    ] {
+        let refused = mailpit
+            .call("GET", &format!("/api/v1/search?query={wrong}"), "")
+            .await;
         assert_eq!(refused.status, 400, "{wrong}: {refused:?}");
     }
-    let newest = mailpit.get("/api/v1/message/latest?query=to:ada@restante.example.com").await;
+    let newest = mailpit
+        .get("/api/v1/message/latest?query=to:ada@restante.example.com")
+        .await;
     assert_eq!(newest["Subject"], "News");
-    let nothing = mailpit.call("GET", "/api/v1/message/latest?query=to:x@restante.example.com", "").await;
-    assert_eq!((nothing.status, nothing.body.as_str()), (404, "message not found"));
-    assert_eq!(mailpit.call("DELETE", "/api/v1/search?query=to:ada@restante.example.com", "").await.status, 200);
-    assert_eq!(mailpit.call("DELETE", "/api/v1/search?query=to:nobody@restante.example.com", "").await.status, 200);
-    for wrong in ["", "?query=tag:x", "?query=sign%20is:read", "?query=%22%22", "?query=to:"] {
-        let refused = mailpit.call("DELETE", &format!("/api/v1/search{wrong}"), "").await;
+    let nothing = mailpit
+        .call(
+            "GET",
+            "/api/v1/message/latest?query=to:x@restante.example.com",
+            "",
+        )
+        .await;
+    assert_eq!(
+        (nothing.status, nothing.body.as_str()),
+        (404, "message not found")
+    );
+    assert_eq!(
+        mailpit
+            .call(
+                "DELETE",
+                "/api/v1/search?query=to:ada@restante.example.com",
+                ""
+            )
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        mailpit
+            .call(
+                "DELETE",
+                "/api/v1/search?query=to:nobody@restante.example.com",
+                ""
+            )
+            .await
+            .status,
+        200
+    );
+    for wrong in [
+        "",
+        "?query=tag:x",
+        "?query=sign%20is:read",
+        "?query=%22%22",
+        "?query=to:",
+    ] {
+        let refused = mailpit
+            .call("DELETE", &format!("/api/v1/search{wrong}"), "")
+            .await;
         assert_eq!(refused.status, 400, "{wrong}: {refused:?}");
     }
-    assert_eq!(mailpit.search("sign").await, (vec!["Sign in".to_owned()], 1));
+    assert_eq!(
+        mailpit.search("sign").await,
+        (vec!["Sign in".to_owned()], 1)
+    );
 }
 
 #[testkit::each_engine]
@@ -266,37 +506,99 @@ async fn a_list_has_pages_and_every_message_is_in_one(engine: Engine) {
     let mailpit = Mailpit::new(&api);
     for number in 0..120 {
         let to = format!("inbox{}@restante.example.com", number % 30);
-        deliver(&api, None, &[&to], &letter("a@app.example", &number.to_string(), "x")).await;
+        deliver(
+            &api,
+            None,
+            &[&to],
+            &letter("a@app.example", &number.to_string(), "x"),
+        )
+        .await;
     }
     let mut subjects = Vec::new();
     for start in (0..150).step_by(25) {
-        let page = mailpit.get(&format!("/api/v1/messages?start={start}&limit=25")).await;
-        assert_eq!((&page["total"], &page["start"]), (&json!(120), &json!(start)));
-        let found = page["messages"].as_array().unwrap().iter();
-        subjects.extend(found.map(|one| one["Subject"].as_str().unwrap().parse::<usize>().unwrap()));
+        let page = mailpit
+            .get(&format!("/api/v1/messages?start={start}&limit=25"))
+            .await;
         assert_eq!(
-            mailpit.get(&format!("/api/v1/search?query=from:a@&start={start}&limit=25")).await["messages"],
+            (&page["total"], &page["start"]),
+            (&json!(120), &json!(start))
+        );
+        let found = page["messages"].as_array().unwrap().iter();
+        subjects
+            .extend(found.map(|one| one["Subject"].as_str().unwrap().parse::<usize>().unwrap()));
+        assert_eq!(
+            mailpit
+                .get(&format!(
+                    "/api/v1/search?query=from:a@&start={start}&limit=25"
+                ))
+                .await["messages"],
             page["messages"]
         );
     }
     assert_eq!(subjects, (0..120).rev().collect::<Vec<_>>());
-    let count = async |query: &str| mailpit.get(query).await["messages"].as_array().unwrap().len();
+    let count = async |query: &str| {
+        mailpit.get(query).await["messages"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     assert_eq!(count("/api/v1/messages").await, 50);
     assert_eq!(count("/api/v1/messages?limit=0").await, 120);
     assert_eq!(count("/api/v1/messages?limit=x&start=-1").await, 50);
     for wrong in ["start=100001", "before=2026-01-01"] {
-        assert_eq!(mailpit.call("GET", &format!("/api/v1/messages?{wrong}"), "").await.status, 400, "{wrong}");
+        assert_eq!(
+            mailpit
+                .call("GET", &format!("/api/v1/messages?{wrong}"), "")
+                .await
+                .status,
+            400,
+            "{wrong}"
+        );
     }
     // A body that is not understood deletes nothing.
-    for unclear in ["{", "[]", r#""x""#, r#"{"id": "x"}"#, r#"{"id": ["x"]}"#, r#"{"IDs": "x"}"#] {
-        assert_eq!(mailpit.call("DELETE", "/api/v1/messages", unclear).await.status, 400, "{unclear}");
+    for unclear in [
+        "{",
+        "[]",
+        r#""x""#,
+        r#"{"id": "x"}"#,
+        r#"{"id": ["x"]}"#,
+        r#"{"IDs": "x"}"#,
+    ] {
+        assert_eq!(
+            mailpit
+                .call("DELETE", "/api/v1/messages", unclear)
+                .await
+                .status,
+            400,
+            "{unclear}"
+        );
     }
-    for unknown in [r#"{"IDs": ["x", ""]}"#, r#"{"IDS": ["x"]}"#, r#"{"ids": ["x"]}"#] {
-        assert_eq!(mailpit.call("DELETE", "/api/v1/messages", unknown).await.status, 200, "{unknown}");
+    for unknown in [
+        r#"{"IDs": ["x", ""]}"#,
+        r#"{"IDS": ["x"]}"#,
+        r#"{"ids": ["x"]}"#,
+    ] {
+        assert_eq!(
+            mailpit
+                .call("DELETE", "/api/v1/messages", unknown)
+                .await
+                .status,
+            200,
+            "{unknown}"
+        );
     }
     assert_eq!(mailpit.get("/api/v1/info").await["Messages"], 120);
-    assert_eq!(mailpit.call("PUT", "/api/v1/messages", r#"{"Read": true}"#).await.body, "ok");
-    assert_eq!(mailpit.call("DELETE", "/api/v1/messages", "").await.status, 200);
+    assert_eq!(
+        mailpit
+            .call("PUT", "/api/v1/messages", r#"{"Read": true}"#)
+            .await
+            .body,
+        "ok"
+    );
+    assert_eq!(
+        mailpit.call("DELETE", "/api/v1/messages", "").await.status,
+        200
+    );
     assert_eq!(mailpit.get("/api/v1/messages").await["total"], 0);
 }
 
@@ -304,32 +606,87 @@ async fn a_list_has_pages_and_every_message_is_in_one(engine: Engine) {
 async fn projects_do_not_see_each_other(engine: Engine) {
     let api = Harness::on(engine).await;
     let (ours, theirs) = (Mailpit::new(&api), Mailpit::with(&api, &api.other_key));
-    let id = deliver(&api, Some(&api.key), &["ada@restante.example.com"], &letter("a@app.example", "ours", "x"))
-        .await
-        .remove(0);
-    deliver(&api, Some(&api.other_key), &["bob@restante.example.com"], &letter("a@app.example", "theirs", "x")).await;
+    let id = deliver(
+        &api,
+        Some(&api.key),
+        &["ada@restante.example.com"],
+        &letter("a@app.example", "ours", "x"),
+    )
+    .await
+    .remove(0);
+    deliver(
+        &api,
+        Some(&api.other_key),
+        &["bob@restante.example.com"],
+        &letter("a@app.example", "theirs", "x"),
+    )
+    .await;
     assert_eq!(ours.search("a@app.example").await.0, ["ours"]);
     assert_eq!(theirs.search("a@app.example").await.0, ["theirs"]);
     assert_eq!(theirs.search("to:ada@restante.example.com").await.1, 0);
     for path in ["", "/headers", "/raw", "/part/0"] {
-        assert_eq!(theirs.call("GET", &format!("/api/v1/message/{id}{path}"), "").await.status, 404, "{path}");
+        assert_eq!(
+            theirs
+                .call("GET", &format!("/api/v1/message/{id}{path}"), "")
+                .await
+                .status,
+            404,
+            "{path}"
+        );
     }
-    assert_eq!(theirs.call("GET", &format!("/view/{id}.html"), "").await.status, 404);
+    assert_eq!(
+        theirs
+            .call("GET", &format!("/view/{id}.html"), "")
+            .await
+            .status,
+        404
+    );
     let delete = json!({"IDs": [id]}).to_string();
-    assert_eq!(theirs.call("DELETE", "/api/v1/messages", delete).await.status, 200);
-    assert_eq!(theirs.call("DELETE", "/api/v1/search?query=ours", "").await.status, 200);
-    assert_eq!(theirs.call("DELETE", "/api/v1/messages", "").await.status, 200);
-    assert_eq!(ours.search("a@app.example").await, (vec!["ours".to_owned()], 1));
+    assert_eq!(
+        theirs
+            .call("DELETE", "/api/v1/messages", delete)
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        theirs
+            .call("DELETE", "/api/v1/search?query=ours", "")
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        theirs.call("DELETE", "/api/v1/messages", "").await.status,
+        200
+    );
+    assert_eq!(
+        ours.search("a@app.example").await,
+        (vec!["ours".to_owned()], 1)
+    );
     assert_eq!(theirs.get("/api/v1/messages").await["total"], 0);
 }
 
 #[testkit::each_engine]
 async fn without_a_key_only_an_open_server_answers_and_no_page(engine: Engine) {
     let mut api = Harness::on(engine).await;
-    deliver(&api, None, &["ada@restante.example.com"], &letter("a@app.example", "mail", "x")).await;
+    deliver(
+        &api,
+        None,
+        &["ada@restante.example.com"],
+        &letter("a@app.example", "mail", "x"),
+    )
+    .await;
     let list = "/api/v1/messages";
-    for password in [None, Some("x"), Some("rst_live_0123456789abcdef0123456789abcdef")] {
-        let client = Mailpit { api: &api, password: password.map(str::to_owned) };
+    for password in [
+        None,
+        Some("x"),
+        Some("rst_live_0123456789abcdef0123456789abcdef"),
+    ] {
+        let client = Mailpit {
+            api: &api,
+            password: password.map(str::to_owned),
+        };
         let refused = client.call("GET", list, "").await;
         assert_eq!(
             (refused.status, &refused.headers["www-authenticate"]),
@@ -339,12 +696,29 @@ async fn without_a_key_only_an_open_server_answers_and_no_page(engine: Engine) {
             assert_eq!(client.call("GET", public, "").await.status, 200, "{public}");
         }
     }
-    let app = |mailpit_api| App { mailpit_api, ..testkit::app(&api.service) };
+    let app = |mailpit_api| App {
+        mailpit_api,
+        ..testkit::app(&api.service)
+    };
     api.router = router(app(MailpitApi::Open));
-    let anyone = Mailpit { api: &api, password: None };
+    let anyone = Mailpit {
+        api: &api,
+        password: None,
+    };
     assert_eq!(anyone.get(list).await["total"], 1);
-    assert_eq!(Mailpit { api: &api, password: Some("x".to_owned()) }.get(list).await["total"], 1);
-    assert_eq!(Mailpit::with(&api, &api.other_key).get(list).await["total"], 0);
+    assert_eq!(
+        Mailpit {
+            api: &api,
+            password: Some("x".to_owned())
+        }
+        .get(list)
+        .await["total"],
+        1
+    );
+    assert_eq!(
+        Mailpit::with(&api, &api.other_key).get(list).await["total"],
+        0
+    );
     for (headers, status) in [
         (("host", "evil.example"), 421),
         (("origin", "https://evil.example"), 403),
@@ -354,8 +728,16 @@ async fn without_a_key_only_an_open_server_answers_and_no_page(engine: Engine) {
         (("forwarded", "for=192.0.2.1"), 401),
     ] {
         for method in ["GET", "DELETE"] {
-            let path = if method == "GET" { list } else { "/api/v1/search?query=nothing" };
-            assert_eq!(anyone.call_from(&[headers], method, path, "").await.status, status, "{headers:?}");
+            let path = if method == "GET" {
+                list
+            } else {
+                "/api/v1/search?query=nothing"
+            };
+            assert_eq!(
+                anyone.call_from(&[headers], method, path, "").await.status,
+                status,
+                "{headers:?}"
+            );
         }
     }
     assert_eq!(anyone.call("POST", list, "").await.status, 405);
@@ -383,44 +765,102 @@ async fn a_message_is_sent_as_over_the_api_of_a_provider(engine: Engine) {
     let mailpit = Mailpit::new(&api);
     let sent = mailpit.call("POST", "/api/v1/send", body.to_string()).await;
     assert_eq!(sent.status, 200, "{sent:?}");
-    let message = mailpit.get(&format!("/api/v1/message/{}", sent.json()["ID"].as_str().unwrap())).await;
-    assert_eq!(message["From"], json!({"Name": "Zoë", "Address": "shop@app.example"}));
+    let message = mailpit
+        .get(&format!(
+            "/api/v1/message/{}",
+            sent.json()["ID"].as_str().unwrap()
+        ))
+        .await;
+    assert_eq!(
+        message["From"],
+        json!({"Name": "Zoë", "Address": "shop@app.example"})
+    );
     assert_eq!(
         (&message["Subject"], &message["Text"], &message["HTML"]),
         (&json!("Grüße"), &json!("text"), &json!("<p>html</p>"))
     );
-    assert_eq!(message["Bcc"], json!([{"Name": "", "Address": "hidden@restante.example.com"}]));
     assert_eq!(
-        (&message["Inline"][0]["Size"], &message["Attachments"][0]["FileName"]),
+        message["Bcc"],
+        json!([{"Name": "", "Address": "hidden@restante.example.com"}])
+    );
+    assert_eq!(
+        (
+            &message["Inline"][0]["Size"],
+            &message["Attachments"][0]["FileName"]
+        ),
         (&json!(5), &json!("größe.pdf"))
     );
     let headers = mailpit.get("/api/v1/message/latest/headers").await;
-    assert_eq!((&headers["X-Order"], &headers["X-Tags"]), (&json!(["4711"]), &json!(["one, two"])));
-    let id = api.get("/v1/inboxes/ada/messages").await.json()["messages"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&headers["X-Order"], &headers["X-Tags"]),
+        (&json!(["4711"]), &json!(["one, two"]))
+    );
+    let id = api.get("/v1/inboxes/ada/messages").await.json()["messages"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let envelope = api.get(&format!("/v1/messages/{id}/details")).await.json()["envelope"].clone();
-    assert_eq!((&envelope["via"], &envelope["authenticated"]), (&json!("mailpit"), &json!(true)));
+    assert_eq!(
+        (&envelope["via"], &envelope["authenticated"]),
+        (&json!("mailpit"), &json!(true))
+    );
     for (change, status) in [
         (json!({"To": [{"Email": "ada@elsewhere.example"}]}), 400),
         (json!({"To": [{"Name": "Ada"}]}), 400),
         (json!({"From": null}), 400),
         (json!({"Subject": "a\r\nBcc: x@restante.example.com"}), 400),
         (json!({"Headers": {"Subject": "again"}}), 400),
-        (json!({"Attachments": [{"Content": "%", "Filename": "x"}]}), 400),
+        (
+            json!({"Attachments": [{"Content": "%", "Filename": "x"}]}),
+            400,
+        ),
     ] {
         let mut wrong = body.clone();
-        wrong.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        let refused = mailpit.call("POST", "/api/v1/send", wrong.to_string()).await;
+        wrong
+            .as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let refused = mailpit
+            .call("POST", "/api/v1/send", wrong.to_string())
+            .await;
         assert_eq!(refused.status, status, "{change}: {refused:?}");
         assert!(refused.json()["Error"].is_string());
     }
-    let anyone = Mailpit { api: &api, password: None };
-    assert_eq!(anyone.call("POST", "/api/v1/send", body.to_string()).await.status, 401);
-    let open = App { mailpit_api: MailpitApi::Open, ..testkit::app(&api.service) };
+    let anyone = Mailpit {
+        api: &api,
+        password: None,
+    };
+    assert_eq!(
+        anyone
+            .call("POST", "/api/v1/send", body.to_string())
+            .await
+            .status,
+        401
+    );
+    let open = App {
+        mailpit_api: MailpitApi::Open,
+        ..testkit::app(&api.service)
+    };
     api.router = router(open);
-    let anyone = Mailpit { api: &api, password: None };
-    assert_eq!(anyone.call("POST", "/api/v1/send", body.to_string()).await.status, 200);
+    let anyone = Mailpit {
+        api: &api,
+        password: None,
+    };
+    assert_eq!(
+        anyone
+            .call("POST", "/api/v1/send", body.to_string())
+            .await
+            .status,
+        200
+    );
     assert_eq!(anyone.search("grüße").await.1, 2);
-    let other_site =
-        anyone.call_from(&[("origin", "https://evil.example")], "POST", "/api/v1/send", body.to_string()).await;
+    let other_site = anyone
+        .call_from(
+            &[("origin", "https://evil.example")],
+            "POST",
+            "/api/v1/send",
+            body.to_string(),
+        )
+        .await;
     assert_eq!(other_site.status, 403);
 }

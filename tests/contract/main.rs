@@ -1,7 +1,13 @@
-//! The HTTP contract: the router with a real service, one file per resource, on every engine.
-//! A case is one `async fn(Engine)` with `#[testkit::each_engine]`, which makes one test of it for each engine.
+//! The HTTP contract: the router with a real service, one file per resource, on every engine. A
+//! case is one `async fn(Engine)` with `#[testkit::each_engine]`, which makes one test of it for
+//! each engine.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod addresses;
 mod authentication;

@@ -34,7 +34,11 @@ async fn a_message_has_all_its_fields(engine: Engine) {
     let html = message["html"].take();
     assert_eq!(text.as_str().unwrap().trim_end(), "Your code is 048291.");
     assert!(!text.as_str().unwrap().contains('\r'));
-    assert!(html.as_str().unwrap().contains("<a href=\"https://shop.example/confirm?a=1&amp;b=2\">"));
+    assert!(
+        html.as_str()
+            .unwrap()
+            .contains("<a href=\"https://shop.example/confirm?a=1&amp;b=2\">")
+    );
     let expected = json!({
         "id": id,
         "inbox_id": inbox,
@@ -60,7 +64,10 @@ async fn what_a_message_does_not_have_is_empty_and_never_missing(engine: Engine)
         assert_eq!(message[field], "", "{field}");
     }
     assert_eq!(message["text"].as_str().unwrap().trim(), "");
-    assert_eq!(message["from"], "bounces@example.com", "the envelope speaks where the header is silent");
+    assert_eq!(
+        message["from"], "bounces@example.com",
+        "the envelope speaks where the header is silent"
+    );
     assert_eq!(message["links"], json!([]));
 }
 
@@ -72,23 +79,40 @@ async fn an_id_that_names_no_message_of_this_key_is_not_found(engine: Engine) {
     let unknown = restante::model::MessageId::generate().to_string();
     for id in [theirs.as_str(), &unknown, "1", "%ff", "%00", &inbox] {
         let missing = api.get(&format!("/v1/messages/{id}")).await;
-        assert_eq!(missing.error(), (404, "message not found".to_owned()), "{id}");
+        assert_eq!(
+            missing.error(),
+            (404, "message not found".to_owned()),
+            "{id}"
+        );
     }
-    let owners = api.call_with(&api.other_key, "GET", &format!("/v1/messages/{theirs}"), "").await;
+    let owners = api
+        .call_with(&api.other_key, "GET", &format!("/v1/messages/{theirs}"), "")
+        .await;
     assert_eq!(owners.text("id"), theirs);
 }
 
 /// A message with many links and every character that JSON escapes, or that has several bytes.
 fn special(lines: usize) -> String {
-    let control: String = (1..32).filter(|byte| !b"\r\n".contains(byte)).map(char::from).collect();
+    let control: String = (1..32)
+        .filter(|byte| !b"\r\n".contains(byte))
+        .map(char::from)
+        .collect();
     let text = format!("é\"\\/😀\u{7f}{control}\r\n").repeat(lines);
-    let html: String = (0..lines).map(|line| format!("<a href=\"https://a.example/{line}?é\">\\😀</a>\r\n")).collect();
+    let html: String = (0..lines)
+        .map(|line| format!("<a href=\"https://a.example/{line}?é\">\\😀</a>\r\n"))
+        .collect();
     let part = |subtype: &str, body: &str| {
-        format!("--b\r\nContent-Type: text/{subtype}; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{body}")
+        format!(
+            "--b\r\nContent-Type: text/{subtype}; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n{body}"
+        )
     };
     let head = "From: a@example.com\r\nSubject: \"text\":\"\",\"html\":\"\",\"links\":[]\r\nMIME-Version: 1.0\r\n\
                 Content-Type: multipart/alternative; boundary=b\r\n\r\n";
-    format!("{head}{}{}--b--\r\n", part("plain", &text), part("html", &html))
+    format!(
+        "{head}{}{}--b--\r\n",
+        part("plain", &text),
+        part("html", &html)
+    )
 }
 
 #[testkit::each_engine]
@@ -101,7 +125,10 @@ async fn a_message_written_in_portions_is_the_json_of_its_type(engine: Engine) {
         let shown = api.get(&format!("/v1/messages/{id}")).await.body;
         let message: restante_api::Message = serde_json::from_str(&shown).unwrap();
         assert!(serde_json::to_string(&message).unwrap() == shown, "{lines}");
-        assert_eq!((message.text.lines().count(), message.links.len()), (lines, lines));
+        assert_eq!(
+            (message.text.lines().count(), message.links.len()),
+            (lines, lines)
+        );
         messages.insert(0, message);
     }
     let listed = api.get(&format!("/v1/inboxes/{inbox}/messages")).await.body;

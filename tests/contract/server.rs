@@ -37,13 +37,31 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let (router, service) = (api.router.clone(), api.service.clone());
-        let limits = ConnectionLimits { all, per_address, proxies: Vec::new() };
-        let serving = tokio::spawn(serve(listener, router, service, limits, stop.clone(), grace));
-        Self { api, address, stop, serving }
+        let limits = ConnectionLimits {
+            all,
+            per_address,
+            proxies: Vec::new(),
+        };
+        let serving = tokio::spawn(serve(
+            listener,
+            router,
+            service,
+            limits,
+            stop.clone(),
+            grace,
+        ));
+        Self {
+            api,
+            address,
+            stop,
+            serving,
+        }
     }
 
     pub(super) async fn connect(&self) -> Client {
-        Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()))
+        Client(BufReader::new(
+            TcpStream::connect(self.address).await.unwrap(),
+        ))
     }
 
     pub(super) fn stop(&self) {
@@ -52,7 +70,10 @@ impl Server {
 
     /// The head of a request with the key.
     pub(super) fn head(&self, method: &str, path: &str) -> String {
-        format!("{method} {path} HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {}\r\n", self.api.key.as_str())
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: restante\r\nX-Api-Key: {}\r\n",
+            self.api.key.as_str()
+        )
     }
 
     /// A GET on a new connection, in a task whose abort closes the connection.
@@ -69,7 +90,9 @@ impl Server {
     async fn half_sent_request(&self) -> Client {
         let mut client = self.connect().await;
         let head = self.head("POST", "/v1/inboxes");
-        client.write(format!("{head}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n").as_bytes()).await;
+        client
+            .write(format!("{head}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n").as_bytes())
+            .await;
         assert_eq!(within(client.read()).await.status, 100);
         client
     }
@@ -97,13 +120,22 @@ impl Client {
         loop {
             line.clear();
             self.0.read_line(&mut line).await.unwrap();
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+            let Some((name, value)) = line.trim_end().split_once(": ") else {
+                break;
+            };
             headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        let length = headers.get("content-length").map_or(0, |length| length.to_str().unwrap().parse().unwrap());
+        let length = headers
+            .get("content-length")
+            .map_or(0, |length| length.to_str().unwrap().parse().unwrap());
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();
-        Answer { status, headers, body: String::from_utf8(body).unwrap(), extensions: Extensions::new() }
+        Answer {
+            status,
+            headers,
+            body: String::from_utf8(body).unwrap(),
+            extensions: Extensions::new(),
+        }
     }
 
     /// Reads until the server closes the connection.
@@ -119,7 +151,9 @@ async fn a_connection_serves_one_request_after_the_other(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let mut client = server.connect().await;
     for _ in 0..3 {
-        client.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+        client
+            .write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes())
+            .await;
         assert_eq!(within(client.read()).await.status, 200);
     }
 }
@@ -131,7 +165,9 @@ async fn a_long_list_is_streamed(engine: Engine) {
     let list = async || {
         let mut client = server.connect().await;
         let head = server.head("GET", &format!("/v1/inboxes/{inbox}/messages"));
-        client.write(format!("{head}Connection: close\r\n\r\n").as_bytes()).await;
+        client
+            .write(format!("{head}Connection: close\r\n\r\n").as_bytes())
+            .await;
         let answer = client.read_to_end().await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         answer
@@ -142,7 +178,12 @@ async fn a_long_list_is_streamed(engine: Engine) {
         server.api.deliver(&inbox, "Hello").await;
     }
     let answer = list().await;
-    assert!(answer.to_lowercase().contains("transfer-encoding: chunked\r\n"), "{answer}");
+    assert!(
+        answer
+            .to_lowercase()
+            .contains("transfer-encoding: chunked\r\n"),
+        "{answer}"
+    );
     assert!(answer.ends_with("\r\n0\r\n\r\n"), "{answer}");
     assert_eq!(answer.matches("\"subject\":\"Hello\"").count(), 101);
 }
@@ -195,9 +236,14 @@ async fn at_the_limit_the_longest_idle_connection_is_closed(engine: Engine) {
 #[testkit::each_engine]
 async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine) {
     let server = Server::start_with(engine, 2, 100, LONG).await;
-    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [
+        server.half_sent_request().await,
+        server.half_sent_request().await,
+    ];
     let mut third = server.connect().await;
-    third.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+    third
+        .write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes())
+        .await;
     assert!(third.read().now_or_never().is_none());
     for client in &mut running {
         client.write(b"{}").await;
@@ -210,21 +256,31 @@ async fn past_the_limit_a_connection_waits_until_another_is_idle(engine: Engine)
 #[testkit::each_engine]
 async fn a_client_with_too_many_requests_gets_no_more_connections(engine: Engine) {
     let server = Server::start_with(engine, 100, 2, LONG).await;
-    let mut running = [server.half_sent_request().await, server.half_sent_request().await];
+    let mut running = [
+        server.half_sent_request().await,
+        server.half_sent_request().await,
+    ];
     assert_eq!(server.connect().await.read_to_end().await, "");
     running[0].write(b"{}").await;
     assert_eq!(within(running[0].read()).await.status, 201);
     let mut client = server.connect().await;
-    client.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+    client
+        .write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes())
+        .await;
     assert_eq!(within(client.read()).await.status, 200);
 }
 
 #[testkit::each_engine]
 async fn headers_are_bounded(engine: Engine) {
     let server = Server::start(engine, LONG).await;
-    for excess in [format!("X-Long: {}\r\n", "x".repeat(100_000)), "X-Many: x\r\n".repeat(200)] {
+    for excess in [
+        format!("X-Long: {}\r\n", "x".repeat(100_000)),
+        "X-Many: x\r\n".repeat(200),
+    ] {
         let mut client = server.connect().await;
-        client.write(format!("{}{excess}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+        client
+            .write(format!("{}{excess}\r\n", server.head("GET", "/v1/health")).as_bytes())
+            .await;
         assert_eq!(within(client.read()).await.status, 431);
     }
 }
@@ -241,11 +297,16 @@ async fn a_request_has_exactly_one_host(engine: Engine) {
         ("1.0", "Host: a\r\nHost: b\r\n", 400),
     ] {
         let mut client = server.connect().await;
-        client.write(format!("GET /v1/health HTTP/{version}\r\n{hosts}\r\n").as_bytes()).await;
+        client
+            .write(format!("GET /v1/health HTTP/{version}\r\n{hosts}\r\n").as_bytes())
+            .await;
         let answer = within(client.read()).await;
         assert_eq!(answer.status, status, "HTTP/{version} {hosts:?}");
         if status == 400 {
-            assert_eq!(answer.error().1, "a request must have exactly one Host header");
+            assert_eq!(
+                answer.error().1,
+                "a request must have exactly one Host header"
+            );
         }
     }
 }
@@ -254,23 +315,43 @@ async fn a_request_has_exactly_one_host(engine: Engine) {
 async fn a_client_that_is_still_sending_too_large_a_body_reads_the_refusal(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
-    for (path, bytes) in [("/v1/inboxes".to_owned(), 1 << 20), (format!("/v1/inboxes/{inbox}/messages"), 12 << 20)] {
+    for (path, bytes) in [
+        ("/v1/inboxes".to_owned(), 1 << 20),
+        (format!("/v1/inboxes/{inbox}/messages"), 12 << 20),
+    ] {
         let mut client = server.connect().await;
-        client.write(format!("{}Content-Length: {bytes}\r\n\r\n", server.head("POST", &path)).as_bytes()).await;
+        client
+            .write(
+                format!(
+                    "{}Content-Length: {bytes}\r\n\r\n",
+                    server.head("POST", &path)
+                )
+                .as_bytes(),
+            )
+            .await;
         within(client.write(&vec![b' '; bytes])).await;
-        assert_eq!(within(client.read()).await.error(), (413, "body too large".to_owned()));
+        assert_eq!(
+            within(client.read()).await.error(),
+            (413, "body too large".to_owned())
+        );
     }
 }
 
-/// More than what is read of a body that is too large, and a request that is refused before its body is read.
+/// More than what is read of a body that is too large, and a request that is refused before its
+/// body is read.
 #[testkit::each_engine]
 async fn a_client_that_is_still_sending_a_body_that_is_not_read_reads_the_refusal(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let post = server.head("POST", "/v1/inboxes");
     let stranger = post.replace(server.api.key.as_str(), "rst_live_wrong");
-    for (head, refusal) in [(post, (413, "body too large")), (stranger, (401, "unauthorized"))] {
+    for (head, refusal) in [
+        (post, (413, "body too large")),
+        (stranger, (401, "unauthorized")),
+    ] {
         let mut client = server.connect().await;
-        client.write(format!("{head}Content-Length: 100000000\r\n\r\n").as_bytes()).await;
+        client
+            .write(format!("{head}Content-Length: 100000000\r\n\r\n").as_bytes())
+            .await;
         within(client.write(&vec![b' '; 16 << 20])).await;
         let (status, message) = within(client.read()).await.error();
         assert_eq!((status, message.as_str()), refusal);
@@ -281,7 +362,8 @@ async fn a_client_that_is_still_sending_a_body_that_is_not_read_reads_the_refusa
 async fn a_stop_closes_idle_connections_and_lets_running_requests_finish(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let mut idle = server.connect().await;
-    idle.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes()).await;
+    idle.write(format!("{}\r\n", server.head("GET", "/v1/health")).as_bytes())
+        .await;
     within(idle.read()).await;
     let mut running = server.half_sent_request().await;
     server.stop.cancel();

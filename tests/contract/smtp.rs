@@ -28,11 +28,22 @@ impl Smtp {
 
     /// Starts with settings that a test changes.
     pub async fn start_with(api: &Harness, change: impl FnOnce(&mut Settings)) -> Self {
-        let limits = Limits { message_size: 100_000, free_disk: 0, recipients: 2, ..Limits::default() };
+        let limits = Limits {
+            message_size: 100_000,
+            free_disk: 0,
+            recipients: 2,
+            ..Limits::default()
+        };
         let accepted = api.service.accepted().clone();
-        let mut settings = Settings { limits, accepted, ..testkit::settings(api.directory.path()) };
+        let mut settings = Settings {
+            limits,
+            accepted,
+            ..testkit::settings(api.directory.path())
+        };
         change(&mut settings);
-        let receiver = Receiver::bind(&settings, api.service.clone()).await.unwrap();
+        let receiver = Receiver::bind(&settings, api.service.clone())
+            .await
+            .unwrap();
         let (address, stop) = (receiver.local_addr(), CancellationToken::new());
         tokio::spawn(receiver.run(stop.clone(), Duration::from_secs(1)));
         Self { address, stop }
@@ -40,7 +51,9 @@ impl Smtp {
 
     /// A connection that has not sent anything.
     pub async fn connect(&self) -> Client {
-        let mut client = Client(BufReader::new(TcpStream::connect(self.address).await.unwrap()));
+        let mut client = Client(BufReader::new(
+            TcpStream::connect(self.address).await.unwrap(),
+        ));
         client.reply().await;
         client
     }
@@ -78,7 +91,10 @@ pub struct Client(BufReader<TcpStream>);
 
 impl Client {
     pub async fn say(&mut self, line: &str) -> String {
-        self.0.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
+        self.0
+            .write_all(format!("{line}\r\n").as_bytes())
+            .await
+            .unwrap();
         self.reply().await
     }
 

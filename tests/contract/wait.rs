@@ -20,7 +20,11 @@ async fn a_stored_message_is_returned_at_once_as_it_is_shown_alone(engine: Engin
     let alone = api.get(&format!("/v1/messages/{id}")).await.json();
     for query in ["", "timeout=0", "timeout=120000", "timeout=x"] {
         let waited = api.get(&wait_path(&inbox, query)).await;
-        assert_eq!((waited.status, waited.json()), (200, alone.clone()), "{query}");
+        assert_eq!(
+            (waited.status, waited.json()),
+            (200, alone.clone()),
+            "{query}"
+        );
     }
 }
 
@@ -39,9 +43,15 @@ async fn the_oldest_match_comes_first_and_after_is_the_cursor(engine: Engine) {
         (format!("after={}", ids[1]), "three"),
         (format!("after={}&subject=THREE", ids[0]), "three"),
     ] {
-        assert_eq!(api.get(&wait_path(&inbox, &query)).await.text("subject"), subject, "{query}");
+        assert_eq!(
+            api.get(&wait_path(&inbox, &query)).await.text("subject"),
+            subject,
+            "{query}"
+        );
     }
-    let beyond = api.get(&wait_path(&inbox, &format!("timeout=0&after={}", ids[2]))).await;
+    let beyond = api
+        .get(&wait_path(&inbox, &format!("timeout=0&after={}", ids[2])))
+        .await;
     assert_eq!(beyond.error(), (404, "no matching message".to_owned()));
 }
 
@@ -51,7 +61,11 @@ async fn a_wait_is_answered_when_its_message_arrives(engine: Engine) {
     let inbox = api.create_inbox().await;
     // The wait and the mail may arrive in either order.
     for number in 0..20 {
-        let cursor = if number == 0 { String::new() } else { newest(&api, &inbox).await };
+        let cursor = if number == 0 {
+            String::new()
+        } else {
+            newest(&api, &inbox).await
+        };
         let waiting = api.spawn_get(&wait_path(&inbox, &format!("after={cursor}")));
         if number % 2 == 0 {
             tokio::task::yield_now().await;
@@ -63,7 +77,10 @@ async fn a_wait_is_answered_when_its_message_arrives(engine: Engine) {
 }
 
 async fn newest(api: &Harness, inbox: &str) -> String {
-    let list = api.get(&format!("/v1/inboxes/{inbox}/messages?limit=1")).await.json();
+    let list = api
+        .get(&format!("/v1/inboxes/{inbox}/messages?limit=1"))
+        .await
+        .json();
     list["messages"][0]["id"].as_str().unwrap().to_owned()
 }
 
@@ -71,7 +88,9 @@ async fn newest(api: &Harness, inbox: &str) -> String {
 async fn several_waits_on_one_inbox_are_all_answered(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let waiting: Vec<_> = (0..4).map(|_| api.spawn_get(&wait_path(&inbox, ""))).collect();
+    let waiting: Vec<_> = (0..4)
+        .map(|_| api.spawn_get(&wait_path(&inbox, "")))
+        .collect();
     let id = api.deliver(&inbox, "Hello").await;
     for wait in waiting {
         assert_eq!(wait.await.unwrap().text("id"), id);
@@ -84,9 +103,12 @@ async fn mail_that_does_not_match_leaves_a_wait_open(engine: Engine) {
     let inbox = api.create_inbox().await;
     let elsewhere = api.create_inbox().await;
     let waiting = api.spawn_get(&wait_path(&inbox, "subject=%C3%9Cberweisung"));
-    api.deliver(&elsewhere, "=?utf-8?q?=C3=9Cberweisung?=").await;
+    api.deliver(&elsewhere, "=?utf-8?q?=C3=9Cberweisung?=")
+        .await;
     api.deliver(&inbox, "Welcome").await;
-    let id = api.deliver(&inbox, "Ihre =?utf-8?q?=C3=BCBERWEISUNG?=").await;
+    let id = api
+        .deliver(&inbox, "Ihre =?utf-8?q?=C3=BCBERWEISUNG?=")
+        .await;
     api.deliver(&inbox, "=?utf-8?q?=C3=9Cberweisung?= 2").await;
     assert_eq!(waiting.await.unwrap().text("id"), id);
 }
@@ -107,7 +129,11 @@ async fn a_wait_ends_at_its_timeout(engine: Engine) {
         api.deliver(&inbox, "Hello").await;
         let deadline = api.clock.instant().after(Duration::from_millis(timeout));
         let waiting = api.spawn_get(&wait_path(&inbox, &format!("subject=other&{query}")));
-        assert_eq!(api.at_deadline(deadline, waiting).await.error(), (408, "timeout".to_owned()), "{query}");
+        assert_eq!(
+            api.at_deadline(deadline, waiting).await.error(),
+            (408, "timeout".to_owned()),
+            "{query}"
+        );
         assert_eq!(api.clock.instant(), deadline, "{query}");
     }
 }
@@ -121,7 +147,12 @@ async fn a_timeout_of_zero_is_one_lookup(engine: Engine) {
     api.deliver(&inbox, "Hello").await;
     let waited = api.get(&wait_path(&inbox, "timeout=0&subject=other")).await;
     assert_eq!(waited.error(), (404, "no matching message".to_owned()));
-    assert_eq!(api.get(&wait_path(&inbox, "timeout=0&subject=HELL")).await.status, 200);
+    assert_eq!(
+        api.get(&wait_path(&inbox, "timeout=0&subject=HELL"))
+            .await
+            .status,
+        200
+    );
 }
 
 #[testkit::each_engine]
@@ -132,7 +163,11 @@ async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engine) 
     let unknown = restante::model::MessageId::generate().to_string();
     for after in ["x", "%00", "%ff", &other, &unknown] {
         let refused = api.get(&wait_path(&inbox, &format!("after={after}"))).await;
-        assert_eq!(refused.error(), (400, "invalid after".to_owned()), "{after}");
+        assert_eq!(
+            refused.error(),
+            (400, "invalid after".to_owned()),
+            "{after}"
+        );
     }
 }
 
@@ -140,10 +175,20 @@ async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engine) 
 async fn deleting_the_inbox_ends_its_waits_at_once(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let waiting: Vec<_> = (0..3).map(|_| api.spawn_get(&wait_path(&inbox, "timeout=120000"))).collect();
-    assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+    let waiting: Vec<_> = (0..3)
+        .map(|_| api.spawn_get(&wait_path(&inbox, "timeout=120000")))
+        .collect();
+    assert_eq!(
+        api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+            .await
+            .status,
+        204
+    );
     for wait in waiting {
-        assert_eq!(within(wait).await.unwrap().error(), (404, "inbox not found".to_owned()));
+        assert_eq!(
+            within(wait).await.unwrap().error(),
+            (404, "inbox not found".to_owned())
+        );
     }
 }
 
@@ -154,7 +199,10 @@ async fn the_inbox_s_end_ends_its_waits_before_their_timeout(engine: Engine) {
     api.clock.advance(59 * MINUTE);
     let waiting = api.spawn_get(&wait_path(&inbox, "timeout=120000"));
     api.clock.advance(MINUTE);
-    assert_eq!(within(waiting).await.unwrap().error(), (404, "inbox not found".to_owned()));
+    assert_eq!(
+        within(waiting).await.unwrap().error(),
+        (404, "inbox not found".to_owned())
+    );
 }
 
 #[testkit::each_engine]
@@ -164,10 +212,21 @@ async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: Engine
     api.make_permanent(&inbox).await;
     api.clock.advance(60 * MINUTE);
     let waiting = api.spawn_get(&wait_path(&inbox, "timeout=120000"));
-    let refused = api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await;
-    assert_eq!(refused.error(), (403, "permanent inboxes are managed in the dashboard".to_owned()));
+    let refused = api
+        .call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+        .await;
+    assert_eq!(
+        refused.error(),
+        (
+            403,
+            "permanent inboxes are managed in the dashboard".to_owned()
+        )
+    );
     let shown = api.get(&format!("/v1/inboxes/{inbox}")).await.json();
-    assert_eq!((&shown["kind"], &shown["expires_at"]), (&"permanent".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&shown["kind"], &shown["expires_at"]),
+        (&"permanent".into(), &serde_json::Value::Null)
+    );
     api.deliver(&inbox, "Hello").await;
     assert_eq!(waiting.await.unwrap().text("subject"), "Hello");
 }
@@ -176,7 +235,10 @@ async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: Engine
 async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
-    let (deleting, path) = (async || api.service.projects().delete("other").await, wait_path(&inbox, ""));
+    let (deleting, path) = (
+        async || api.service.projects().delete("other").await,
+        wait_path(&inbox, ""),
+    );
     let waiting = api.call_with(&api.other_key, "GET", &path, axum::body::Body::empty());
     // After its first poll, the wait is open or about to be.
     let (waited, deleted) = within(async { tokio::join!(waiting, deleting()) }).await;
@@ -193,7 +255,11 @@ async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
     // When one of five is refused, the other four are open.
     let (refused, _, mut waits) = within(select_all((0..5).map(open))).await;
     assert_eq!(refused.unwrap().status, 429);
-    api.service.projects().rotate_key("other", Duration::ZERO).await.unwrap();
+    api.service
+        .projects()
+        .rotate_key("other", Duration::ZERO)
+        .await
+        .unwrap();
     api.deliver(&inbox, "Hello").await;
     let answer = within(waits.remove(0)).await.unwrap();
     assert_eq!(answer.error(), (401, "unauthorized".to_owned()));
@@ -204,7 +270,10 @@ async fn a_wait_whose_key_was_revoked_gets_no_message(engine: Engine) {
 async fn a_failing_database_ends_a_wait_at_once(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    api.run_sql("ALTER TABLE messages RENAME TO elsewhere").await;
-    let failed = within(api.spawn_get(&wait_path(&inbox, "timeout=120000"))).await.unwrap();
+    api.run_sql("ALTER TABLE messages RENAME TO elsewhere")
+        .await;
+    let failed = within(api.spawn_get(&wait_path(&inbox, "timeout=120000")))
+        .await
+        .unwrap();
     assert_eq!(failed.error(), (500, "internal error".to_owned()));
 }

@@ -1,7 +1,7 @@
 //! Each key has four waits at once. When is a slot free again?
 //!
-//! A fifth wait shows that four waits hold their slots: of five waits without a message exactly one is refused, and
-//! then the others are open.
+//! A fifth wait shows that four waits hold their slots: of five waits without a message exactly one
+//! is refused, and then the others are open.
 
 use futures_util::future::select_all;
 use tokio::task::JoinHandle;
@@ -22,7 +22,9 @@ pub(super) async fn four_waits_by(
     for _ in 0..5 {
         inboxes.push(api.create_inbox().await);
     }
-    let waits = inboxes.iter().map(|inbox| open(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000")));
+    let waits = inboxes
+        .iter()
+        .map(|inbox| open(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000")));
     let (refused, position, waits) = within(select_all(waits)).await;
     assert_eq!(refused.unwrap().error(), too_many());
     // As select_all does with the waits.
@@ -60,9 +62,16 @@ async fn a_wait_that_can_be_answered_at_once_needs_no_place(engine: Engine) {
     let _waits = four_waits(&api).await;
     let stored = api.create_inbox().await;
     let id = api.deliver(&stored, "Hello").await;
-    assert_eq!(api.get(&format!("/v1/inboxes/{stored}/messages/wait")).await.text("id"), id);
+    assert_eq!(
+        api.get(&format!("/v1/inboxes/{stored}/messages/wait"))
+            .await
+            .text("id"),
+        id
+    );
     let empty = api.create_inbox().await;
-    let looked = api.get(&format!("/v1/inboxes/{empty}/messages/wait?timeout=0")).await;
+    let looked = api
+        .get(&format!("/v1/inboxes/{empty}/messages/wait?timeout=0"))
+        .await;
     assert_eq!(looked.error(), (404, "no matching message".to_owned()));
 }
 
@@ -70,9 +79,14 @@ async fn a_wait_that_can_be_answered_at_once_needs_no_place(engine: Engine) {
 async fn the_limit_is_checked_last(engine: Engine) {
     let api = Harness::on(engine).await;
     let waits = four_waits(&api).await;
-    let refused = api.get(&format!("/v1/inboxes/{}/messages/wait?after=x", waits[0].0)).await;
+    let refused = api
+        .get(&format!("/v1/inboxes/{}/messages/wait?after=x", waits[0].0))
+        .await;
     assert_eq!(refused.error(), (400, "invalid after".to_owned()));
-    assert_eq!(api.get("/v1/inboxes/nobody/messages/wait").await.error(), (404, "inbox not found".to_owned()));
+    assert_eq!(
+        api.get("/v1/inboxes/nobody/messages/wait").await.error(),
+        (404, "inbox not found".to_owned())
+    );
 }
 
 #[testkit::each_engine]
@@ -80,7 +94,10 @@ async fn each_key_has_its_own_four(engine: Engine) {
     let api = Harness::on(engine).await;
     let _waits = four_waits(&api).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
-    assert_eq!(api.time_out_with(&api.other_key, &theirs, "").await.error(), timed_out());
+    assert_eq!(
+        api.time_out_with(&api.other_key, &theirs, "").await.error(),
+        timed_out()
+    );
     assert_eq!(one_more(&api).await, too_many());
 }
 
@@ -109,7 +126,12 @@ async fn a_place_is_free_as_soon_as_the_client_hangs_up(engine: Engine) {
 async fn a_place_is_free_as_soon_as_the_inbox_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     for (inbox, wait) in four_waits(&api).await {
-        assert_eq!(api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+        assert_eq!(
+            api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+                .await
+                .status,
+            204
+        );
         assert_eq!(within(wait).await.unwrap().status, 404);
         assert_eq!(one_more(&api).await, timed_out());
     }

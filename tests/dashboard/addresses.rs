@@ -14,48 +14,115 @@ async fn a_permanent_inbox_is_made_on_an_accepted_domain() {
     let own = Visitor::of_default(&harness).await;
     let inboxes = format!("{}/inboxes", own.project_path().await);
     let page = own.get(&inboxes).await.body;
-    assert!(page.contains("example.com, *.shop.test"), "the form names the accepted domains");
-    let made = own.post(&inboxes, &[("kind", "permanent"), ("name", "Ada@Example.com")]).await;
+    assert!(
+        page.contains("example.com, *.shop.test"),
+        "the form names the accepted domains"
+    );
+    let made = own
+        .post(
+            &inboxes,
+            &[("kind", "permanent"), ("name", "Ada@Example.com")],
+        )
+        .await;
     assert_eq!(made.status, 303);
-    let inbox = harness.get(&format!("/v1/inboxes?address={ADA}")).await.json();
-    assert_eq!((&inbox["kind"], &inbox["address"]), (&"permanent".into(), &ADA.into()));
+    let inbox = harness
+        .get(&format!("/v1/inboxes?address={ADA}"))
+        .await
+        .json();
+    assert_eq!(
+        (&inbox["kind"], &inbox["address"]),
+        (&"permanent".into(), &ADA.into())
+    );
     let location = made.headers["location"].to_str().unwrap();
-    assert_eq!(location, format!("{inboxes}/{}", inbox["id"].as_str().unwrap()));
+    assert_eq!(
+        location,
+        format!("{inboxes}/{}", inbox["id"].as_str().unwrap())
+    );
     // The whole address is shown, in the list, on the page of the inbox and in the search.
     for path in [inboxes.as_str(), location, &format!("{inboxes}?q=ada@exam")] {
         assert!(own.get(path).await.body.contains(ADA), "{path}");
     }
-    assert!(!own.get(&format!("{inboxes}?q=bob@exam")).await.body.contains(ADA));
-    let again = own.post(&inboxes, &[("kind", "permanent"), ("name", ADA)]).await;
-    assert!(again.status == 422 && again.body.contains("This address is taken"), "{}", again.body);
-    let other = own.post(&inboxes, &[("kind", "permanent"), ("name", "ada@shop.test")]).await;
+    assert!(
+        !own.get(&format!("{inboxes}?q=bob@exam"))
+            .await
+            .body
+            .contains(ADA)
+    );
+    let again = own
+        .post(&inboxes, &[("kind", "permanent"), ("name", ADA)])
+        .await;
+    assert!(
+        again.status == 422 && again.body.contains("This address is taken"),
+        "{}",
+        again.body
+    );
+    let other = own
+        .post(
+            &inboxes,
+            &[("kind", "permanent"), ("name", "ada@shop.test")],
+        )
+        .await;
     assert_eq!(other.status, 422);
-    assert!(other.body.contains("start the server with --accept-domains shop.test"), "{}", other.body);
+    assert!(
+        other
+            .body
+            .contains("start the server with --accept-domains shop.test"),
+        "{}",
+        other.body
+    );
 }
 
 #[tokio::test]
 async fn the_administrator_sees_whose_inbox_it_is() {
     let harness = Harness::accepting(Engine::Sqlite, "example.com").await;
     for key in [&harness.key, &harness.other_key] {
-        assert_eq!(harness.call_with(key, "PUT", &format!("/v1/inboxes/{ADA}"), "").await.status, 201);
+        assert_eq!(
+            harness
+                .call_with(key, "PUT", &format!("/v1/inboxes/{ADA}"), "")
+                .await
+                .status,
+            201
+        );
     }
     let administrator = Visitor::administrator(&harness).await;
     let found = administrator.get(&format!("/find?q={ADA}")).await.body;
     for project in ["default", "other"] {
-        assert!(found.contains(&format!("in the project {project}")), "{project}: {found}");
+        assert!(
+            found.contains(&format!("in the project {project}")),
+            "{project}: {found}"
+        );
     }
-    assert_eq!(found.matches(ADA).count(), 3, "the search and two inboxes: {found}");
+    assert_eq!(
+        found.matches(ADA).count(),
+        3,
+        "the search and two inboxes: {found}"
+    );
 }
 
 #[tokio::test]
 async fn refused_mail_for_another_domain_names_the_flag() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (recipient, reason) = ("<ada@example.com>".to_owned(), RefusalReason::Smtp(Refusal::RelayNotPermitted));
-    harness.service.record_refusal(RefusedMail { recipient, reason, ..refusal() }, None);
+    let (recipient, reason) = (
+        "<ada@example.com>".to_owned(),
+        RefusalReason::Smtp(Refusal::RelayNotPermitted),
+    );
+    harness.service.record_refusal(
+        RefusedMail {
+            recipient,
+            reason,
+            ..refusal()
+        },
+        None,
+    );
     let page = format!("{}/refused", own.project_path().await);
     testkit::within(async {
-        while !own.get(&page).await.body.contains("--accept-domains example.com") {
+        while !own
+            .get(&page)
+            .await
+            .body
+            .contains("--accept-domains example.com")
+        {
             tokio::task::yield_now().await;
         }
     })

@@ -1,5 +1,6 @@
-//! Checks every page with axe-core, at four widths, light and dark: no serious accessibility problems. No page is
-//! wider than the window, each has one heading of the first level, and what can be clicked is large enough to be hit.
+//! Checks every page with axe-core, at four widths, light and dark: no serious accessibility
+//! problems. No page is wider than the window, each has one heading of the first level, and what
+//! can be clicked is large enough to be hit.
 
 use restante::http::dashboard::routes;
 use serde_json::{Value, json};
@@ -9,15 +10,20 @@ use super::visitor::ADMIN;
 use super::webdriver::Browser;
 
 /// The path of axe-core, which `./test` installs.
-const AXE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/axe/node_modules/axe-core/axe.min.js");
-/// The last segments of paths that are not dashboard pages: streams, downloads, images, and the messages themselves.
+const AXE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/target/axe/node_modules/axe-core/axe.min.js"
+);
+/// The last segments of paths that are not dashboard pages: streams, downloads, images, and the
+/// messages themselves.
 const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
     --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. \
     <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\
     --m\nContent-Type: image/gif; name=dot.gif\nContent-Transfer-Encoding: base64\n\nR0lGODlhAQABAAAAACw=\n--m--\n";
 
-/// The colour schemes in which pages are checked. Colours do not depend on the width, so two widths have both.
+/// The colour schemes in which pages are checked. Colours do not depend on the width, so two widths
+/// have both.
 const BOTH: &[&str] = &["light", "dark"];
 const LIGHT: &[&str] = &["light"];
 
@@ -48,7 +54,8 @@ fn no_page_has_a_serious_barrier_on_a_phone() {
 }
 
 fn look_at_every_page(width: u32, height: u32, schemes: &'static [&'static str]) {
-    let script = std::fs::read_to_string(AXE).unwrap_or_else(|error| panic!("{AXE}: {error}; ./test fetches axe-core"));
+    let script = std::fs::read_to_string(AXE)
+        .unwrap_or_else(|error| panic!("{AXE}: {error}; ./test fetches axe-core"));
     let axe = Axe { script, schemes };
     let (site, browser) = (Site::start(), Browser::open(width, height, &[]));
     browser.go(&site.url("/sign-in"));
@@ -66,7 +73,10 @@ fn look_at_every_page(width: u32, height: u32, schemes: &'static [&'static str])
         browser.go(&site.url(page));
         barriers.extend(look(&browser, &axe));
     }
-    let forward = pages.iter().find(|page| page.ends_with("/forward")).unwrap();
+    let forward = pages
+        .iter()
+        .find(|page| page.ends_with("/forward"))
+        .unwrap();
     browser.go(&site.url(forward));
     browser.write("#to", "none@restante.example.com");
     browser.click(".compose .primary");
@@ -76,30 +86,63 @@ fn look_at_every_page(width: u32, height: u32, schemes: &'static [&'static str])
     assert!(barriers.is_empty(), "{barriers:#?}");
 }
 
-/// The paths of all pages for the administrator, from the table of routes, with their tabs and empty states.
+/// The paths of all pages for the administrator, from the table of routes, with their tabs and
+/// empty states.
 fn pages(site: &Site, browser: &Browser) -> Vec<String> {
-    let project = browser.run("return document.querySelector('tbody .row-link').getAttribute('href').split('/')[2]");
-    assert!(site.mail("full@restante.example.com", MAIL).starts_with("250"));
-    assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
+    let project = browser
+        .run("return document.querySelector('tbody .row-link').getAttribute('href').split('/')[2]");
+    assert!(
+        site.mail("full@restante.example.com", MAIL)
+            .starts_with("250")
+    );
+    assert!(
+        site.mail("someone@elsewhere.example", "")
+            .starts_with("550")
+    );
     for recipient in ["full@restante.example.com", "away@elsewhere.example"] {
         let body = json!({"to": recipient, "subject": "Out"}).to_string();
         let url = site.url("/v1/inboxes/full/messages");
-        assert_eq!(ureq::post(url).header("x-api-key", KEY).send(body).unwrap().status(), 202);
+        assert_eq!(
+            ureq::post(url)
+                .header("x-api-key", KEY)
+                .send(body)
+                .unwrap()
+                .status(),
+            202
+        );
     }
-    let list = ureq::get(site.url("/v1/inboxes/full/messages?subject=code")).header("x-api-key", KEY).call();
-    let list: Value = serde_json::from_str(&list.unwrap().body_mut().read_to_string().unwrap()).unwrap();
+    let list = ureq::get(site.url("/v1/inboxes/full/messages?subject=code"))
+        .header("x-api-key", KEY)
+        .call();
+    let list: Value =
+        serde_json::from_str(&list.unwrap().body_mut().read_to_string().unwrap()).unwrap();
     let message = list["messages"][0]["id"].as_str().unwrap();
     let story = site.times_out("full", "subject=Yoor");
     let story = story.rsplit('/').next().unwrap();
     let fill = |path: &str| {
-        let path = path.replace("{project}", project.as_str().unwrap()).replace("{inbox}", "full");
-        path.replace("{message}", message).replace("{failure}", story)
+        let path = path
+            .replace("{project}", project.as_str().unwrap())
+            .replace("{inbox}", "full");
+        path.replace("{message}", message)
+            .replace("{failure}", story)
     };
     let is_page = |path: &&str| !NO_PAGES.contains(&path.rsplit('/').next().unwrap());
-    let routes = routes().into_iter().filter(|route| route.method == "GET").map(|route| route.path);
+    let routes = routes()
+        .into_iter()
+        .filter(|route| route.method == "GET")
+        .map(|route| route.path);
     let mut pages: Vec<String> = routes.filter(is_page).map(fill).collect();
-    let tabs =
-        ["text", "links", "code", "headers", "parts", "source", "html+source", "check", "html&width=phone&scheme=dark"];
+    let tabs = [
+        "text",
+        "links",
+        "code",
+        "headers",
+        "parts",
+        "source",
+        "html+source",
+        "check",
+        "html&width=phone&scheme=dark",
+    ];
     let open = "/projects/{project}/inboxes/full/messages/{message}";
     pages.extend(tabs.map(|tab| fill(&format!("{open}?tab={tab}"))));
     let more = [
@@ -114,8 +157,8 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     pages
 }
 
-/// What is wrong with the layout of the current page: a missing heading or level, a scroll bar, the name of a column
-/// that is cut off, small targets.
+/// What is wrong with the layout of the current page: a missing heading or level, a scroll bar, the
+/// name of a column that is cut off, small targets.
 fn look_at_the_layout(browser: &Browser) -> Vec<String> {
     // Links within a sentence are as high as its line, and a checkbox has its label around it.
     let faults = browser.run(
@@ -145,8 +188,8 @@ fn look_at_the_layout(browser: &Browser) -> Vec<String> {
     serde_json::from_value(faults).unwrap()
 }
 
-/// Pages without a separate path: the key of a new project, an empty inbox, content that opens on a click, the list
-/// of shortcuts.
+/// Pages without a separate path: the key of a new project, an empty inbox, content that opens on a
+/// click, the list of shortcuts.
 fn look_at_what_opens(site: &Site, browser: &Browser, axe: &Axe) -> Vec<String> {
     let mut barriers = Vec::new();
     browser.go(&site.url("/projects"));
@@ -183,11 +226,18 @@ fn look(browser: &Browser, axe: &Axe) -> Vec<String> {
     let faults = look_at_the_layout(browser).into_iter();
     let mut barriers: Vec<String> = faults.map(|fault| format!("{address}: {fault}")).collect();
     for scheme in axe.schemes {
-        let features = [("prefers-color-scheme", *scheme), ("prefers-reduced-motion", "reduce")];
+        let features = [
+            ("prefers-color-scheme", *scheme),
+            ("prefers-reduced-motion", "reduce"),
+        ];
         let features = features.map(|(name, value)| json!({"name": name, "value": value}));
         browser.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
         let found: Vec<String> = serde_json::from_value(browser.run_until_done(&run)).unwrap();
-        barriers.extend(found.into_iter().map(|barrier| format!("{address} {scheme}: {barrier}")));
+        barriers.extend(
+            found
+                .into_iter()
+                .map(|barrier| format!("{address} {scheme}: {barrier}")),
+        );
     }
     barriers
 }

@@ -30,50 +30,103 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
     let project = own.project_path().await;
-    assert!(own.get(&format!("{project}/failures")).await.body.contains("Nothing failed"));
+    assert!(
+        own.get(&format!("{project}/failures"))
+            .await
+            .body
+            .contains("Nothing failed")
+    );
     let (one, two) = (harness.create_inbox().await, harness.create_inbox().await);
     for inbox in [&one, &two] {
         harness.deliver(inbox, "Confirm your account").await;
         fails(&harness, inbox, "subject=acount").await;
     }
-    let page = seen(&own, &format!("{project}/failures"), "2 timed out").await.body;
+    let page = seen(&own, &format!("{project}/failures"), "2 timed out")
+        .await
+        .body;
     assert!(page.contains(&one) && page.contains(&two), "{page}");
-    assert!(page.contains("aria-label=\"2 timed out in the last day\""), "{page}");
+    assert!(
+        page.contains("aria-label=\"2 timed out in the last day\""),
+        "{page}"
+    );
     assert_eq!(page.matches("class=\"failure-group\"").count(), 1, "{page}");
-    assert_eq!(own.get("/").await.headers["location"].to_str().unwrap(), format!("{project}/failures"));
+    assert_eq!(
+        own.get("/").await.headers["location"].to_str().unwrap(),
+        format!("{project}/failures")
+    );
 
     let found = own.get(&format!("{project}/failures?q={one}")).await.body;
-    assert!(found.contains("1 timed out") && !found.contains(&two), "{found}");
+    assert!(
+        found.contains("1 timed out") && !found.contains(&two),
+        "{found}"
+    );
     for search in [&one[..one.len() - 1], &one] {
         let found = own.get(&format!("{project}/inboxes?q={search}")).await.body;
         assert!(found.contains("1 timed out"), "{search}: {found}");
     }
-    let found = own.get(&format!("{project}/failures?cause=late")).await.body;
+    let found = own
+        .get(&format!("{project}/failures?cause=late"))
+        .await
+        .body;
     assert!(found.contains("Nothing matches"), "{found}");
 
-    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let story = page
+        .split("href=\"/failures/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
     let story = own.get(&format!("/failures/{story}")).await.body;
-    assert!(story.contains("Confirm your a<mark>c</mark>count"), "{story}");
+    assert!(
+        story.contains("Confirm your a<mark>c</mark>count"),
+        "{story}"
+    );
     assert!(story.contains("<dd>acount</dd>"), "{story}");
 
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let path = other.project_path().await;
-    assert!(other.get(&format!("{path}/failures")).await.body.contains("Nothing failed"));
+    assert!(
+        other
+            .get(&format!("{path}/failures"))
+            .await
+            .body
+            .contains("Nothing failed")
+    );
 }
 
 #[testkit::each_engine]
 async fn a_story_names_the_cause_first_and_marks_what_is_mistyped(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
+    let (inbox, failures) = (
+        harness.create_inbox().await,
+        format!("{}/failures", own.project_path().await),
+    );
     // No generated id has a u, so it is clear where it differs.
     harness.deliver(&format!("{inbox}u"), "Hello").await;
     fails(&harness, &inbox, "subject=hello").await;
     let page = seen(&own, &failures, "1 timed out").await.body;
-    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let story = page
+        .split("href=\"/failures/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
     let page = own.get(&format!("/failures/{story}")).await.body;
-    assert!(page.contains(&format!("{inbox}<mark>u</mark>@{MAIL_DOMAIN}")), "{page}");
-    let parts = ["class=\"sentence\"", "What to do", "Expected and arrived", "The wait", "Evidence", "Timeline"];
+    assert!(
+        page.contains(&format!("{inbox}<mark>u</mark>@{MAIL_DOMAIN}")),
+        "{page}"
+    );
+    let parts = [
+        "class=\"sentence\"",
+        "What to do",
+        "Expected and arrived",
+        "The wait",
+        "Evidence",
+        "Timeline",
+    ];
     let places: Vec<_> = parts.iter().map(|part| page.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
 }
@@ -82,7 +135,10 @@ async fn a_story_names_the_cause_first_and_marks_what_is_mistyped(engine: Engine
 async fn a_filter_with_backticks_is_no_code() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
+    let (inbox, failures) = (
+        harness.create_inbox().await,
+        format!("{}/failures", own.project_path().await),
+    );
     harness.deliver(&inbox, "Hello").await;
     fails(&harness, &inbox, "subject=a%60b").await;
     let page = seen(&own, &failures, "Expected subject").await.body;
@@ -93,13 +149,28 @@ async fn a_filter_with_backticks_is_no_code() {
 async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, failures) = (harness.create_inbox().await, format!("{}/failures", own.project_path().await));
+    let (inbox, failures) = (
+        harness.create_inbox().await,
+        format!("{}/failures", own.project_path().await),
+    );
     let lines = "Hello Ada,\r\nhere is your receipt.\r\nConfirm your account today.\r\nBye";
-    let raw = format!("To: Ada <ada@shop.example>\r\nX-Campaign: welcome\r\nSubject: Hi\r\n\r\n{lines}");
+    let raw =
+        format!("To: Ada <ada@shop.example>\r\nX-Campaign: welcome\r\nSubject: Hi\r\n\r\n{lines}");
     harness.deliver_raw(&inbox, &raw).await;
-    fails(&harness, &inbox, "text=your+acount&to=ada@shop.exmple&header=X-Campaign:welcom2&from=shopp").await;
+    fails(
+        &harness,
+        &inbox,
+        "text=your+acount&to=ada@shop.exmple&header=X-Campaign:welcom2&from=shopp",
+    )
+    .await;
     let page = seen(&own, &failures, "1 timed out").await.body;
-    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let story = page
+        .split("href=\"/failures/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
     let page = own.get(&format!("/failures/{story}")).await.body;
     for shown in [
         "<dt>text contains</dt>",
@@ -111,26 +182,58 @@ async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
-    let time = page.split("<time").find(|time| time.contains("before the wait ended</time>")).expect(&page);
-    assert!(time.contains("data-exact"), "the script does not replace it: {time}");
+    let time = page
+        .split("<time")
+        .find(|time| time.contains("before the wait ended</time>"))
+        .expect(&page);
+    assert!(
+        time.contains("data-exact"),
+        "the script does not replace it: {time}"
+    );
     // A header that the message does not have.
     fails(&harness, &inbox, "header=X-Missing:x").await;
     let page = seen(&own, &failures, "X-Missing").await.body;
-    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let story = page
+        .split("href=\"/failures/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
     let page = own.get(&format!("/failures/{story}")).await.body;
-    assert!(page.contains("<span class=\"dim\">nothing</span>"), "{page}");
+    assert!(
+        page.contains("<span class=\"dim\">nothing</span>"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
 async fn a_rejection_without_a_recipient_links_to_the_rejections_of_its_client() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let refused = RefusedMail { recipient: String::new(), ..refusal() };
+    let refused = RefusedMail {
+        recipient: String::new(),
+        ..refusal()
+    };
     harness.service.record_refusal(refused, None);
     let project = own.project_path().await;
-    let page = seen(&own, &format!("{project}/failures"), "1 rejected").await.body;
-    let link = page.split(&format!("href=\"{project}/refused?")).nth(1).expect(&page).split('"').next().unwrap();
-    let page = own.get(&format!("{project}/refused?{}", link.replace("&#38;", "&").replace("&amp;", "&"))).await.body;
+    let page = seen(&own, &format!("{project}/failures"), "1 rejected")
+        .await
+        .body;
+    let link = page
+        .split(&format!("href=\"{project}/refused?"))
+        .nth(1)
+        .expect(&page)
+        .split('"')
+        .next()
+        .unwrap();
+    let page = own
+        .get(&format!(
+            "{project}/refused?{}",
+            link.replace("&#38;", "&").replace("&amp;", "&")
+        ))
+        .await
+        .body;
     assert!(page.contains("refused-row"), "{page}");
 }
 
@@ -142,18 +245,46 @@ async fn equal_rejections_are_one_entry_that_is_found_by_reason_and_time() {
     let now = harness.service.clock().now();
     for minutes in [7_300, 61, 30, 2] {
         let refused_at = now.before(Duration::from_secs(minutes * 60));
-        harness.service.record_refusal(RefusedMail { refused_at, ..refusal() }, None);
+        harness.service.record_refusal(
+            RefusedMail {
+                refused_at,
+                ..refusal()
+            },
+            None,
+        );
     }
-    let (reason, reply) = (RefusalReason::from_label("bare_line_end".to_owned()), "550 5.6.11 Bare LF".to_owned());
-    harness.service.record_refusal(RefusedMail { reason, reply, refused_at: now, ..refusal() }, None);
+    let (reason, reply) = (
+        RefusalReason::from_label("bare_line_end".to_owned()),
+        "550 5.6.11 Bare LF".to_owned(),
+    );
+    harness.service.record_refusal(
+        RefusedMail {
+            reason,
+            reply,
+            refused_at: now,
+            ..refusal()
+        },
+        None,
+    );
     let rows = |page: &str| page.matches("refused-row").count();
     let page = seen(&own, &path, "bare line end").await.body;
-    assert!(rows(&page) == 2 && page.contains("4 times") && page.contains("SMTP requires CR LF"), "{page}");
-    for (filter, times) in [("reason=inbox_full", "4 times"), ("reason=inbox_full&time=hour", "2 times")] {
+    assert!(
+        rows(&page) == 2 && page.contains("4 times") && page.contains("SMTP requires CR LF"),
+        "{page}"
+    );
+    for (filter, times) in [
+        ("reason=inbox_full", "4 times"),
+        ("reason=inbox_full&time=hour", "2 times"),
+    ] {
         let page = own.get(&format!("{path}?{filter}")).await.body;
         assert!(rows(&page) == 1 && page.contains(times), "{filter}: {page}");
     }
-    assert!(own.get(&format!("{path}?q=nobody")).await.body.contains("Nothing matches"));
+    assert!(
+        own.get(&format!("{path}?q=nobody"))
+            .await
+            .body
+            .contains("Nothing matches")
+    );
 }
 
 #[tokio::test]
@@ -164,13 +295,32 @@ async fn the_advice_about_a_rejection_is_not_repeated() {
     let recipient = format!("<{inbox}@{MAIL_DOMAIN}>");
     let reason = RefusalReason::from_label("bare_line_end".to_owned());
     let refused_at = harness.service.clock().now();
-    harness.service.record_refusal(RefusedMail { recipient, reason, refused_at, ..refusal() }, None);
+    harness.service.record_refusal(
+        RefusedMail {
+            recipient,
+            reason,
+            refused_at,
+            ..refusal()
+        },
+        None,
+    );
     fails(&harness, &inbox, "").await;
-    let page = seen(&own, &format!("{project}/failures"), "1 timed out").await.body;
-    assert!(page.contains("Line ends without CR") && page.contains("1 rejected"), "{page}");
+    let page = seen(&own, &format!("{project}/failures"), "1 timed out")
+        .await
+        .body;
+    assert!(
+        page.contains("Line ends without CR") && page.contains("1 rejected"),
+        "{page}"
+    );
     // Once about the wait, and once about the rejection.
     assert_eq!(page.matches("SMTP requires CR LF").count(), 2, "{page}");
-    let story = page.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap();
+    let story = page
+        .split("href=\"/failures/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
     let page = own.get(&format!("/failures/{story}")).await.body;
     assert_eq!(page.matches("SMTP requires CR LF").count(), 1, "{page}");
 }
@@ -182,13 +332,30 @@ async fn a_live_event_loads_only_the_content_of_the_page() {
     let inbox = harness.create_inbox().await;
     harness.deliver(&inbox, "Hello").await;
     let list = format!("{}/inboxes/{inbox}", own.project_path().await);
-    let id = harness.get(&format!("/v1/inboxes/{inbox}/messages")).await.json()["messages"][0]["id"].clone();
+    let id = harness
+        .get(&format!("/v1/inboxes/{inbox}/messages"))
+        .await
+        .json()["messages"][0]["id"]
+        .clone();
     let path = format!("{list}/messages/{}", id.as_str().unwrap());
-    let part = own.request("GET", &path).header("x-part", "1").body(axum::body::Body::empty()).unwrap();
+    let part = own
+        .request("GET", &path)
+        .header("x-part", "1")
+        .body(axum::body::Body::empty())
+        .unwrap();
     let (page, part) = (own.get(&path).await.body, harness.send(part).await.body);
-    assert!(page.contains("<nav class=\"side\"") && page.contains("class=\"letter\""), "{page}");
-    assert!(!part.contains("<nav class=\"side\"") && !part.contains("class=\"letter\""), "{part}");
-    assert!(part.contains("data-region=\"messages\"") && part.contains("aria-current=\"true\""), "{part}");
+    assert!(
+        page.contains("<nav class=\"side\"") && page.contains("class=\"letter\""),
+        "{page}"
+    );
+    assert!(
+        !part.contains("<nav class=\"side\"") && !part.contains("class=\"letter\""),
+        "{part}"
+    );
+    assert!(
+        part.contains("data-region=\"messages\"") && part.contains("aria-current=\"true\""),
+        "{part}"
+    );
 }
 
 #[tokio::test]
@@ -196,10 +363,22 @@ async fn pages_are_compressed_unless_another_site_opens_them() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let path = format!("{}/inboxes", own.project_path().await);
-    for (site, encoding) in [("same-origin", Some("gzip")), ("none", Some("gzip")), ("cross-site", None)] {
-        let request = own.request("GET", &path).header("accept-encoding", "gzip").header("sec-fetch-site", site);
-        let answer = harness.send(request.body(axum::body::Body::empty()).unwrap()).await;
-        let got = answer.headers.get("content-encoding").map(|encoding| encoding.to_str().unwrap());
+    for (site, encoding) in [
+        ("same-origin", Some("gzip")),
+        ("none", Some("gzip")),
+        ("cross-site", None),
+    ] {
+        let request = own
+            .request("GET", &path)
+            .header("accept-encoding", "gzip")
+            .header("sec-fetch-site", site);
+        let answer = harness
+            .send(request.body(axum::body::Body::empty()).unwrap())
+            .await;
+        let got = answer
+            .headers
+            .get("content-encoding")
+            .map(|encoding| encoding.to_str().unwrap());
         assert_eq!(got, encoding, "{site}");
     }
 }

@@ -1,8 +1,8 @@
 //! Hostile mail in a real browser: none of its code runs, and no other host is contacted.
 //!
-//! Every host name in the messages resolves to one listener, which counts connections. Other names, which Chromium
-//! looks up on its own, do not resolve. At the end the browser opens a second listener and then the first one, to check
-//! that the first one notices a connection.
+//! Every host name in the messages resolves to one listener, which counts connections. Other names,
+//! which Chromium looks up on its own, do not resolve. At the end the browser opens a second
+//! listener and then the first one, to check that the first one notices a connection.
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -21,9 +21,11 @@ use super::webdriver::Browser;
 /// One payload per line; lines that start with `#` are comments.
 const PAYLOADS: &str = include_str!("hostile.txt");
 /// What every script in the payloads would do.
-const SCRIPT: &str = "document.documentElement.dataset.pwned=1;new Image().src=`//canary.example/ran`;alert(1)";
+const SCRIPT: &str =
+    "document.documentElement.dataset.pwned=1;new Image().src=`//canary.example/ran`;alert(1)";
 
-/// A port that counts every connection, even one without a request: a browser opens some in advance.
+/// A port that counts every connection, even one without a request: a browser opens some in
+/// advance.
 fn listen() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -56,14 +58,23 @@ fn look_at_share(number: usize, shares: usize) {
     let payloads: Vec<String> = PAYLOADS
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| line.replace("{script}", SCRIPT).replace("{host}", "canary.example"))
+        .map(|line| {
+            line.replace("{script}", SCRIPT)
+                .replace("{host}", "canary.example")
+        })
         .collect();
     assert!(payloads.len() > 100, "{} payloads", payloads.len());
-    look_at(payloads.chunks(payloads.len().div_ceil(shares)).nth(number).unwrap());
+    look_at(
+        payloads
+            .chunks(payloads.len().div_ceil(shares))
+            .nth(number)
+            .unwrap(),
+    );
 }
 
-/// The HTML of each payload is a page of its own in the frame. The tabs show text in which markup is escaped, so one
-/// message has all payloads for them: in its header, its text, its HTML and the names of its attachments.
+/// The HTML of each payload is a page of its own in the frame. The tabs show text in which markup
+/// is escaped, so one message has all payloads for them: in its header, its text, its HTML and the
+/// names of its attachments.
 fn look_at(payloads: &[String]) {
     let ((canary_port, canary), (control_port, control)) = (listen(), listen());
     let rules = format!(
@@ -76,7 +87,10 @@ fn look_at(payloads: &[String]) {
     let messages = payloads.iter().map(std::slice::from_ref).chain([payloads]);
     for (number, payloads) in messages.enumerate() {
         let inbox = format!("hostile-{number}");
-        assert!(site.mail(&format!("{inbox}@restante.example.com"), &message(payloads)).starts_with("250"));
+        assert!(
+            site.mail(&format!("{inbox}@restante.example.com"), &message(payloads))
+                .starts_with("250")
+        );
         let (.., list) = site.call("GET", &format!("/v1/inboxes/{inbox}/messages"), "");
         let id = list["messages"][0]["id"].as_str().unwrap();
         let page = site.url(&format!("{project}/{inbox}/messages/{id}"));
@@ -100,7 +114,9 @@ fn look_at(payloads: &[String]) {
 /// Opens the host in the browser, and waits until its listener has a connection.
 fn visit(browser: &Browser, host: &str, connections: &Receiver<()>) {
     browser.run(&format!("location.href = 'http://{host}/'"));
-    connections.recv_timeout(Duration::from_secs(20)).expect(host);
+    connections
+        .recv_timeout(Duration::from_secs(20))
+        .expect(host);
 }
 
 /// Opens the message, clicks everything in it, and checks that nothing of the mail has run.
@@ -121,14 +137,23 @@ fn look_at_tabs(browser: &Browser, page: &str) {
     browser.click(".message-row .row-link");
     browser.sees(".letter", "Subject");
     assert_eq!(browser.run(STATE), json!([true, false, 1, 0]));
-    for tab in ["text", "links", "headers", "parts", "source", "html+source", "check"] {
+    for tab in [
+        "text",
+        "links",
+        "headers",
+        "parts",
+        "source",
+        "html+source",
+        "check",
+    ] {
         browser.go(&format!("{page}?tab={tab}"));
         browser.sees(".letter", "Subject");
         assert_eq!(browser.run(STATE), json!([true, false, 1, 0]), "{tab}");
     }
 }
 
-/// Whether the frame, if there is one, has another origin; whether something ran; the scripts; elements of the mail.
+/// Whether the frame, if there is one, has another origin; whether something ran; the scripts;
+/// elements of the mail.
 const STATE: &str = "
     const frame = document.querySelector('.sheet iframe');
     const strangers = 'main :is(object, embed, form:not([method]), svg, base, link, style, \
@@ -137,15 +162,23 @@ const STATE: &str = "
             document.scripts.length, document.querySelectorAll(strangers).length]";
 
 fn inboxes(browser: &Browser) -> String {
-    let path = browser.run("return document.querySelector('.side [data-icon=inbox]').getAttribute('href')");
+    let path = browser
+        .run("return document.querySelector('.side [data-icon=inbox]').getAttribute('href')");
     path.as_str().unwrap().to_owned()
 }
 
-/// A message with the payloads as its HTML, in its header, in its text, and in the names of attachments.
+/// A message with the payloads as its HTML, in its header, in its text, and in the names of
+/// attachments.
 fn message(payloads: &[String]) -> String {
     let name = |payload: &String| format!("=?utf-8?b?{}?=", STANDARD.encode(payload));
-    let subject = format!("From: {0} <eve@canary.example>\nSubject: Subject {0}\n", name(&payloads[0]));
-    let header: String = payloads.iter().map(|payload| format!("X-Payload: {}\n", name(payload))).collect();
+    let subject = format!(
+        "From: {0} <eve@canary.example>\nSubject: Subject {0}\n",
+        name(&payloads[0])
+    );
+    let header: String = payloads
+        .iter()
+        .map(|payload| format!("X-Payload: {}\n", name(payload)))
+        .collect();
     let text = payloads.join("\n");
     let attachment = |payload: &String| {
         format!(

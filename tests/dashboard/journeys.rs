@@ -1,4 +1,5 @@
-//! User journeys in a browser on a running server: in a wide window, on a phone, and without scripts.
+//! User journeys in a browser on a running server: in a wide window, on a phone, and without
+//! scripts.
 
 use serde_json::json;
 
@@ -32,7 +33,13 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     let address = browser.text(".top h1");
     // A page that was loaded again would have lost this.
     browser.run("window.stayed = true");
-    assert!(site.mail(&address, &WELCOME.replace("SENDER", "shop@restante.example.com")).starts_with("250"));
+    assert!(
+        site.mail(
+            &address,
+            &WELCOME.replace("SENDER", "shop@restante.example.com")
+        )
+        .starts_with("250")
+    );
     browser.sees(".message-row", "Confirm your address");
     browser.sees(".message-row", "482913");
     assert_eq!(browser.run("return window.stayed"), true);
@@ -44,10 +51,16 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     assert_eq!(browser.run("return window.stayed"), true);
 
     // The answer goes to the shop's own inbox.
-    assert!(site.mail("shop@restante.example.com", "Subject: Open\n\nx\n").starts_with("250"));
+    assert!(
+        site.mail("shop@restante.example.com", "Subject: Open\n\nx\n")
+            .starts_with("250")
+    );
     browser.press("r");
     browser.sees("h1", "Reply");
-    assert_eq!(browser.run("return document.querySelector('#subject').value"), "Re: Confirm your address");
+    assert_eq!(
+        browser.run("return document.querySelector('#subject').value"),
+        "Re: Confirm your address"
+    );
     browser.write("#text", "Thank you");
     browser.click(".compose .primary");
     browser.sees("h1", "Outgoing");
@@ -55,14 +68,20 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     browser.click(".side [data-icon=inbox]");
     browser.sees(".inbox-row", "Re: Confirm your address");
 
-    assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
+    assert!(
+        site.mail("someone@elsewhere.example", "")
+            .starts_with("550")
+    );
     browser.click(".side a[href$='/refused']");
     browser.sees(".refused-row", "relay not permitted");
     browser.sees(".refused-row", "someone@elsewhere.example");
 
     browser.click(".side [data-icon=inbox]");
     browser.sees(".inbox-row", &address);
-    let row = format!(".inbox-row[data-key='{}']", address.split('@').next().unwrap());
+    let row = format!(
+        ".inbox-row[data-key='{}']",
+        address.split('@').next().unwrap()
+    );
     browser.click(&format!("{row} .row-link"));
     browser.sees("h1", &address);
     browser.click(".top .menu summary");
@@ -82,7 +101,8 @@ fn read_every_tab(browser: &Browser) {
     browser.sees(".text", "Your code is 482913.");
     browser.press("3");
     browser.sees(".links", "https://shop.example/confirm?t=1");
-    let link = browser.run("const a = document.querySelector('.links a'); return [a.target, a.rel]");
+    let link =
+        browser.run("const a = document.querySelector('.links a'); return [a.target, a.rel]");
     assert_eq!(link, json!(["_blank", "noopener noreferrer nofollow"]));
     browser.press("4");
     browser.sees(".sections", "A label is directly before the code.");
@@ -96,7 +116,10 @@ fn read_every_tab(browser: &Browser) {
     browser.sees(".view-options", "Phone");
     browser.click(".choice a:nth-child(2)");
     browser.sees(".phone", "");
-    assert_eq!(browser.run("return document.querySelector('.sheet iframe').clientWidth"), 373);
+    assert_eq!(
+        browser.run("return document.querySelector('.sheet iframe').clientWidth"),
+        373
+    );
 }
 
 #[test]
@@ -117,11 +140,23 @@ fn an_administrator_does_the_same_on_a_phone() {
     browser.click(".pop .primary");
     browser.sees("h1", "reports@restante.example.com");
 
-    assert!(site.mail("reports@restante.example.com", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
+    assert!(
+        site.mail(
+            "reports@restante.example.com",
+            &WELCOME.replace("SENDER", "a@b.example")
+        )
+        .starts_with("250")
+    );
     browser.click(".message-row .row-link");
     browser.sees(".letter", "Confirm your address");
-    assert_eq!(browser.run("return getComputedStyle(document.querySelector('.list')).display"), "none");
-    assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390);
+    assert_eq!(
+        browser.run("return getComputedStyle(document.querySelector('.list')).display"),
+        "none"
+    );
+    assert_eq!(
+        browser.run("return document.documentElement.scrollWidth"),
+        390
+    );
     browser.click(".letter .up");
     // The page with the message also has the list.
     browser.waits_for("body:not(:has(.letter)) .message-row");
@@ -146,14 +181,26 @@ fn an_administrator_does_the_same_on_a_phone() {
 #[test]
 fn everything_can_be_read_without_scripts() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    browser.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
-    assert!(site.mail("reader@restante.example.com", &WELCOME.replace("SENDER", "a@b.example")).starts_with("250"));
+    browser.devtools(
+        "Emulation.setScriptExecutionDisabled",
+        &json!({"value": true}),
+    );
+    assert!(
+        site.mail(
+            "reader@restante.example.com",
+            &WELCOME.replace("SENDER", "a@b.example")
+        )
+        .starts_with("250")
+    );
     sign_in(&browser, &site, KEY);
     browser.click(".inbox-row .row-link");
     browser.click(".message-row .row-link");
-    for (tab, css, text) in
-        [(2, ".text", "482913"), (3, ".links", "confirm"), (6, ".parts", "invoice.pdf"), (7, ".source", "%PDF")]
-    {
+    for (tab, css, text) in [
+        (2, ".text", "482913"),
+        (3, ".links", "confirm"),
+        (6, ".parts", "invoice.pdf"),
+        (7, ".source", "%PDF"),
+    ] {
         browser.click(&format!(".reader .tabs a:nth-child({tab})"));
         browser.sees(css, text);
     }

@@ -12,7 +12,10 @@ const ENTER: &str = "\u{e007}";
 
 /// Whether an element of `css` has the focus.
 fn focused(browser: &Browser, css: &str) -> bool {
-    browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
+    browser.run(&format!(
+        "return document.activeElement.matches({})",
+        json!(css)
+    )) == true
 }
 
 /// Signs in and opens an inbox with one message.
@@ -28,7 +31,10 @@ fn everything_is_done_from_the_keyboard() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     for subject in ["First", "Second", "Third"] {
         let mail = format!("From: a@shop.example\nSubject: {subject}\n\nHello\n");
-        assert!(site.mail("keys@restante.example.com", &mail).starts_with("250"));
+        assert!(
+            site.mail("keys@restante.example.com", &mail)
+                .starts_with("250")
+        );
     }
     sign_in(&browser, &site, KEY);
     browser.sees(".inbox-row", "keys@restante.example.com");
@@ -84,7 +90,10 @@ fn a_link_within_the_page_keeps_what_was_written() {
     browser.run("document.querySelector('.skip').click()");
     assert!(focused(&browser, "#main"));
     // A change of the address would be announced as another page.
-    assert_eq!(browser.run("return [location.hash, document.querySelector('#subject').value]"), json!(["", "Half"]));
+    assert_eq!(
+        browser.run("return [location.hash, document.querySelector('#subject').value]"),
+        json!(["", "Half"])
+    );
 }
 
 #[test]
@@ -113,7 +122,10 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
     sign_in(&browser, &site, KEY);
     browser.click(".side a[href$='/start']");
     browser.sees(".arrivals", "Waiting for the first message");
-    assert!(site.mail("first@restante.example.com", WELCOME).starts_with("250"));
+    assert!(
+        site.mail("first@restante.example.com", WELCOME)
+            .starts_with("250")
+    );
     browser.sees(".arrived", "It works");
     browser.click(".arrived a");
     browser.click("[data-new]");
@@ -129,7 +141,13 @@ fn a_page_catches_up_after_a_lost_connection() {
     open_inbox(&browser, &site, "break@restante.example.com");
     browser.run("window.stayed = true");
     let site = site.restart(|| browser.waits_for(".lost:not([hidden])"));
-    assert!(site.mail("break@restante.example.com", "Subject: After the break\n\nx\n").starts_with("250"));
+    assert!(
+        site.mail(
+            "break@restante.example.com",
+            "Subject: After the break\n\nx\n"
+        )
+        .starts_with("250")
+    );
     browser.sees(".message-row", "After the break");
     browser.waits_for(".lost[hidden]");
     assert_eq!(browser.run("return window.stayed"), true);

@@ -10,7 +10,8 @@ const WIDTHS: [(u32, u32); 3] = [(390, 844), (820, 1180), (1280, 800)];
 
 /// A message with as many attachments.
 fn message(attachments: usize) -> String {
-    let part = |number| format!("--b\nContent-Disposition: attachment; filename=\"{number}.pdf\"\n\nx\n");
+    let part =
+        |number| format!("--b\nContent-Disposition: attachment; filename=\"{number}.pdf\"\n\nx\n");
     let parts: String = (0..attachments).map(part).collect();
     let html = "<p style=\"width: 1200px; background: silver\">A wide letter</p>";
     let body = format!("--b\nContent-Type: text/html\n\n{html}\n{parts}--b--\n");
@@ -40,16 +41,27 @@ fn places(browser: &Browser) -> Value {
 #[test]
 fn many_attachments_leave_the_tabs_in_view_and_every_width_fits() {
     let site = Site::start();
-    assert!(site.mail("reader@restante.example.com", &message(300)).starts_with("250"));
+    assert!(
+        site.mail("reader@restante.example.com", &message(300))
+            .starts_with("250")
+    );
     for (width, height) in WIDTHS {
         let browser = Browser::open(width, height, &[]);
         open(&site, &browser);
         for view in [2, 3, 4, 1] {
-            browser.click(&format!(".view-options .choice:first-child a:nth-child({view})"));
-            browser.waits_for(&format!(".view-options .choice:first-child a:nth-child({view})[aria-current]"));
+            browser.click(&format!(
+                ".view-options .choice:first-child a:nth-child({view})"
+            ));
+            browser.waits_for(&format!(
+                ".view-options .choice:first-child a:nth-child({view})[aria-current]"
+            ));
             let found = places(&browser);
             assert_eq!(found["fits"], true, "{width} {view}: {found}");
-            assert_eq!((&found["tabs"], &found["shown"]), (&true.into(), &false.into()), "{width} {view}: {found}");
+            assert_eq!(
+                (&found["tabs"], &found["shown"]),
+                (&true.into(), &false.into()),
+                "{width} {view}: {found}"
+            );
         }
         browser.click(".envelope-details:has(.attachments) summary");
         assert_eq!(places(&browser)["shown"], true, "{width}");
@@ -59,9 +71,16 @@ fn many_attachments_leave_the_tabs_in_view_and_every_width_fits() {
 #[test]
 fn the_html_has_a_tab_of_its_own() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    assert!(site.mail("reader@restante.example.com", &message(1)).starts_with("250"));
+    assert!(
+        site.mail("reader@restante.example.com", &message(1))
+            .starts_with("250")
+    );
     open(&site, &browser);
-    assert_eq!(places(&browser)["shown"], true, "a few attachments are shown at once");
+    assert_eq!(
+        places(&browser)["shown"],
+        true,
+        "a few attachments are shown at once"
+    );
     browser.click(".view-options a[target=_blank]");
     let [_, opened] = browser.windows(2).try_into().unwrap();
     browser.switch_to(&opened);

@@ -1,5 +1,5 @@
-//! A link of a message in a browser: it opens in a new tab, after its URL was shown, and its site learns nothing about
-//! the dashboard.
+//! A link of a message in a browser: it opens in a new tab, after its URL was shown, and its site
+//! learns nothing about the dashboard.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -30,10 +30,16 @@ fn listen() -> (u16, Receiver<String>) {
 
 fn answer(mut stream: &TcpStream, requests: &Sender<String>) {
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let header: Vec<String> = lines.take_while(|line| !line.is_empty()).map(|line| line.to_lowercase()).collect();
+    let header: Vec<String> = lines
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.to_lowercase())
+        .collect();
     let page = "<title>Shop</title><h1>The shop</h1>";
     // The browser may have closed the connection, and the test may have ended.
-    let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n{page}");
+    let _ = write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n{page}"
+    );
     let _ = requests.send(header.join("\n"));
 }
 
@@ -43,9 +49,13 @@ fn a_link_of_a_message_opens_in_a_new_tab_after_its_url_was_shown() {
     let rules = format!("--host-resolver-rules=MAP shop.example 127.0.0.1:{port}");
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[rules]));
     let url = "http://shop.example/confirm?t=1&u=2";
-    let html = format!("<p>Please <a href=\"{url}\" target=_top>confirm https://bank.example</a></p>");
+    let html =
+        format!("<p>Please <a href=\"{url}\" target=_top>confirm https://bank.example</a></p>");
     let mail = format!("Subject: Confirm\nContent-Type: text/html\n\n{html}\n");
-    assert!(site.mail("reader@restante.example.com", &mail).starts_with("250"));
+    assert!(
+        site.mail("reader@restante.example.com", &mail)
+            .starts_with("250")
+    );
     sign_in(&browser, &site, KEY);
     browser.click(".inbox-row .row-link");
     browser.click(".message-row .row-link");
@@ -60,13 +70,22 @@ fn a_link_of_a_message_opens_in_a_new_tab_after_its_url_was_shown() {
     browser.sees("h1", "Open this link?");
     assert_eq!(browser.text(".secret code"), url);
     assert_eq!(browser.text("main strong"), "shop.example");
-    assert!(requests.try_recv().is_err(), "nothing is opened before the URL was shown");
+    assert!(
+        requests.try_recv().is_err(),
+        "nothing is opened before the URL was shown"
+    );
 
     browser.click("main .primary");
     browser.sees("h1", "The shop");
     let request = requests.recv_timeout(Duration::from_secs(20)).unwrap();
-    assert!(request.starts_with("get /confirm?t=1&u=2 ") && !request.contains("\nreferer:"), "{request}");
-    assert_eq!(browser.run("return [window.opener, document.referrer]"), json!([null, ""]));
+    assert!(
+        request.starts_with("get /confirm?t=1&u=2 ") && !request.contains("\nreferer:"),
+        "{request}"
+    );
+    assert_eq!(
+        browser.run("return [window.opener, document.referrer]"),
+        json!([null, ""])
+    );
     browser.switch_to(&reader);
     assert_eq!(browser.address(), message);
     browser.sees(".letter", "Confirm");

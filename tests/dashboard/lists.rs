@@ -20,7 +20,11 @@ struct Selection {
 
 fn selection(browser: &Browser) -> Selection {
     let [tops, chosen, count] = serde_json::from_value(browser.run(SELECTION)).unwrap();
-    Selection { tops, chosen, count }
+    Selection {
+        tops,
+        chosen,
+        count,
+    }
 }
 
 fn choice(number: usize) -> String {
@@ -39,15 +43,28 @@ fn inboxes_are_selected_one_by_one_in_a_range_or_all_and_no_row_moves() {
     assert_eq!(before.count, "");
     browser.click(&choice(2));
     let one = selection(&browser);
-    assert_eq!((&one.tops, one.count), (&before.tops, json!("1 selected")), "ticking a box moves no row");
-    assert_eq!(browser.run("return document.querySelector('[data-choose-all]').indeterminate"), true);
+    assert_eq!(
+        (&one.tops, one.count),
+        (&before.tops, json!("1 selected")),
+        "ticking a box moves no row"
+    );
+    assert_eq!(
+        browser.run("return document.querySelector('[data-choose-all]').indeterminate"),
+        true
+    );
 
     browser.click_with_shift(&choice(4));
     let range = selection(&browser);
-    assert_eq!((range.chosen, range.count), (json!([false, true, true, true, false]), json!("3 selected")));
+    assert_eq!(
+        (range.chosen, range.count),
+        (json!([false, true, true, true, false]), json!("3 selected"))
+    );
     browser.click("[data-choose-all]");
     let all = selection(&browser);
-    assert_eq!((all.chosen, all.count, all.tops), (json!(vec![true; 5]), json!("5 selected"), before.tops));
+    assert_eq!(
+        (all.chosen, all.count, all.tops),
+        (json!(vec![true; 5]), json!("5 selected"), before.tops)
+    );
     browser.click("[data-choose-all]");
     assert_eq!(selection(&browser).chosen, json!(vec![false; 5]));
 
@@ -65,12 +82,19 @@ fn inboxes_are_selected_one_by_one_in_a_range_or_all_and_no_row_moves() {
 /// Scrolls `css`, opens an entry and goes back.
 fn goes_back(browser: &Browser, css: &str, entry: &str, opened: &str) {
     let scroller = json!(css);
-    browser.run(&format!("document.querySelector({scroller}).scrollTop = 300"));
-    browser.run(&format!("document.querySelectorAll({})[12].click()", json!(entry)));
+    browser.run(&format!(
+        "document.querySelector({scroller}).scrollTop = 300"
+    ));
+    browser.run(&format!(
+        "document.querySelectorAll({})[12].click()",
+        json!(entry)
+    ));
     browser.waits_for(opened);
     browser.run("history.back()");
     browser.waits_for(&format!("body:not(:has({opened})) {entry}"));
-    let top = browser.run(&format!("return document.querySelector({scroller}).scrollTop"));
+    let top = browser.run(&format!(
+        "return document.querySelector({scroller}).scrollTop"
+    ));
     assert_eq!(top, 300, "{css} {entry}");
 }
 
@@ -79,12 +103,23 @@ fn back_leads_to_the_place_in_a_list() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     for number in 0..40 {
         let message = format!("Subject: Mail {number}\n\nHello\n");
-        assert!(site.mail("reader@restante.example.com", &message).starts_with("250"));
-        assert!(site.mail(&format!("{number}@elsewhere.example"), "").starts_with("550"));
+        assert!(
+            site.mail("reader@restante.example.com", &message)
+                .starts_with("250")
+        );
+        assert!(
+            site.mail(&format!("{number}@elsewhere.example"), "")
+                .starts_with("550")
+        );
         site.create_inbox();
     }
     sign_in(&browser, &site, KEY);
-    goes_back(&browser, "main", ".inbox-row .row-link", ".message-list, .waiting");
+    goes_back(
+        &browser,
+        "main",
+        ".inbox-row .row-link",
+        ".message-list, .waiting",
+    );
     browser.click("[data-icon=mail]");
     browser.waits_for(".mail-row");
     goes_back(&browser, "main", ".mail-row .row-link", ".letter");
@@ -101,7 +136,13 @@ fn a_row_with_two_marks_shows_both() {
     let (id, address) = site.create_inbox();
     site.times_out(&id, "");
     let recipient = format!("RCPT TO:<{address}>\r\n");
-    let lines = ["EHLO app.example\r\n", "MAIL FROM:<a@app.example>\r\n", &recipient, "DATA\r\n", "a\nb\r\n.\r\n"];
+    let lines = [
+        "EHLO app.example\r\n",
+        "MAIL FROM:<a@app.example>\r\n",
+        &recipient,
+        "DATA\r\n",
+        "a\nb\r\n.\r\n",
+    ];
     assert!(site.talk(&lines).contains("550 5.6.11"));
     for width in [390, 820, 1280] {
         let browser = Browser::open(width, 800, &[]);
@@ -119,13 +160,20 @@ fn a_row_with_two_marks_shows_both() {
 #[test]
 fn a_filter_keeps_the_search_that_was_typed() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    assert!(site.mail("reader@restante.example.com", "Subject: Hello\n\nHello\n").starts_with("250"));
+    assert!(
+        site.mail("reader@restante.example.com", "Subject: Hello\n\nHello\n")
+            .starts_with("250")
+    );
     site.create_inbox();
     sign_in(&browser, &site, KEY);
     browser.waits_for(&choice(2));
     browser.write("[data-search]", "reader");
     browser.click(".filters a[href*='q=reader'][href*='kind=temporary']");
     browser.waits_for(".filters a[aria-current][href*='kind=temporary']");
-    assert!(browser.address().contains("q=reader"), "{}", browser.address());
+    assert!(
+        browser.address().contains("q=reader"),
+        "{}",
+        browser.address()
+    );
     browser.waits_for(".inbox-row[data-row]:only-child");
 }

@@ -1,5 +1,5 @@
-//! Live updates: a browser is notified of changes, including those while it was disconnected, as long as its session is
-//! valid.
+//! Live updates: a browser is notified of changes, including those while it was disconnected, as
+//! long as its session is valid.
 
 use std::time::Duration;
 
@@ -16,12 +16,16 @@ struct Events(Body);
 
 impl Events {
     async fn open(visitor: &Visitor<'_>, path: &str, last_event_id: Option<&str>) -> Self {
-        let mut request = visitor.request("GET", path).header("accept", "text/event-stream");
+        let mut request = visitor
+            .request("GET", path)
+            .header("accept", "text/event-stream");
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
         let request = request.body(Body::empty()).unwrap();
-        let response = within(visitor.harness.router.clone().oneshot(request)).await.unwrap();
+        let response = within(visitor.harness.router.clone().oneshot(request))
+            .await
+            .unwrap();
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let mut events = Self(response.into_body());
         assert_eq!(events.next().await.unwrap(), "retry: 1000\n\n");
@@ -43,14 +47,24 @@ impl Events {
     /// The id of the next event, which must report a change.
     async fn changed(&mut self) -> String {
         let event = self.next().await.unwrap();
-        event.strip_prefix("id: ").and_then(|event| event.strip_suffix("\ndata: changed\n\n")).expect(&event).to_owned()
+        event
+            .strip_prefix("id: ")
+            .and_then(|event| event.strip_suffix("\ndata: changed\n\n"))
+            .expect(&event)
+            .to_owned()
     }
 }
 
 /// The mark of the page, as the page has it.
 async fn seen(visitor: &Visitor<'_>, path: &str) -> String {
     let page = visitor.get(path).await.body;
-    page.split("data-seen=\"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    page.split("data-seen=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -80,7 +94,9 @@ async fn the_list_of_inboxes_announces_new_ones_and_mail_in_them() {
     let created = events.changed().await;
     harness.deliver(&inbox, "Hello").await;
     let mailed = events.changed().await;
-    harness.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await;
+    harness
+        .call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+        .await;
     let deleted = events.changed().await;
     assert!(created != mailed && mailed != deleted);
 }
@@ -106,7 +122,10 @@ async fn the_list_of_inboxes_announces_what_failed() {
         }
     };
     let page = within(page).await;
-    assert!(page.contains(&inbox) && page.contains("With failures"), "{page}");
+    assert!(
+        page.contains(&inbox) && page.contains("With failures"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
@@ -120,7 +139,11 @@ async fn other_faults_with_as_many_uses_are_announced() {
         assert_eq!(harness.call("PUT", &faults, body).await.status, 200);
     };
     put("reject").await;
-    let (mark, mut events) = Events::of(&own, &format!("{}/inboxes/{inbox}", own.project_path().await)).await;
+    let (mark, mut events) = Events::of(
+        &own,
+        &format!("{}/inboxes/{inbox}", own.project_path().await),
+    )
+    .await;
     put("defer").await;
     assert_ne!(events.changed().await, mark);
 }
@@ -131,15 +154,23 @@ async fn outgoing_mail_is_announced() {
     let own = Visitor::of_default(&harness).await;
     let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
     let (mark, mut events) = Events::of(&own, &format!("{project}/outgoing")).await;
-    own.post(&format!("{project}/inboxes/{inbox}/send"), &[("to", "a@b.example"), ("subject", "Out")]).await;
+    own.post(
+        &format!("{project}/inboxes/{inbox}/send"),
+        &[("to", "a@b.example"), ("subject", "Out")],
+    )
+    .await;
     assert_ne!(events.changed().await, mark);
 }
 
 #[tokio::test]
 async fn refused_mail_is_announced() {
     let harness = Harness::start().await;
-    let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
-    let (_, mut of_project) = Events::of(&own, &format!("{}/refused", own.project_path().await)).await;
+    let (own, administrator) = (
+        Visitor::of_default(&harness).await,
+        Visitor::administrator(&harness).await,
+    );
+    let (_, mut of_project) =
+        Events::of(&own, &format!("{}/refused", own.project_path().await)).await;
     let (_, mut all) = Events::of(&administrator, "/refused").await;
     harness.service.record_refusal(refusal(), None);
     of_project.changed().await;
@@ -157,7 +188,10 @@ async fn a_quiet_stream_has_a_heartbeat() {
         let frame = events.0.frame().await.unwrap().unwrap();
         assert_eq!(frame.into_data().unwrap(), ": heartbeat\n\n");
     }
-    assert!(before.elapsed() <= Duration::from_secs(60), "proxies close what is silent for a minute");
+    assert!(
+        before.elapsed() <= Duration::from_secs(60),
+        "proxies close what is silent for a minute"
+    );
 }
 
 /// What ends a session.
@@ -173,24 +207,48 @@ enum Revoked {
 #[tokio::test]
 async fn a_stream_ends_at_the_first_event_after_its_session() {
     use Revoked::{KeyRotated, ProjectDeleted, SignedOut, SignedOutEverywhere, TokenReplaced};
-    for revoked in [KeyRotated, ProjectDeleted, SignedOut, SignedOutEverywhere, TokenReplaced] {
+    for revoked in [
+        KeyRotated,
+        ProjectDeleted,
+        SignedOut,
+        SignedOutEverywhere,
+        TokenReplaced,
+    ] {
         let harness = Harness::start().await;
-        let (administrator, other) =
-            (Visitor::administrator(&harness).await, Visitor::sign_in(&harness, harness.other_key.as_str()).await);
+        let (administrator, other) = (
+            Visitor::administrator(&harness).await,
+            Visitor::sign_in(&harness, harness.other_key.as_str()).await,
+        );
         let inbox = harness.create_inbox_with(&harness.other_key).await;
         let page = format!("{}/inboxes/{inbox}", other.project_path().await);
-        let visitor = if matches!(revoked, TokenReplaced) { &administrator } else { &other };
+        let visitor = if matches!(revoked, TokenReplaced) {
+            &administrator
+        } else {
+            &other
+        };
         let (_, mut events) = Events::of(visitor, &page).await;
         let (_, mut bystander) = Events::of(&administrator, &page).await;
         match revoked {
             KeyRotated => {
-                harness.service.projects().rotate_key("other", Duration::ZERO).await.unwrap();
+                harness
+                    .service
+                    .projects()
+                    .rotate_key("other", Duration::ZERO)
+                    .await
+                    .unwrap();
             }
             ProjectDeleted => harness.service.projects().delete("other").await.unwrap(),
             SignedOut => assert_eq!(other.post("/sign-out", &[]).await.status, 303),
-            SignedOutEverywhere => assert_eq!(other.post("/sign-out-everywhere", &[]).await.status, 303),
+            SignedOutEverywhere => {
+                assert_eq!(other.post("/sign-out-everywhere", &[]).await.status, 303)
+            }
             TokenReplaced => {
-                harness.service.projects().prepare_admin(Some("another administrator's token")).await.unwrap();
+                harness
+                    .service
+                    .projects()
+                    .prepare_admin(Some("another administrator's token"))
+                    .await
+                    .unwrap();
             }
         }
         // The deletion of a project is also an event.
@@ -225,7 +283,11 @@ async fn a_session_has_at_most_twenty_streams() {
     }
     let refused = own.get(&path).await;
     assert_eq!(refused.status, 429);
-    assert!(refused.body.contains("Too many open dashboard pages"), "{}", refused.body);
+    assert!(
+        refused.body.contains("Too many open dashboard pages"),
+        "{}",
+        refused.body
+    );
     // Another session has its own limit, and closing a stream frees its place.
     Events::open(&Visitor::of_default(&harness).await, &path, None).await;
     open.pop();
@@ -235,7 +297,10 @@ async fn a_session_has_at_most_twenty_streams() {
 #[tokio::test]
 async fn the_streams_of_a_page_are_notified_together() {
     let harness = Harness::start().await;
-    let (own, again) = (Visitor::of_default(&harness).await, Visitor::of_default(&harness).await);
+    let (own, again) = (
+        Visitor::of_default(&harness).await,
+        Visitor::of_default(&harness).await,
+    );
     let inbox = harness.create_inbox().await;
     let page = format!("{}/inboxes/{inbox}", own.project_path().await);
     let mut streams = Vec::new();

@@ -25,7 +25,10 @@ async fn hostile_text_stays_text_in_every_tab() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let message = harness.deliver_raw(&inbox, MAIL).await;
-    let base = format!("{}/inboxes/{inbox}/messages/{message}", own.project_path().await);
+    let base = format!(
+        "{}/inboxes/{inbox}/messages/{message}",
+        own.project_path().await
+    );
     for (tab, expected) in [
         ("text", "&#60;/pre&#62;&#60;script&#62;alert(2)"),
         ("code", "A label is directly before the code."),
@@ -39,7 +42,9 @@ async fn hostile_text_stays_text_in_every_tab() {
         assert!(page.body.contains(expected), "{tab}: {}", page.body);
         assert_eq!(page.body.matches("<script").count(), 1, "{tab}");
         assert!(
-            !page.body.contains("<img src=x") && !page.body.contains("<svg") && !page.body.contains("<b>Eve"),
+            !page.body.contains("<img src=x")
+                && !page.body.contains("<svg")
+                && !page.body.contains("<b>Eve"),
             "{tab}"
         );
     }
@@ -53,7 +58,14 @@ async fn a_search_in_texts_stays_within_the_memory_budget() {
     harness.deliver(&inbox, "Found").await;
     let page = format!("{}/mail?q=hello", own.project_path().await);
     let budget = harness.service.budget();
-    let holder = harness.service.authenticate(harness.key.as_str()).await.unwrap().unwrap().key.0;
+    let holder = harness
+        .service
+        .authenticate(harness.key.as_str())
+        .await
+        .unwrap()
+        .unwrap()
+        .key
+        .0;
     let all = budget.reserve(holder, budget.share()).await.unwrap();
     tokio::time::pause();
     assert_eq!(own.get(&page).await.status, 503);
@@ -74,7 +86,9 @@ async fn a_search_in_an_inbox_stops_in_time_and_continues() {
     // The last batch is not full, so the search knows that it is over.
     for number in 0..160 {
         let text = if number == 0 { "pears" } else { &text };
-        harness.deliver_raw(&inbox, &format!("Subject: Mail {number}\r\n\r\n{text}\r\n")).await;
+        harness
+            .deliver_raw(&inbox, &format!("Subject: Mail {number}\r\n\r\n{text}\r\n"))
+            .await;
     }
     let first = format!("{}/inboxes/{inbox}?q=pears", own.project_path().await);
     let (mut path, mut steps) = (first.clone(), 0);
@@ -84,13 +98,25 @@ async fn a_search_in_an_inbox_stops_in_time_and_continues() {
             break page;
         }
         steps += 1;
-        assert!(page.contains("Nothing found") && page.contains("of about 160 messages, found 0."), "{page}");
-        let mut links = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
-        path = links.find(|link| link.contains("before=")).unwrap().replace("&#38;", "&");
+        assert!(
+            page.contains("Nothing found") && page.contains("of about 160 messages, found 0."),
+            "{page}"
+        );
+        let mut links = page
+            .split("href=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap());
+        path = links
+            .find(|link| link.contains("before="))
+            .unwrap()
+            .replace("&#38;", "&");
     };
     assert!(steps > 0, "the first step compared all messages");
     assert!(!found.contains("before="), "{found}");
-    assert!(found.contains("Searched all 160 messages, found 1."), "{found}");
+    assert!(
+        found.contains("Searched all 160 messages, found 1."),
+        "{found}"
+    );
 }
 
 /// A page has a limit of bytes, so that a list of large messages is not read whole.
@@ -101,17 +127,33 @@ async fn a_list_of_large_messages_has_short_pages() {
     let inbox = harness.create_inbox().await;
     let text = "word ".repeat(300_000);
     for number in 0..5 {
-        harness.deliver_raw(&inbox, &format!("Subject: Large {number}\r\n\r\n{text}\r\n")).await;
+        harness
+            .deliver_raw(
+                &inbox,
+                &format!("Subject: Large {number}\r\n\r\n{text}\r\n"),
+            )
+            .await;
     }
     let project = own.project_path().await;
-    for list in [format!("{project}/inboxes/{inbox}"), format!("{project}/mail")] {
+    for list in [
+        format!("{project}/inboxes/{inbox}"),
+        format!("{project}/mail"),
+    ] {
         let (mut path, mut subjects, mut pages) = (Some(list.clone()), Vec::new(), 0);
         while let Some(link) = path {
             let page = own.get(&link).await.body;
-            let rows = page.split(">Large ").skip(1).map(|rest| rest[..1].to_owned());
+            let rows = page
+                .split(">Large ")
+                .skip(1)
+                .map(|rest| rest[..1].to_owned());
             subjects.extend(rows);
-            let mut links = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
-            path = links.find(|link| link.contains("before=")).map(|link| link.replace("&#38;", "&"));
+            let mut links = page
+                .split("href=\"")
+                .skip(1)
+                .map(|rest| rest.split('"').next().unwrap());
+            path = links
+                .find(|link| link.contains("before="))
+                .map(|link| link.replace("&#38;", "&"));
             pages += 1;
         }
         assert_eq!(subjects, ["4", "3", "2", "1", "0"], "{list}");
@@ -125,7 +167,10 @@ async fn the_trace_of_this_server_leads_the_headers() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let message = harness.deliver(&inbox, "Hello").await;
-    let path = format!("{}/inboxes/{inbox}/messages/{message}?tab=headers", own.project_path().await);
+    let path = format!(
+        "{}/inboxes/{inbox}/messages/{message}?tab=headers",
+        own.project_path().await
+    );
     let page = own.get(&path).await.body;
     assert!(page.find("Return-Path").unwrap() < page.find(">Subject<").unwrap());
 }
@@ -138,11 +183,19 @@ async fn the_header_and_the_links_cannot_turn_the_text_around() {
     let raw = "Subject: Hi\r\nX-Name: gnp\u{202e}.exe\r\nMessage-ID: <a\u{202e}b@shop.example>\r\n\
         Content-Type: text/html; charset=utf-8\r\n\r\n<a href=\"https://shop.example/x\">Sum\u{202e}mary</a>\r\n";
     let message = harness.deliver_raw(&inbox, raw).await;
-    let path = format!("{}/inboxes/{inbox}/messages/{message}", own.project_path().await);
-    for (tab, text) in [("headers", "<td>gnp‹U+202E›.exe</td>"), ("links", "\"auto\">Sum‹U+202E›mary</strong>")]
-    {
+    let path = format!(
+        "{}/inboxes/{inbox}/messages/{message}",
+        own.project_path().await
+    );
+    for (tab, text) in [
+        ("headers", "<td>gnp‹U+202E›.exe</td>"),
+        ("links", "\"auto\">Sum‹U+202E›mary</strong>"),
+    ] {
         let page = own.get(&format!("{path}?tab={tab}")).await.body;
-        assert!(page.contains(text) && !page.contains('\u{202e}'), "{tab}: {page}");
+        assert!(
+            page.contains(text) && !page.contains('\u{202e}'),
+            "{tab}: {page}"
+        );
     }
 }
 
@@ -154,25 +207,60 @@ async fn downloads_are_downloads_with_safe_names() {
     let message = harness.deliver_raw(&inbox, MAIL).await;
     let base = format!("{}/messages/{message}", own.project_path().await);
     for (path, content_type, disposition, body) in [
-        ("parts/2", "application/octet-stream", "filename=\"svg onload_alert(3).pdf\"", "%PDF"),
-        ("parts/3", "application/octet-stream", "filename=\"page.html\"", "<script>alert(4)</script>"),
-        ("parts/5", "application/octet-stream", "filename=\"part-5\"", "<svg onload='alert(5)'/>"),
+        (
+            "parts/2",
+            "application/octet-stream",
+            "filename=\"svg onload_alert(3).pdf\"",
+            "%PDF",
+        ),
+        (
+            "parts/3",
+            "application/octet-stream",
+            "filename=\"page.html\"",
+            "<script>alert(4)</script>",
+        ),
+        (
+            "parts/5",
+            "application/octet-stream",
+            "filename=\"part-5\"",
+            "<svg onload='alert(5)'/>",
+        ),
         ("eml", "message/rfc822", ".eml\"", MAIL),
     ] {
         let answer = own.get(&format!("{base}/{path}")).await;
-        assert_eq!((answer.headers["content-type"].to_str().unwrap(), answer.body.as_str()), (content_type, body));
+        assert_eq!(
+            (
+                answer.headers["content-type"].to_str().unwrap(),
+                answer.body.as_str()
+            ),
+            (content_type, body)
+        );
         let header = answer.headers["content-disposition"].to_str().unwrap();
-        assert!(header.starts_with("attachment; ") && header.contains(disposition), "{header}");
-        assert_eq!(answer.headers["content-security-policy"], "default-src 'none'; sandbox");
+        assert!(
+            header.starts_with("attachment; ") && header.contains(disposition),
+            "{header}"
+        );
+        assert_eq!(
+            answer.headers["content-security-policy"],
+            "default-src 'none'; sandbox"
+        );
         assert_eq!(answer.headers["x-content-type-options"], "nosniff");
     }
     assert_eq!(own.get(&format!("{base}/images/5")).await.status, 404);
     assert_eq!(own.get(&format!("{base}/images/2")).await.status, 404);
     assert_eq!(own.get(&format!("{base}/parts/99")).await.status, 404);
-    let request = own.request("GET", &format!("{base}/images/4")).body(Body::empty()).unwrap();
-    let image = within(harness.router.clone().oneshot(request)).await.unwrap();
+    let request = own
+        .request("GET", &format!("{base}/images/4"))
+        .body(Body::empty())
+        .unwrap();
+    let image = within(harness.router.clone().oneshot(request))
+        .await
+        .unwrap();
     assert_eq!(image.headers()["content-type"], "image/png");
-    assert_eq!(image.into_body().collect().await.unwrap().to_bytes(), &b"\x89PNG"[..]);
+    assert_eq!(
+        image.into_body().collect().await.unwrap().to_bytes(),
+        &b"\x89PNG"[..]
+    );
 }
 
 #[tokio::test]
@@ -187,13 +275,34 @@ async fn the_html_of_a_mail_is_answered_into_a_sandbox() {
          --b--\r\n"
     );
     let message = harness.deliver_raw(&inbox, &raw).await;
-    let answer = own.get(&format!("{}/messages/{message}/html", own.project_path().await)).await;
-    assert_eq!(answer.body, r#"<p>Hi <img src="data:image/gif;base64,R0lG"></p>"#);
-    assert_eq!(answer.headers.get_all("content-type").iter().collect::<Vec<_>>(), ["text/html; charset=utf-8"]);
+    let answer = own
+        .get(&format!(
+            "{}/messages/{message}/html",
+            own.project_path().await
+        ))
+        .await;
+    assert_eq!(
+        answer.body,
+        r#"<p>Hi <img src="data:image/gif;base64,R0lG"></p>"#
+    );
+    assert_eq!(
+        answer
+            .headers
+            .get_all("content-type")
+            .iter()
+            .collect::<Vec<_>>(),
+        ["text/html; charset=utf-8"]
+    );
     let policy = answer.headers["content-security-policy"].to_str().unwrap();
     let (sandbox, rest) = policy.split_once("; ").unwrap();
-    assert_eq!(sandbox, "sandbox allow-popups allow-popups-to-escape-sandbox");
-    assert!(rest.starts_with("default-src 'none'; img-src data:; style-src 'unsafe-inline';"), "{policy}");
+    assert_eq!(
+        sandbox,
+        "sandbox allow-popups allow-popups-to-escape-sandbox"
+    );
+    assert!(
+        rest.starts_with("default-src 'none'; img-src data:; style-src 'unsafe-inline';"),
+        "{policy}"
+    );
     assert_eq!(answer.headers["referrer-policy"], "no-referrer");
     assert_eq!(answer.headers["x-content-type-options"], "nosniff");
     assert_eq!(answer.headers["x-dns-prefetch-control"], "off");
@@ -205,16 +314,40 @@ async fn the_code_tab_shows_the_line_that_its_reason_is_about() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let shown = async |subject: &str, text: &str| {
-        let message = harness.deliver_raw(&inbox, &format!("Subject: {subject}\r\n\r\n{text}\r\n")).await;
-        let path = format!("{}/inboxes/{inbox}/messages/{message}?tab=code", own.project_path().await);
+        let message = harness
+            .deliver_raw(&inbox, &format!("Subject: {subject}\r\n\r\n{text}\r\n"))
+            .await;
+        let path = format!(
+            "{}/inboxes/{inbox}/messages/{message}?tab=code",
+            own.project_path().await
+        );
         let page = own.get(&path).await.body;
-        let line = page.split("<blockquote>").nth(1).unwrap().split("</blockquote>").next().unwrap();
-        let rule = page.split("<div class=\"sections\">").nth(1).unwrap().split("<p>").nth(1).unwrap();
-        (rule.split("</p>").next().unwrap().to_owned(), line.to_owned())
+        let line = page
+            .split("<blockquote>")
+            .nth(1)
+            .unwrap()
+            .split("</blockquote>")
+            .next()
+            .unwrap();
+        let rule = page
+            .split("<div class=\"sections\">")
+            .nth(1)
+            .unwrap()
+            .split("<p>")
+            .nth(1)
+            .unwrap();
+        (
+            rule.split("</p>").next().unwrap().to_owned(),
+            line.to_owned(),
+        )
     };
     let before = "A label is directly before the code.".to_owned();
     // The digits of the code are also in the subject, and in an earlier line.
-    let found = shown("482913 is what you need to sign in", "Order 482913 is ready.\r\nYour code: 482913").await;
+    let found = shown(
+        "482913 is what you need to sign in",
+        "Order 482913 is ready.\r\nYour code: 482913",
+    )
+    .await;
     assert_eq!(found, (before.clone(), "Your code: 482913".to_owned()));
     let found = shown("Your code: 4829", "Call 555 4829 13 now").await;
     assert_eq!(found, (before, "Your code: 4829".to_owned()));
@@ -228,9 +361,22 @@ async fn a_list_of_links_that_was_cut_says_so() {
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     for (links, says) in [(1_000, false), (1_001, true)] {
-        let text: String = (0..links).map(|number| format!("https://a.example/{number}\r\n")).collect();
-        let message = harness.deliver_raw(&inbox, &format!("Subject: Links\r\n\r\n{text}")).await;
-        let page = own.get(&format!("{}/inboxes/{inbox}/messages/{message}?tab=links", own.project_path().await)).await;
-        assert_eq!(page.body.contains("Only the first 1000 links"), says, "{links}");
+        let text: String = (0..links)
+            .map(|number| format!("https://a.example/{number}\r\n"))
+            .collect();
+        let message = harness
+            .deliver_raw(&inbox, &format!("Subject: Links\r\n\r\n{text}"))
+            .await;
+        let page = own
+            .get(&format!(
+                "{}/inboxes/{inbox}/messages/{message}?tab=links",
+                own.project_path().await
+            ))
+            .await;
+        assert_eq!(
+            page.body.contains("Only the first 1000 links"),
+            says,
+            "{links}"
+        );
     }
 }

@@ -1,6 +1,12 @@
-//! The dashboard: its routes and pages without a port, and in headless Chromium on a running server with real mail.
+//! The dashboard: its routes and pages without a port, and in headless Chromium on a running server
+//! with real mail.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod addresses;
 mod barriers;

@@ -1,4 +1,5 @@
-//! The command palette, and mail that arrives while the page is hidden, in a browser on a running server.
+//! The command palette, and mail that arrives while the page is hidden, in a browser on a running
+//! server.
 
 use serde_json::json;
 
@@ -19,7 +20,10 @@ fn mail(site: &Site, recipient: &str, subject: &str) {
 
 /// Whether `css` selects the element that has the focus.
 fn focused(browser: &Browser, css: &str) -> bool {
-    browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
+    browser.run(&format!(
+        "return document.activeElement.matches({})",
+        json!(css)
+    )) == true
 }
 
 #[test]
@@ -59,15 +63,26 @@ fn the_palette_finds_inboxes_and_messages_and_opens_one() {
     browser.waits_for(".palette:not([open])");
 }
 
-/// More text than one step of a search compares. Inboxes share the content of a message, so few messages are enough.
+/// More text than one step of a search compares. Inboxes share the content of a message, so few
+/// messages are enough.
 fn fill(site: &Site) {
     let first = "From: shop@shop.example\nSubject: Mail 0\n\npears\n";
-    assert!(site.mail("first@restante.example.com", first).starts_with("250"));
+    assert!(
+        site.mail("first@restante.example.com", first)
+            .starts_with("250")
+    );
     let text = "word ".repeat(12_000);
-    let recipients: String = (0..100).map(|number| format!("RCPT TO:<{number}@restante.example.com>\r\n")).collect();
+    let recipients: String = (0..100)
+        .map(|number| format!("RCPT TO:<{number}@restante.example.com>\r\n"))
+        .collect();
     let message = format!("DATA\r\nSubject: Long\r\n\r\n{text}\r\n.\r\n");
     let transaction = format!("MAIL FROM:<a@shop.example>\r\n{recipients}{message}");
-    let replies = site.talk(&["EHLO app.example\r\n", &transaction, &transaction, "QUIT\r\n"]);
+    let replies = site.talk(&[
+        "EHLO app.example\r\n",
+        &transaction,
+        &transaction,
+        "QUIT\r\n",
+    ]);
     assert_eq!(replies.matches("250 2.0.0 Stored").count(), 2, "{replies}");
 }
 
@@ -84,7 +99,8 @@ fn a_search_continues_by_itself_until_it_has_looked_at_everything_and_can_be_sto
     browser.go(&site.url("/"));
     browser.click("[data-icon=mail]");
     browser.waits_for(".mail-row");
-    browser.run("history.replaceState(null, '', `${location.pathname}?q=pears`); location.reload();");
+    browser
+        .run("history.replaceState(null, '', `${location.pathname}?q=pears`); location.reload();");
     browser.sees(".mail-row", "Mail 0");
     browser.sees(".searched", "Searched all 201 messages, found 1.");
     assert!(!browser.has("[data-searching]"));
@@ -123,7 +139,10 @@ fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notifica
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     mail(&site, "hidden@restante.example.com", "Before");
     sign_in(&browser, &site, KEY);
-    browser.devtools("Browser.grantPermissions", &json!({"permissions": ["notifications"], "origin": site.url("")}));
+    browser.devtools(
+        "Browser.grantPermissions",
+        &json!({"permissions": ["notifications"], "origin": site.url("")}),
+    );
     browser.click(".inbox-row .row-link");
     browser.sees(".message-row", "Before");
     browser.click("[data-notify]");
@@ -138,8 +157,16 @@ fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notifica
     mail(&site, "hidden@restante.example.com", "Meanwhile");
     browser.sees(".message-row", "Meanwhile");
     let title = browser.run("return document.title");
-    assert!(title.as_str().is_some_and(|title| title.starts_with("(1) ")), "{title}");
-    assert_eq!(browser.run("return window.shown"), json!([["shop@shop.example", "Meanwhile"]]));
+    assert!(
+        title
+            .as_str()
+            .is_some_and(|title| title.starts_with("(1) ")),
+        "{title}"
+    );
+    assert_eq!(
+        browser.run("return window.shown"),
+        json!([["shop@shop.example", "Meanwhile"]])
+    );
     browser.show();
     assert_eq!(browser.run("return document.title.startsWith('(')"), false);
 
@@ -150,5 +177,10 @@ fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notifica
     mail(&site, "hidden@restante.example.com", "Later");
     browser.sees(".message-row", "Later");
     let title = browser.run("return document.title");
-    assert!(title.as_str().is_some_and(|title| title.starts_with("(1) ")), "{title}");
+    assert!(
+        title
+            .as_str()
+            .is_some_and(|title| title.starts_with("(1) ")),
+        "{title}"
+    );
 }

@@ -1,5 +1,5 @@
-//! What a person reads: all mail of a project, the head of a message, its links, the check of its HTML, and the empty
-//! pages of a project that is not the default.
+//! What a person reads: all mail of a project, the head of a message, its links, the check of its
+//! HTML, and the empty pages of a project that is not the default.
 
 use restante::http::{App, router};
 
@@ -21,16 +21,33 @@ async fn all_mail_of_a_project_is_in_one_list() {
     let foreign = harness.create_inbox_with(&harness.other_key).await;
     harness.deliver(&foreign, "Not mine").await;
     for number in 0..51 {
-        harness.deliver(&format!("box-{}", number % 7), &format!("Number {number}")).await;
+        harness
+            .deliver(&format!("box-{}", number % 7), &format!("Number {number}"))
+            .await;
     }
     let attached = harness.deliver_raw("files", MAIL).await;
     let page = own.get(&format!("{project}/mail")).await.body;
-    assert_eq!((page.matches("data-key").count(), page.contains("Not mine")), (50, false));
-    assert!(page.contains(&format!("{project}/inboxes/files/messages/{attached}")) && page.contains("1 attachment"));
-    let older = page.split("href=\"").find(|rest| rest.contains("/mail?before=")).unwrap().split('"').next().unwrap();
+    assert_eq!(
+        (page.matches("data-key").count(), page.contains("Not mine")),
+        (50, false)
+    );
+    assert!(
+        page.contains(&format!("{project}/inboxes/files/messages/{attached}"))
+            && page.contains("1 attachment")
+    );
+    let older = page
+        .split("href=\"")
+        .find(|rest| rest.contains("/mail?before="))
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
     let page = own.get(older).await.body;
     assert_eq!(page.matches("data-key").count(), 2);
-    assert!(page.contains("Number 0") && page.contains("Newest mail"), "{page}");
+    assert!(
+        page.contains("Number 0") && page.contains("Newest mail"),
+        "{page}"
+    );
 
     for (query, found) in [
         ("q=number+50", 1),
@@ -68,19 +85,49 @@ async fn a_message_shows_its_head_its_links_and_its_html() {
         assert!(shown.contains(text), "{text}: {shown}");
     }
     let links = own.get(&format!("{page}?tab=links")).await.body;
-    assert!(links.contains("Confirm now") && links.contains("https://shop.example/confirm"), "{links}");
-    assert!(links.contains("rel=\"noopener noreferrer nofollow\""), "{links}");
+    assert!(
+        links.contains("Confirm now") && links.contains("https://shop.example/confirm"),
+        "{links}"
+    );
+    assert!(
+        links.contains("rel=\"noopener noreferrer nofollow\""),
+        "{links}"
+    );
     let source = own.get(&format!("{page}?tab=html+source")).await.body;
-    assert!(source.contains("class=\"tag\">&#60;p<") && source.contains("&#34;display:flex&#34;"), "{source}");
+    assert!(
+        source.contains("class=\"tag\">&#60;p<") && source.contains("&#34;display:flex&#34;"),
+        "{source}"
+    );
     let check = own.get(&format!("{page}?tab=check")).await.body;
-    for text in ["display:flex", "An image has no alt attribute", "with a lang", "html, line 1"] {
+    for text in [
+        "display:flex",
+        "An image has no alt attribute",
+        "with a lang",
+        "html, line 1",
+    ] {
         assert!(check.contains(text), "{text}: {check}");
     }
-    let unfilled = harness.deliver_raw(&inbox, "Subject: Dear {{name}}\r\n\r\nHi").await;
-    let check = own.get(&format!("{project}/inboxes/{inbox}/messages/{unfilled}?tab=check")).await.body;
-    assert!(check.contains("<code>{{name}}</code>") && !check.contains('`'), "{check}");
-    let reply = own.get(&format!("{project}/inboxes/{inbox}/send?reply={message}")).await.body;
-    assert!(reply.contains("<title>Reply") && reply.contains("&#62; Hi"), "{reply}");
+    let unfilled = harness
+        .deliver_raw(&inbox, "Subject: Dear {{name}}\r\n\r\nHi")
+        .await;
+    let check = own
+        .get(&format!(
+            "{project}/inboxes/{inbox}/messages/{unfilled}?tab=check"
+        ))
+        .await
+        .body;
+    assert!(
+        check.contains("<code>{{name}}</code>") && !check.contains('`'),
+        "{check}"
+    );
+    let reply = own
+        .get(&format!("{project}/inboxes/{inbox}/send?reply={message}"))
+        .await
+        .body;
+    assert!(
+        reply.contains("<title>Reply") && reply.contains("&#62; Hi"),
+        "{reply}"
+    );
 }
 
 #[tokio::test]
@@ -93,7 +140,10 @@ async fn remote_images_are_shown_when_a_person_asks_for_them() {
     let policy = async |path: &str| {
         let answer = own.get(path).await;
         assert_eq!(answer.headers.get_all("content-type").iter().count(), 1);
-        answer.headers["content-security-policy"].to_str().unwrap().to_owned()
+        answer.headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .to_owned()
     };
     assert!(policy(&frame).await.contains("img-src data:;"));
     let shown = policy(&format!("{frame}?images=show")).await;
@@ -103,8 +153,13 @@ async fn remote_images_are_shown_when_a_person_asks_for_them() {
         ),
         "{shown}"
     );
-    let page = own.get(&format!("/v1/messages/{message}/page?images=show")).await;
-    assert_eq!(page.status, 401, "the API has no such choice, and needs a key");
+    let page = own
+        .get(&format!("/v1/messages/{message}/page?images=show"))
+        .await;
+    assert_eq!(
+        page.status, 401,
+        "the API has no such choice, and needs a key"
+    );
 }
 
 #[tokio::test]
@@ -114,10 +169,16 @@ async fn a_project_that_is_not_the_default_is_told_about_its_key() {
     let project = other.project_path().await;
     for path in [format!("{project}/inboxes"), format!("{project}/start")] {
         let page = other.get(&path).await.body;
-        assert!(page.contains("<strong>default project</strong>") && page.contains("API key (…"), "{page}");
+        assert!(
+            page.contains("<strong>default project</strong>") && page.contains("API key (…"),
+            "{page}"
+        );
     }
     let own = Visitor::of_default(&harness).await;
-    let page = own.get(&format!("{}/start", own.project_path().await)).await.body;
+    let page = own
+        .get(&format!("{}/start", own.project_path().await))
+        .await
+        .body;
     assert!(!page.contains("<strong>default project</strong>"), "{page}");
 }
 
@@ -126,11 +187,31 @@ async fn getting_started_has_snippets_and_fills_an_inbox_in() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
-    let page = own.get(&format!("{project}/inboxes/{inbox}/start")).await.body;
-    for tool in ["Playwright", "pytest", "Go", "JUnit", "FastAPI", "Express", "Over HTTP", "curl", "Command line"] {
-        assert!(page.contains(&format!("<summary>{tool}</summary>")), "{tool}");
+    let page = own
+        .get(&format!("{project}/inboxes/{inbox}/start"))
+        .await
+        .body;
+    for tool in [
+        "Playwright",
+        "pytest",
+        "Go",
+        "JUnit",
+        "FastAPI",
+        "Express",
+        "Over HTTP",
+        "curl",
+        "Command line",
+    ] {
+        assert!(
+            page.contains(&format!("<summary>{tool}</summary>")),
+            "{tool}"
+        );
     }
-    assert_eq!(page.matches(&format!("{inbox}@{MAIL_DOMAIN}")).count(), 5, "{page}");
+    assert_eq!(
+        page.matches(&format!("{inbox}@{MAIL_DOMAIN}")).count(),
+        5,
+        "{page}"
+    );
     let list = own.get(&format!("{project}/inboxes/{inbox}")).await.body;
     assert!(list.contains(&format!("{project}/inboxes/{inbox}/start")));
 }
@@ -140,8 +221,15 @@ async fn getting_started_shows_the_base_url_of_every_mail_api() {
     let mut harness = Harness::start().await;
     let senders = async |harness: &Harness, secret: &str| {
         let visitor = Visitor::sign_in(harness, secret).await;
-        let page = visitor.get(&format!("{}/start", visitor.project_path().await)).await.body;
-        let snippet = page.split_once("aria-label=\"Settings of mail APIs\"><code>")?.1.split_once("</code>")?.0;
+        let page = visitor
+            .get(&format!("{}/start", visitor.project_path().await))
+            .await
+            .body;
+        let snippet = page
+            .split_once("aria-label=\"Settings of mail APIs\"><code>")?
+            .1
+            .split_once("</code>")?
+            .0;
         Some(snippet.replace("&#39;", "'").replace("&#34;", "\""))
     };
     let own = senders(&harness, harness.key.as_str()).await.unwrap();
@@ -153,28 +241,72 @@ async fn getting_started_shows_the_base_url_of_every_mail_api() {
         "{}/mailgun",
     ] {
         let line = line.replace("{}", &format!("{BASE_URL}/send"));
-        assert!(own.lines().any(|shown| shown == line), "{line} is not in {own}");
+        assert!(
+            own.lines().any(|shown| shown == line),
+            "{line} is not in {own}"
+        );
     }
     // Only in the default project do new inboxes belong to it without a key.
     let other = senders(&harness, harness.other_key.as_str()).await.unwrap();
     let hint = "With this project's API key as the credential";
-    assert_eq!((own.contains(hint), other.contains(hint)), (false, true), "{other}");
-    harness.router = router(App { send_apis: false, ..testkit::app(&harness.service) });
+    assert_eq!(
+        (own.contains(hint), other.contains(hint)),
+        (false, true),
+        "{other}"
+    );
+    harness.router = router(App {
+        send_apis: false,
+        ..testkit::app(&harness.service)
+    });
     assert_eq!(senders(&harness, harness.key.as_str()).await, None);
 }
 
 #[tokio::test]
 async fn everything_is_found_by_a_few_letters() {
     let harness = Harness::start().await;
-    let (own, administrator) = (Visitor::of_default(&harness).await, Visitor::administrator(&harness).await);
+    let (own, administrator) = (
+        Visitor::of_default(&harness).await,
+        Visitor::administrator(&harness).await,
+    );
     let project = own.project_path().await;
     harness.deliver("orders", "Parcel").await;
     let found = async |visitor: &Visitor<'_>, path: String| visitor.get(&path).await.body;
-    assert!(found(&own, format!("{project}/find?q=ORD")).await.contains("orders@restante.example.com"));
-    assert!(found(&own, format!("{project}/find?q=parc")).await.contains(">Parcel<"));
-    assert!(found(&own, format!("{project}/find?q=orders@restante.example.com")).await.contains(">Parcel<"));
-    assert!(found(&own, format!("{project}/find?q=refus")).await.contains(&format!("href=\"{project}/refused\"")));
-    assert!(!found(&own, format!("{project}/find?q=other")).await.contains(">Project<"));
-    assert!(found(&administrator, format!("{project}/find?q=other")).await.contains(">other<"));
-    assert!(found(&administrator, "/find?q=oth".to_owned()).await.contains(">other<"));
+    assert!(
+        found(&own, format!("{project}/find?q=ORD"))
+            .await
+            .contains("orders@restante.example.com")
+    );
+    assert!(
+        found(&own, format!("{project}/find?q=parc"))
+            .await
+            .contains(">Parcel<")
+    );
+    assert!(
+        found(
+            &own,
+            format!("{project}/find?q=orders@restante.example.com")
+        )
+        .await
+        .contains(">Parcel<")
+    );
+    assert!(
+        found(&own, format!("{project}/find?q=refus"))
+            .await
+            .contains(&format!("href=\"{project}/refused\""))
+    );
+    assert!(
+        !found(&own, format!("{project}/find?q=other"))
+            .await
+            .contains(">Project<")
+    );
+    assert!(
+        found(&administrator, format!("{project}/find?q=other"))
+            .await
+            .contains(">other<")
+    );
+    assert!(
+        found(&administrator, "/find?q=oth".to_owned())
+            .await
+            .contains(">other<")
+    );
 }

@@ -1,5 +1,5 @@
-//! The causes for which no message arrives. For each, the URL in the response of the wait leads to the page that names
-//! the cause, says what to do and shows the evidence.
+//! The causes for which no message arrives. For each, the URL in the response of the wait leads to
+//! the page that names the cause, says what to do and shows the evidence.
 
 use super::journeys::sign_in;
 use super::site::{KEY, Site};
@@ -33,7 +33,17 @@ impl Reason {
     const fn new(name: &'static str, before: fn(&Test)) -> Self {
         let (title, sentence, advice, evidence) = ("", "", "", "");
         let filters = |_: &Test| String::new();
-        Self { name, flags: &[], before, filters, after: nothing, title, sentence, advice, evidence }
+        Self {
+            name,
+            flags: &[],
+            before,
+            filters,
+            after: nothing,
+            title,
+            sentence,
+            advice,
+            evidence,
+        }
     }
 }
 
@@ -50,14 +60,18 @@ const REASONS: [Reason; 12] = [
         sentence: "Clients use SMTP, but sent nothing to",
         advice: "Other mail arrived, so the server can be reached.",
         evidence: "The last client connected",
-        ..Reason::new("connected elsewhere", |test| test.mail(&test.site.create_inbox().1))
+        ..Reason::new("connected elsewhere", |test| {
+            test.mail(&test.site.create_inbox().1)
+        })
     },
     Reason {
         title: "The wrong port",
         sentence: "This is SMTP, not HTTP",
         advice: "Swap the two ports in its settings.",
         evidence: "421 4.7.0",
-        ..Reason::new("wrong port", |test| test.says(&["GET / HTTP/1.1\r\n"], "421 4.7.0"))
+        ..Reason::new("wrong port", |test| {
+            test.says(&["GET / HTTP/1.1\r\n"], "421 4.7.0")
+        })
     },
     Reason {
         filters: |_| "subject=acount".to_owned(),
@@ -72,7 +86,9 @@ const REASONS: [Reason; 12] = [
         sentence: "Is the address mistyped?",
         advice: "Compare the address that the test enters with the one that the application used.",
         evidence: "Other inboxes that received mail since then",
-        ..Reason::new("typo", |test| test.mail(&format!("{}u@restante.example.com", test.id)))
+        ..Reason::new("typo", |test| {
+            test.mail(&format!("{}u@restante.example.com", test.id))
+        })
     },
     Reason {
         title: "Another domain",
@@ -80,7 +96,11 @@ const REASONS: [Reason; 12] = [
         advice: "This mail went to @shop.example: change the address in the test, or start the server with",
         evidence: "550 5.7.1",
         ..Reason::new("other domain", |test| {
-            assert!(test.site.mail(&format!("{}@shop.example", test.id), "").starts_with("550"));
+            assert!(
+                test.site
+                    .mail(&format!("{}@shop.example", test.id), "")
+                    .starts_with("550")
+            );
         })
     },
     Reason {
@@ -91,7 +111,13 @@ const REASONS: [Reason; 12] = [
         ..Reason::new("bare LF", |test| {
             let recipient = format!("RCPT TO:<{}>\r\n", test.address);
             let message = "Subject: Lines\n\nend with LF\n\r\n.\r\n";
-            let lines = ["EHLO app.example\r\n", "MAIL FROM:<a@app.example>\r\n", &recipient, "DATA\r\n", message];
+            let lines = [
+                "EHLO app.example\r\n",
+                "MAIL FROM:<a@app.example>\r\n",
+                &recipient,
+                "DATA\r\n",
+                message,
+            ];
             test.says(&lines, "550 5.6.11");
         })
     },
@@ -118,7 +144,14 @@ const REASONS: [Reason; 12] = [
         advice: "The sender's address is not valid.",
         evidence: "553 5.1.7",
         ..Reason::new("bad sender", |test| {
-            test.says(&["EHLO app.example\r\n", "MAIL FROM:<the shop@app.example>\r\n", "QUIT\r\n"], "553 5.1.7");
+            test.says(
+                &[
+                    "EHLO app.example\r\n",
+                    "MAIL FROM:<the shop@app.example>\r\n",
+                    "QUIT\r\n",
+                ],
+                "553 5.1.7",
+            );
         })
     },
     Reason {
@@ -136,7 +169,12 @@ const REASONS: [Reason; 12] = [
         evidence: "550",
         ..Reason::new("fault", |test| {
             let faults = r#"{"faults": [{"at": "rcpt", "do": "reject"}]}"#;
-            assert_eq!(test.site.call("PUT", &format!("/v1/inboxes/{}/faults", test.id), faults).0, 200);
+            assert_eq!(
+                test.site
+                    .call("PUT", &format!("/v1/inboxes/{}/faults", test.id), faults)
+                    .0,
+                200
+            );
             assert!(test.site.mail(&test.address, "").starts_with("550"));
         })
     },
@@ -149,7 +187,11 @@ const REASONS: [Reason; 12] = [
         evidence: "452 4.2.2",
         ..Reason::new("inbox full", |test| {
             test.mail(&test.address);
-            assert!(test.site.mail(&test.address, "Subject: The second\n\nHello\n").starts_with("452"));
+            assert!(
+                test.site
+                    .mail(&test.address, "Subject: The second\n\nHello\n")
+                    .starts_with("452")
+            );
         })
     },
 ];
@@ -169,7 +211,9 @@ impl Test {
     }
 
     fn last_message(&self) -> String {
-        let (.., list) = self.site.call("GET", &format!("/v1/inboxes/{}/messages", self.id), "");
+        let (.., list) = self
+            .site
+            .call("GET", &format!("/v1/inboxes/{}/messages", self.id), "");
         list["messages"][0]["id"].as_str().unwrap().to_owned()
     }
 
@@ -199,7 +243,11 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
         ];
         for (css, text) in places {
             let shown = browser.text(css).replace('\n', " ");
-            assert!(shown.contains(text), "{}: {css} shows \"{shown}\", not \"{text}\"", reason.name);
+            assert!(
+                shown.contains(text),
+                "{}: {css} shows \"{shown}\", not \"{text}\"",
+                reason.name
+            );
         }
     }
 }
@@ -208,11 +256,17 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
 fn a_connection_before_the_inbox_does_not_contradict_the_cause() {
     let (site, browser) = (Site::start_with(&[]), Browser::open(1280, 800, &[]));
     sign_in(&browser, &site, KEY);
-    assert!(site.mail(&site.create_inbox().1, "Subject: Hello\n\nHello\n").starts_with("250"));
+    assert!(
+        site.mail(&site.create_inbox().1, "Subject: Hello\n\nHello\n")
+            .starts_with("250")
+    );
     let (id, _) = site.create_inbox();
     browser.go(&site.times_out(&id, ""));
     browser.sees("h1", "Nothing has connected");
-    browser.sees(".why", "before the wait ended, before this inbox was created.");
+    browser.sees(
+        ".why",
+        "before the wait ended, before this inbox was created.",
+    );
     browser.waits_for(".why time[data-exact]");
 }
 
@@ -252,7 +306,9 @@ fn a_link_on_another_site_leads_to_the_page_of_those_who_are_signed_in() {
     let url = test.site.times_out(&test.id, "");
     sign_in(&browser, &test.site, KEY);
     // As in the log of a CI job or in a chat.
-    browser.go(&format!("data:text/html,<a href='{url}'>What happened during this wait</a>"));
+    browser.go(&format!(
+        "data:text/html,<a href='{url}'>What happened during this wait</a>"
+    ));
     browser.click("a");
     browser.sees(".sentence", "Nothing has connected over SMTP");
     assert_eq!(browser.address(), url);

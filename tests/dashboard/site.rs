@@ -42,7 +42,11 @@ impl Site {
     pub fn start_with(flags: &[&str]) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let ports = [ReservedPort::new(), ReservedPort::new()];
-        Self { server: serve(&ports, data_dir.path(), flags), data_dir, ports }
+        Self {
+            server: serve(&ports, data_dir.path(), flags),
+            data_dir,
+            ports,
+        }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -51,17 +55,27 @@ impl Site {
 
     /// Kills the server, runs `meanwhile`, and starts the server again at the same addresses.
     pub fn restart(self, meanwhile: impl FnOnce()) -> Self {
-        let Self { server, data_dir, ports } = self;
+        let Self {
+            server,
+            data_dir,
+            ports,
+        } = self;
         server.kill();
         meanwhile();
-        Self { server: serve(&ports, data_dir.path(), &[]), data_dir, ports }
+        Self {
+            server: serve(&ports, data_dir.path(), &[]),
+            data_dir,
+            ports,
+        }
     }
 
     /// Sends these lines as they are over a new connection, ends it, and returns all replies.
     pub fn talk(&self, lines: &[&str]) -> String {
         let mut stream = TcpStream::connect(&self.server.smtp).unwrap();
         let mut replies = String::new();
-        lines.iter().for_each(|line| stream.write_all(line.as_bytes()).unwrap());
+        lines
+            .iter()
+            .for_each(|line| stream.write_all(line.as_bytes()).unwrap());
         stream.shutdown(Shutdown::Write).unwrap();
         stream.read_to_string(&mut replies).unwrap();
         replies
@@ -69,12 +83,25 @@ impl Site {
 
     /// Calls the API with the key, and returns the status, the header `Link` and the body.
     pub fn call(&self, method: &str, path: &str, body: &str) -> (u16, Option<String>, Value) {
-        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-        let request = Request::builder().method(method).uri(self.url(path)).header("x-api-key", KEY);
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .build()
+            .into();
+        let request = Request::builder()
+            .method(method)
+            .uri(self.url(path))
+            .header("x-api-key", KEY);
         let mut response = agent.run(request.body(body.to_owned()).unwrap()).unwrap();
-        let link = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
+        let link = response
+            .headers()
+            .get("link")
+            .map(|link| link.to_str().unwrap().to_owned());
         let text = response.body_mut().read_to_string().unwrap();
-        (response.status().as_u16(), link, serde_json::from_str(&text).unwrap_or_default())
+        (
+            response.status().as_u16(),
+            link,
+            serde_json::from_str(&text).unwrap_or_default(),
+        )
     }
 
     /// A new inbox: its id and its address.
@@ -96,7 +123,10 @@ impl Site {
     /// Sends a message with LF as line end, and returns the last reply.
     pub fn mail(&self, recipient: &str, message: &str) -> String {
         let stream = TcpStream::connect(&self.server.smtp).unwrap();
-        let mut client = Client { reader: BufReader::new(stream.try_clone().unwrap()), stream };
+        let mut client = Client {
+            reader: BufReader::new(stream.try_clone().unwrap()),
+            stream,
+        };
         client.reply();
         client.command("EHLO app.example");
         client.command("MAIL FROM:<bounces@app.example>");
@@ -112,7 +142,14 @@ impl Site {
 
 fn serve([http, smtp]: &[ReservedPort; 2], data_dir: &Path, flags: &[&str]) -> Server {
     let listen = [http, smtp].map(|port| format!("127.0.0.1:{}", port.number()));
-    let mut serve = command(["serve", "--http-listen", &listen[0], "--smtp-listen", &listen[1], "--data-dir"]);
+    let mut serve = command([
+        "serve",
+        "--http-listen",
+        &listen[0],
+        "--smtp-listen",
+        &listen[1],
+        "--data-dir",
+    ]);
     Server::spawn(serve.arg(data_dir).args(FLAGS).args(flags))
 }
 
@@ -131,7 +168,11 @@ impl Client {
     fn reply(&mut self) -> String {
         loop {
             let mut line = String::new();
-            assert_ne!(self.reader.read_line(&mut line).unwrap(), 0, "the server hung up");
+            assert_ne!(
+                self.reader.read_line(&mut line).unwrap(),
+                0,
+                "the server hung up"
+            );
             if line.as_bytes().get(3) == Some(&b' ') {
                 return line.trim_end().to_owned();
             }

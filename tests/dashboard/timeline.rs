@@ -13,10 +13,16 @@ use super::webdriver::Browser;
 fn the_timeline_shows_messages_waits_and_transcripts() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
     let (id, address) = site.create_inbox();
-    assert!(site.mail(&address, "Subject: Photo \u{202e}gnp.exe\n\nHello\n").starts_with("250"));
+    assert!(
+        site.mail(&address, "Subject: Photo \u{202e}gnp.exe\n\nHello\n")
+            .starts_with("250")
+    );
     let story = site.times_out(&id, "subject=acount");
     sign_in(&browser, &site, KEY);
-    browser.go(&format!("{}/{id}", browser.address().replace("/failures", "/inboxes")));
+    browser.go(&format!(
+        "{}/{id}",
+        browser.address().replace("/failures", "/inboxes")
+    ));
     browser.click(".list .tabs a:nth-child(3)");
     browser.sees("h1", &address);
     browser.sees(".timeline", "The inbox was created.");
@@ -24,10 +30,16 @@ fn the_timeline_shows_messages_waits_and_transcripts() {
     browser.click(".timeline summary");
     browser.sees("ol", &format!("RCPT TO:<{address}> → 250"));
     // The page follows the inbox, and an open transcript stays open.
-    assert!(site.mail(&address, "Subject: The second\n\nHello\n").starts_with("250"));
+    assert!(
+        site.mail(&address, "Subject: The second\n\nHello\n")
+            .starts_with("250")
+    );
     browser.sees(".timeline", "The second");
     assert!(browser.has(".timeline details[open]"));
-    browser.click(&format!(".timeline a[href='{}']", story.trim_start_matches(&site.url(""))));
+    browser.click(&format!(
+        ".timeline a[href='{}']",
+        story.trim_start_matches(&site.url(""))
+    ));
     browser.sees(".sentence", "Expected subject \"acount\"; arrived: ");
     browser.sees(".timeline", "Photo ‹U+202E›gnp.exe");
 }
@@ -35,7 +47,10 @@ fn the_timeline_shows_messages_waits_and_transcripts() {
 #[test]
 fn a_rejection_opens_its_transcript() {
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
-    assert!(site.mail("someone@elsewhere.example", "").starts_with("550"));
+    assert!(
+        site.mail("someone@elsewhere.example", "")
+            .starts_with("550")
+    );
     sign_in(&browser, &site, KEY);
     for page in ["/failures", "/refused"] {
         browser.click(&format!(".side a[href$='{page}']"));
@@ -55,9 +70,18 @@ async fn the_timeline_of_an_inbox_outlives_it() {
     let path = format!("{}/inboxes/{inbox}/timeline", own.project_path().await);
     assert!(own.get(&path).await.body.contains("data-live"));
     harness.clock.advance(Duration::from_secs(1));
-    assert_eq!(harness.call("DELETE", &format!("/v1/inboxes/{inbox}"), "").await.status, 204);
+    assert_eq!(
+        harness
+            .call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+            .await
+            .status,
+        204
+    );
     let page = own.get(&path).await.body;
-    assert!(page.contains("This inbox was deleted.") && page.contains("The inbox was created."), "{page}");
+    assert!(
+        page.contains("This inbox was deleted.") && page.contains("The inbox was created."),
+        "{page}"
+    );
     assert!(!page.contains("data-live"), "{page}");
 
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;

@@ -1,5 +1,5 @@
-//! When a page is updated, and what an update leaves as it was: the opened panels, the focus, the selection. In a
-//! browser on a running server.
+//! When a page is updated, and what an update leaves as it was: the opened panels, the focus, the
+//! selection. In a browser on a running server.
 
 use serde_json::json;
 
@@ -8,7 +8,8 @@ use super::site::{KEY, Site};
 use super::webdriver::Browser;
 
 const ADDRESS: &str = "live@restante.example.com";
-/// Counts the events of the streams that are opened from now on, and holds every load of a part until it is released.
+/// Counts the events of the streams that are opened from now on, and holds every load of a part
+/// until it is released.
 const HELD: &str = "
     const count = (name) => {
         document.documentElement.dataset[name] = Number(document.documentElement.dataset[name] ?? 0) + 1;
@@ -43,7 +44,10 @@ fn open_inbox(browser: &Browser, site: &Site) {
 
 /// Whether `css` selects the element that has the focus.
 fn focused(browser: &Browser, css: &str) -> bool {
-    browser.run(&format!("return document.activeElement.matches({})", json!(css))) == true
+    browser.run(&format!(
+        "return document.activeElement.matches({})",
+        json!(css)
+    )) == true
 }
 
 #[test]

@@ -26,20 +26,43 @@ impl<'a> Visitor<'a> {
 
     /// Signs in as the administrator.
     pub async fn administrator(harness: &'a Harness) -> Self {
-        harness.service.projects().prepare_admin(Some(ADMIN)).await.unwrap();
+        harness
+            .service
+            .projects()
+            .prepare_admin(Some(ADMIN))
+            .await
+            .unwrap();
         Self::sign_in(harness, ADMIN).await
     }
 
     pub async fn sign_in(harness: &'a Harness, secret: &str) -> Self {
         let answer = harness.send(sign_in_request(secret, "")).await;
         assert_eq!(answer.status, 303, "{answer:?}");
-        let cookie = answer.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
-        let csrf = harness.service.session(cookie.split_once('=').unwrap().1).await.unwrap().unwrap().csrf_token;
-        Self { harness, cookie, csrf }
+        let cookie = answer.headers["set-cookie"]
+            .to_str()
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned();
+        let csrf = harness
+            .service
+            .session(cookie.split_once('=').unwrap().1)
+            .await
+            .unwrap()
+            .unwrap()
+            .csrf_token;
+        Self {
+            harness,
+            cookie,
+            csrf,
+        }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.harness.send(self.request("GET", path).body(Body::empty()).unwrap()).await
+        self.harness
+            .send(self.request("GET", path).body(Body::empty()).unwrap())
+            .await
     }
 
     /// Submits a form with its CSRF token.
@@ -50,7 +73,10 @@ impl<'a> Visitor<'a> {
     /// The request of a form with its CSRF token.
     pub fn form(&self, path: &str, fields: &[(&str, &str)]) -> Request<Body> {
         let fields = fields.iter().copied().chain([("csrf", self.csrf.as_str())]);
-        self.request("POST", path).header("origin", BASE_URL).body(encoded(fields)).unwrap()
+        self.request("POST", path)
+            .header("origin", BASE_URL)
+            .body(encoded(fields))
+            .unwrap()
     }
 
     /// A request with the cookie and the host.
@@ -62,21 +88,35 @@ impl<'a> Visitor<'a> {
     pub async fn project_path(&self) -> String {
         let home = self.get("/").await;
         // It leads to the inboxes or, once something has failed, to the failures.
-        let (path, _page) = home.headers["location"].to_str().unwrap().rsplit_once('/').unwrap();
+        let (path, _page) = home.headers["location"]
+            .to_str()
+            .unwrap()
+            .rsplit_once('/')
+            .unwrap();
         path.to_owned()
     }
 }
 
 /// A request of a browser that is not signed in.
 pub fn request(method: &str, path: &str) -> Builder {
-    Request::builder().method(method).uri(path).header("host", HOST)
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", HOST)
 }
 
 pub fn sign_in_request(secret: &str, next: &str) -> Request<Body> {
     let body = encoded([("secret", secret), ("next", next)].into_iter());
-    request("POST", "/sign-in").header("origin", BASE_URL).body(body).unwrap()
+    request("POST", "/sign-in")
+        .header("origin", BASE_URL)
+        .body(body)
+        .unwrap()
 }
 
 fn encoded<'f>(fields: impl Iterator<Item = (&'f str, &'f str)>) -> Body {
-    Body::from(form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish())
+    Body::from(
+        form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish(),
+    )
 }

@@ -29,38 +29,66 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
     let page = format!("{project}/inboxes/{inbox}");
     let url = format!("/v1/inboxes/{inbox}/messages/wait");
     let deadline = harness.clock.instant().after(Duration::from_secs(60));
-    let open = harness.spawn_get(&format!("{url}?subject=Reset%20password&from=shop&has=otp&timeout=60000"));
+    let open = harness.spawn_get(&format!(
+        "{url}?subject=Reset%20password&from=shop&has=otp&timeout=60000"
+    ));
     let shown = seen(&own, &page, "1 open wait").await.body;
     for text in ["Reset password", "shop", "code", "in 1 min"] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
-    let shown = seen(&own, &format!("{project}/failures"), &inbox).await.body;
+    let shown = seen(&own, &format!("{project}/failures"), &inbox)
+        .await
+        .body;
     assert!(shown.contains("Reset password"), "{shown}");
-    let shown = seen(&own, &format!("{project}/inboxes"), "1 open wait").await.body;
+    let shown = seen(&own, &format!("{project}/inboxes"), "1 open wait")
+        .await
+        .body;
     assert!(shown.contains("Reset password"), "{shown}");
 
     harness.deliver(&inbox, "Welcome").await;
     harness.at_deadline(deadline, open).await;
     let shown = seen(&own, &page, "Last wait: timed out").await.body;
-    assert!(shown.contains("; arrived: ") && shown.contains("Change the filter, or"), "{shown}");
+    assert!(
+        shown.contains("; arrived: ") && shown.contains("Change the filter, or"),
+        "{shown}"
+    );
     assert!(shown.contains("excluded by subject, has"), "{shown}");
 
     let found = harness.get(&format!("{url}?subject=wel")).await;
     assert_eq!(found.status, 200);
     let shown = seen(&own, &format!("{page}/waits"), "Show the").await.body;
     let id = found.text("id");
-    assert!(shown.contains(&format!("{page}/messages/{id}")) && shown.contains("timed out"), "{shown}");
-    assert!(!shown.contains("; arrived: "), "only the newest wait is explained unasked");
+    assert!(
+        shown.contains(&format!("{page}/messages/{id}")) && shown.contains("timed out"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("; arrived: "),
+        "only the newest wait is explained unasked"
+    );
     // The wait has a story, and the story its own page.
-    let why = shown.split("href=\"/failures/").nth(1).unwrap().split('"').next().unwrap().to_owned();
-    for path in [format!("/failures/{why}"), format!("{page}/waits?explain={why}")] {
+    let why = shown
+        .split("href=\"/failures/")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned();
+    for path in [
+        format!("/failures/{why}"),
+        format!("{page}/waits?explain={why}"),
+    ] {
         let shown = own.get(&path).await.body;
         assert!(shown.contains("; arrived: "), "{shown}");
     }
     // The story is gone, but not the wait.
     harness.run_sql("DELETE FROM stories").await;
     let shown = own.get(&format!("{page}/waits")).await.body;
-    assert!(shown.contains(&format!("/waits?explain={why}\">Why?")), "{shown}");
+    assert!(
+        shown.contains(&format!("/waits?explain={why}\">Why?")),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +103,9 @@ async fn every_end_of_a_wait_is_named() {
     seen(&own, &page, ">429<").await;
     open.pop().unwrap().abort();
     seen(&own, &page, ">cancelled<").await;
-    harness.get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0")).await;
+    harness
+        .get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0"))
+        .await;
     seen(&own, &page, ">no message<").await;
     harness.deliver(&inbox, "Hello").await;
     for wait in open {
@@ -93,7 +123,9 @@ async fn refused_waits_displace_no_others(engine: Engine) {
     let page = format!("{}/inboxes/{inbox}/waits", own.project_path().await);
     let url = format!("/v1/inboxes/{inbox}/messages/wait?timeout");
     harness.get(&format!("{url}=0")).await;
-    let _open: Vec<_> = (0..5).map(|_| harness.spawn_get(&format!("{url}=60000"))).collect();
+    let _open: Vec<_> = (0..5)
+        .map(|_| harness.spawn_get(&format!("{url}=60000")))
+        .collect();
     seen(&own, &page, ">429<").await;
     for _ in 0..60 {
         assert_eq!(harness.get(&format!("{url}=60000")).await.status, 429);
@@ -103,7 +135,14 @@ async fn refused_waits_displace_no_others(engine: Engine) {
     harness.get(&format!("{url}=60000&subject=marker")).await;
     let shown = seen(&own, &page, "marker").await.body;
     assert!(shown.contains("the-last-one"), "{shown}");
-    assert_eq!((shown.matches(">429<").count(), shown.matches(">no message<").count()), (1, 2), "{shown}");
+    assert_eq!(
+        (
+            shown.matches(">429<").count(),
+            shown.matches(">no message<").count()
+        ),
+        (1, 2),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -114,8 +153,14 @@ async fn a_message_after_the_timeout_is_called_late() {
     harness.time_out(&inbox, "").await;
     harness.clock.advance(Duration::from_secs(7));
     harness.deliver(&inbox, "Hello").await;
-    let page = own.get(&format!("{}/inboxes/{inbox}", own.project_path().await)).await.body;
-    assert!(page.contains("A matching message arrived") && page.contains("after the wait had ended"), "{page}");
+    let page = own
+        .get(&format!("{}/inboxes/{inbox}", own.project_path().await))
+        .await
+        .body;
+    assert!(
+        page.contains("A matching message arrived") && page.contains("after the wait had ended"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
@@ -125,8 +170,19 @@ async fn another_project_does_not_see_the_waits() {
     let inbox = harness.create_inbox().await;
     let open = harness.spawn_get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=60000"));
     let own = Visitor::of_default(&harness).await;
-    seen(&own, &format!("{}/failures", own.project_path().await), &inbox).await;
-    let page = other.get(&format!("{}/failures", other.project_path().await)).await.body;
-    assert!(page.contains("Nothing failed") && !page.contains(&inbox), "{page}");
+    seen(
+        &own,
+        &format!("{}/failures", own.project_path().await),
+        &inbox,
+    )
+    .await;
+    let page = other
+        .get(&format!("{}/failures", other.project_path().await))
+        .await
+        .body;
+    assert!(
+        page.contains("Nothing failed") && !page.contains(&inbox),
+        "{page}"
+    );
     open.abort();
 }

@@ -1,4 +1,5 @@
-//! Headless Chromium over WebDriver, with only the functions that the tests need. The driver waits for elements.
+//! Headless Chromium over WebDriver, with only the functions that the tests need. The driver waits
+//! for elements.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -35,21 +36,40 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver is missing: install the packages chromium and chromium-driver");
-        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines().map(Result::unwrap);
-        assert!(lines.any(|line| line.contains("started successfully")), "chromedriver does not start");
+        let mut lines = BufReader::new(driver.stdout.take().unwrap())
+            .lines()
+            .map(Result::unwrap);
+        assert!(
+            lines.any(|line| line.contains("started successfully")),
+            "chromedriver does not start"
+        );
         let profile = tempfile::tempdir().unwrap();
-        let mut all: Vec<String> = ARGUMENTS.iter().map(|argument| format!("--{argument}")).collect();
+        let mut all: Vec<String> = ARGUMENTS
+            .iter()
+            .map(|argument| format!("--{argument}"))
+            .collect();
         all.push(format!("--user-data-dir={}", profile.path().display()));
         all.push(format!("--window-size={width},{height}"));
         all.extend_from_slice(arguments);
         let session = format!("http://127.0.0.1:{}/session", port.number());
-        let mut browser = Self { driver, session, _profile: profile, _port: port };
+        let mut browser = Self {
+            driver,
+            session,
+            _profile: profile,
+            _port: port,
+        };
         let capabilities = json!({"alwaysMatch": {"goog:chromeOptions": {"args": all}}});
         let made = browser.call("POST", "", &json!({"capabilities": capabilities}));
-        browser.session = format!("{}/{}", browser.session, made["sessionId"].as_str().unwrap());
+        browser.session = format!(
+            "{}/{}",
+            browser.session,
+            made["sessionId"].as_str().unwrap()
+        );
         browser.wait_for_elements(ELEMENT_TIMEOUT);
-        // The window of headless Chromium is at least 500 pixels wide; an emulated device can be narrower.
-        let device = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        // The window of headless Chromium is at least 500 pixels wide; an emulated device can be
+        // narrower.
+        let device =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         browser.devtools("Emulation.setDeviceMetricsOverride", &device);
         browser
     }
@@ -59,19 +79,28 @@ impl Browser {
     }
 
     pub fn address(&self) -> String {
-        self.call("GET", "/url", &Value::Null).as_str().unwrap().to_owned()
+        self.call("GET", "/url", &Value::Null)
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     pub fn click(&self, css: &str) {
-        self.call("POST", &format!("/element/{}/click", self.find(css)), &json!({}));
+        self.call(
+            "POST",
+            &format!("/element/{}/click", self.find(css)),
+            &json!({}),
+        );
     }
 
     pub fn click_with_shift(&self, css: &str) {
         let key = |kind| json!({"type": kind, "value": SHIFT});
         let keys = json!([key("keyDown"), {"type": "pause"}, {"type": "pause"}, {"type": "pause"}, key("keyUp")]);
-        let target = json!({"type": "pointerMove", "x": 0, "y": 0, "origin": {ELEMENT: self.find(css)}});
+        let target =
+            json!({"type": "pointerMove", "x": 0, "y": 0, "origin": {ELEMENT: self.find(css)}});
         let button = |kind| json!({"type": kind, "button": 0});
-        let pointer = json!([{"type": "pause"}, target, button("pointerDown"), button("pointerUp")]);
+        let pointer =
+            json!([{"type": "pause"}, target, button("pointerDown"), button("pointerUp")]);
         let actions = [
             json!({"type": "key", "id": "keyboard", "actions": keys}),
             json!({"type": "pointer", "id": "mouse", "actions": pointer}),
@@ -80,7 +109,11 @@ impl Browser {
     }
 
     pub fn write(&self, css: &str, text: &str) {
-        self.call("POST", &format!("/element/{}/value", self.find(css)), &json!({"text": text}));
+        self.call(
+            "POST",
+            &format!("/element/{}/value", self.find(css)),
+            &json!({"text": text}),
+        );
     }
 
     /// Presses a key in the focused element.
@@ -90,31 +123,56 @@ impl Browser {
 
     /// Presses several keys one after another, and then releases them.
     pub fn press_together(&self, keys: &[&str]) {
-        let down = keys.iter().map(|key| json!({"type": "keyDown", "value": key}));
-        let up = keys.iter().rev().map(|key| json!({"type": "keyUp", "value": key}));
+        let down = keys
+            .iter()
+            .map(|key| json!({"type": "keyDown", "value": key}));
+        let up = keys
+            .iter()
+            .rev()
+            .map(|key| json!({"type": "keyUp", "value": key}));
         self.strike(&down.chain(up).collect::<Vec<_>>());
     }
 
     /// Presses and releases several keys one after another, without a pause.
     pub fn type_keys(&self, keys: &[&str]) {
-        let strokes = keys.iter().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
+        let strokes = keys
+            .iter()
+            .flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
         self.strike(&strokes.collect::<Vec<_>>());
     }
 
     fn strike(&self, strokes: &[Value]) {
-        self.call("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}));
+        self.call(
+            "POST",
+            "/actions",
+            &json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}),
+        );
     }
 
     pub fn text(&self, css: &str) -> String {
-        self.call("GET", &format!("/element/{}/text", self.find(css)), &Value::Null).as_str().unwrap().to_owned()
+        self.call(
+            "GET",
+            &format!("/element/{}/text", self.find(css)),
+            &Value::Null,
+        )
+        .as_str()
+        .unwrap()
+        .to_owned()
     }
 
-    /// Waits until the page has an element of `css` that contains `text`, which must not have an apostrophe.
+    /// Waits until the page has an element of `css` that contains `text`, which must not have an
+    /// apostrophe.
     pub fn sees(&self, css: &str, text: &str) {
         let class = |name| format!("//*[contains(concat(' ', @class, ' '), ' {name} ')]");
-        let path = css.strip_prefix('.').map_or_else(|| format!("//{css}"), class);
+        let path = css
+            .strip_prefix('.')
+            .map_or_else(|| format!("//{css}"), class);
         let xpath = format!("{path}[contains(normalize-space(.), '{text}')]");
-        self.call("POST", "/element", &json!({"using": "xpath", "value": xpath}));
+        self.call(
+            "POST",
+            "/element",
+            &json!({"using": "xpath", "value": xpath}),
+        );
     }
 
     /// Waits until the page has an element of `css`, visible or not.
@@ -125,20 +183,32 @@ impl Browser {
     /// Whether the page has such an element now.
     pub fn has(&self, css: &str) -> bool {
         self.wait_for_elements(0);
-        let found = self.call("POST", "/elements", &json!({"using": "css selector", "value": css}));
+        let found = self.call(
+            "POST",
+            "/elements",
+            &json!({"using": "css selector", "value": css}),
+        );
         self.wait_for_elements(ELEMENT_TIMEOUT);
         !found.as_array().unwrap().is_empty()
     }
 
     /// The return value of a function body that runs in the page.
     pub fn run(&self, script: &str) -> Value {
-        self.call("POST", "/execute/sync", &json!({"script": script, "args": []}))
+        self.call(
+            "POST",
+            "/execute/sync",
+            &json!({"script": script, "args": []}),
+        )
     }
 
     /// The value that a function body in the page passes to the callback `done`.
     pub fn run_until_done(&self, script: &str) -> Value {
         let script = format!("const done = arguments[arguments.length - 1]; {script}");
-        self.call("POST", "/execute/async", &json!({"script": script, "args": []}))
+        self.call(
+            "POST",
+            "/execute/async",
+            &json!({"script": script, "args": []}),
+        )
     }
 
     /// Switches to the frame of `css`.
@@ -177,7 +247,10 @@ impl Browser {
     /// Closes all windows and tabs except the current one.
     pub fn close_others(&self) {
         let current = self.call("GET", "/window", &Value::Null);
-        let others = self.open_windows().into_iter().filter(|window| current != *window.as_str());
+        let others = self
+            .open_windows()
+            .into_iter()
+            .filter(|window| current != *window.as_str());
         let others: Vec<String> = others.collect();
         for window in &others {
             self.switch_to(window);
@@ -210,40 +283,76 @@ impl Browser {
     }
 
     pub fn devtools(&self, command: &str, parameters: &Value) {
-        self.call("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
+        self.call(
+            "POST",
+            "/goog/cdp/execute",
+            &json!({"cmd": command, "params": parameters}),
+        );
     }
 
     /// Clicks everything that can be clicked; hostile elements may be hidden or move.
     pub fn click_all(&self, css: &str) {
         self.wait_for_elements(0);
-        let found = self.call("POST", "/elements", &json!({"using": "css selector", "value": css}));
-        for id in found.as_array().unwrap().iter().filter_map(|element| element[ELEMENT].as_str()) {
+        let found = self.call(
+            "POST",
+            "/elements",
+            &json!({"using": "css selector", "value": css}),
+        );
+        for id in found
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|element| element[ELEMENT].as_str())
+        {
             let _ = self.try_call("POST", &format!("/element/{id}/click"), &json!({}));
         }
         self.wait_for_elements(ELEMENT_TIMEOUT);
     }
 
     fn find(&self, css: &str) -> String {
-        let found = self.call("POST", "/element", &json!({"using": "css selector", "value": css}));
+        let found = self.call(
+            "POST",
+            "/element",
+            &json!({"using": "css selector", "value": css}),
+        );
         found[ELEMENT].as_str().unwrap().to_owned()
     }
 
     fn wait_for_elements(&self, milliseconds: u32) {
-        self.call("POST", "/timeouts", &json!({"implicit": milliseconds, "script": 2 * ELEMENT_TIMEOUT}));
+        self.call(
+            "POST",
+            "/timeouts",
+            &json!({"implicit": milliseconds, "script": 2 * ELEMENT_TIMEOUT}),
+        );
     }
 
     fn call(&self, method: &str, path: &str, body: &Value) -> Value {
-        self.try_call(method, path, body).unwrap_or_else(|error| panic!("{method} {path} {body}: {error}"))
+        self.try_call(method, path, body)
+            .unwrap_or_else(|error| panic!("{method} {path} {body}: {error}"))
     }
 
     fn try_call(&self, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
-        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let request = Request::builder().method(method).uri(format!("{}{path}", self.session));
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .build()
+            .into();
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.session));
         let mut response = agent.run(request.body(body).unwrap()).unwrap();
-        let mut answer: Value = serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        let mut answer: Value =
+            serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
         let value = answer["value"].take();
-        if response.status() == 200 { Ok(value) } else { Err(value) }
+        if response.status() == 200 {
+            Ok(value)
+        } else {
+            Err(value)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `?dns=true` of the checks: SPF, DKIM and DMARC, with the examples of the standards and a real DNS server.
+//! `?dns=true` of the checks: SPF, DKIM and DMARC, with the examples of the standards and a real
+//! DNS server.
 
 use std::sync::Arc;
 
@@ -37,7 +38,14 @@ const MAIL: &str = "From: Ada <ada@example.com>\r\nSubject: Hello\r\n\r\nHello\r
 /// A service that asks a DNS server with these records.
 async fn with_dns(zone: &str) -> (Bed, Dns) {
     let dns = Dns::start(zone).await;
-    (Bed::with(Sending { dns_server: Some(dns.address), ..sending() }).await, dns)
+    (
+        Bed::with(Sending {
+            dns_server: Some(dns.address),
+            ..sending()
+        })
+        .await,
+        dns,
+    )
 }
 
 /// The results of a message that this client sends from this address.
@@ -58,7 +66,10 @@ async fn checked(bed: &Bed, client: &str, sender: &str, raw: &str) -> Value {
         raw: raw.as_bytes().to_vec(),
     };
     let id = bed.api.service.deliver(incoming).await.unwrap().remove(0);
-    let answer = bed.api.get(&format!("/v1/messages/{id}/checks?dns=true")).await;
+    let answer = bed
+        .api
+        .get(&format!("/v1/messages/{id}/checks?dns=true"))
+        .await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["authentication"].clone()
 }
@@ -69,19 +80,46 @@ async fn the_signatures_of_the_standards_are_valid_until_something_changes() {
     let results = async |raw: &str| {
         let found = checked(&bed, "192.0.2.1", "joe@football.example.com", raw).await;
         let checks = found["dkim"].as_array().unwrap().clone();
-        checks.iter().map(|check| check["result"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        checks
+            .iter()
+            .map(|check| check["result"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(results(RFC_6376).await, ["pass"]);
     assert_eq!(results(RFC_8463).await, ["pass", "pass"]);
-    assert_eq!(results(&RFC_6376.replace("hungry", "angry")).await, ["fail"]);
-    assert_eq!(results(&RFC_6376.replace("dinner", "supper")).await, ["fail"]);
-    assert_eq!(results(&RFC_8463.replace("dinner", "supper")).await, ["fail", "fail"]);
+    assert_eq!(
+        results(&RFC_6376.replace("hungry", "angry")).await,
+        ["fail"]
+    );
+    assert_eq!(
+        results(&RFC_6376.replace("dinner", "supper")).await,
+        ["fail"]
+    );
+    assert_eq!(
+        results(&RFC_8463.replace("dinner", "supper")).await,
+        ["fail", "fail"]
+    );
     // White space counts only in the form `simple`.
-    assert_eq!(results(&RFC_6376.replace("lost the", "lost  the")).await, ["fail"]);
-    assert_eq!(results(&RFC_8463.replace("lost the", "lost  the")).await, ["pass", "pass"]);
-    assert_eq!(results(&RFC_6376.replace("s=brisbane", "s=sydney")).await, ["permerror"]);
-    assert_eq!(results(&RFC_6376.replace("rsa-sha256", "rsa-sha1")).await, ["permerror"]);
-    assert_eq!(results(&RFC_6376.replace("d=example.com", "d=broken.example")).await, ["temperror"]);
+    assert_eq!(
+        results(&RFC_6376.replace("lost the", "lost  the")).await,
+        ["fail"]
+    );
+    assert_eq!(
+        results(&RFC_8463.replace("lost the", "lost  the")).await,
+        ["pass", "pass"]
+    );
+    assert_eq!(
+        results(&RFC_6376.replace("s=brisbane", "s=sydney")).await,
+        ["permerror"]
+    );
+    assert_eq!(
+        results(&RFC_6376.replace("rsa-sha256", "rsa-sha1")).await,
+        ["permerror"]
+    );
+    assert_eq!(
+        results(&RFC_6376.replace("d=example.com", "d=broken.example")).await,
+        ["temperror"]
+    );
     assert_eq!(results(MAIL).await, [""; 0]);
 }
 
@@ -90,17 +128,45 @@ async fn a_malformed_signature_is_a_result_beside_the_valid_ones() {
     let (bed, _dns) = with_dns(KEYS).await;
     for (correct, wrong, detail) in [
         ("v=1", "v=7", "Unsupported version in DKIM Signature."),
-        ("a=ed25519-sha256", "a=rot13", "Unsupported algorithm in DKIM Signature."),
-        ("c=relaxed/relaxed", "c=fancy", "Unsupported canonicalization method in DKIM Signature."),
-        ("bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=", "bh=", "The signature has no bh."),
-        ("bh=2jUSO", "bh=*", "A hash in the signature (`b` or `bh`) is not base64."),
+        (
+            "a=ed25519-sha256",
+            "a=rot13",
+            "Unsupported algorithm in DKIM Signature.",
+        ),
+        (
+            "c=relaxed/relaxed",
+            "c=fancy",
+            "Unsupported canonicalization method in DKIM Signature.",
+        ),
+        (
+            "bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=",
+            "bh=",
+            "The signature has no bh.",
+        ),
+        (
+            "bh=2jUSO",
+            "bh=*",
+            "A hash in the signature (`b` or `bh`) is not base64.",
+        ),
     ] {
         assert!(RFC_8463.contains(correct), "{correct}");
-        let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &RFC_8463.replacen(correct, wrong, 1)).await;
+        let found = checked(
+            &bed,
+            "192.0.2.1",
+            "joe@football.example.com",
+            &RFC_8463.replacen(correct, wrong, 1),
+        )
+        .await;
         let malformed = json!({"result": "permerror", "domain": "football.example.com", "selector": "brisbane",
             "detail": detail});
         assert_eq!(found["dkim"][0], malformed, "{wrong}");
-        assert_eq!((&found["dkim"][1]["result"], found["dkim"].as_array().unwrap().len()), (&json!("pass"), 2));
+        assert_eq!(
+            (
+                &found["dkim"][1]["result"],
+                found["dkim"].as_array().unwrap().len()
+            ),
+            (&json!("pass"), 2)
+        );
     }
     let nameless = format!("DKIM-Signature: v=1; a=rsa-sha256\r\n{MAIL}");
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &nameless).await;
@@ -127,27 +193,80 @@ async fn a_signature_is_valid_as_long_as_it_was_when_the_message_arrived() {
 #[tokio::test]
 async fn spf_gives_the_results_of_the_standard_s_examples() {
     for (record, results) in [
-        ("+all", &[("192.0.2.10", "pass"), ("2001:db8::1", "pass")][..]),
-        ("a -all", &[("192.0.2.10", "pass"), ("192.0.2.11", "pass"), ("192.0.2.65", "fail")]),
+        (
+            "+all",
+            &[("192.0.2.10", "pass"), ("2001:db8::1", "pass")][..],
+        ),
+        (
+            "a -all",
+            &[
+                ("192.0.2.10", "pass"),
+                ("192.0.2.11", "pass"),
+                ("192.0.2.65", "fail"),
+            ],
+        ),
         ("a:example.org -all", &[("192.0.2.10", "fail")]),
-        ("mx -all", &[("192.0.2.129", "pass"), ("192.0.2.130", "pass"), ("192.0.2.10", "fail")]),
-        ("mx:example.org -all", &[("192.0.2.140", "pass"), ("192.0.2.129", "fail")]),
-        ("mx mx:example.org -all", &[("192.0.2.129", "pass"), ("192.0.2.140", "pass"), ("192.0.2.65", "fail")]),
-        ("mx/30 mx:example.org/30 -all", &[("192.0.2.131", "pass"), ("192.0.2.143", "pass"), ("192.0.2.132", "fail")]),
-        ("ptr -all", &[("192.0.2.65", "pass"), ("192.0.2.140", "fail"), ("10.0.0.4", "fail")]),
-        ("ip4:192.0.2.128/28 -all", &[("192.0.2.65", "fail"), ("192.0.2.129", "pass")]),
+        (
+            "mx -all",
+            &[
+                ("192.0.2.129", "pass"),
+                ("192.0.2.130", "pass"),
+                ("192.0.2.10", "fail"),
+            ],
+        ),
+        (
+            "mx:example.org -all",
+            &[("192.0.2.140", "pass"), ("192.0.2.129", "fail")],
+        ),
+        (
+            "mx mx:example.org -all",
+            &[
+                ("192.0.2.129", "pass"),
+                ("192.0.2.140", "pass"),
+                ("192.0.2.65", "fail"),
+            ],
+        ),
+        (
+            "mx/30 mx:example.org/30 -all",
+            &[
+                ("192.0.2.131", "pass"),
+                ("192.0.2.143", "pass"),
+                ("192.0.2.132", "fail"),
+            ],
+        ),
+        (
+            "ptr -all",
+            &[
+                ("192.0.2.65", "pass"),
+                ("192.0.2.140", "fail"),
+                ("10.0.0.4", "fail"),
+            ],
+        ),
+        (
+            "ip4:192.0.2.128/28 -all",
+            &[("192.0.2.65", "fail"), ("192.0.2.129", "pass")],
+        ),
         ("include:example.org ~all", &[("192.0.2.10", "permerror")]),
-        ("redirect=nowhere.example.org", &[("192.0.2.10", "permerror")]),
+        (
+            "redirect=nowhere.example.org",
+            &[("192.0.2.10", "permerror")],
+        ),
         ("?all", &[("192.0.2.10", "neutral")]),
         ("a:broken.example -all", &[("192.0.2.10", "temperror")]),
         ("a:%{ -all", &[("192.0.2.10", "permerror")]),
         // More than ten mechanisms that query the DNS.
-        ("a:a.b a:b.b a:c.b a:d.b a:e.b a:f.b a:g.b a:h.b a:i.b a:j.b a:k.b -all", &[("192.0.2.10", "permerror")]),
+        (
+            "a:a.b a:b.b a:c.b a:d.b a:e.b a:f.b a:g.b a:h.b a:i.b a:j.b a:k.b -all",
+            &[("192.0.2.10", "permerror")],
+        ),
     ] {
         let (bed, _dns) = with_dns(&format!("{HOSTS}example.com. TXT \"v=spf1 {record}\"\n")).await;
         for (client, result) in results {
             let found = checked(&bed, client, "ada@example.com", MAIL).await;
-            assert_eq!(found["spf"]["result"], *result, "{record} {client}: {found}");
+            assert_eq!(
+                found["spf"]["result"], *result,
+                "{record} {client}: {found}"
+            );
         }
     }
 }
@@ -200,11 +319,19 @@ async fn spf_says_which_record_decided() {
             "detail": "192.0.2.2 may send for mail.example.com (`v=spf1 +all`)."}),
         ),
     ] {
-        assert_eq!(checked(&bed, "192.0.2.2", sender, MAIL).await["spf"], spf, "{sender}");
+        assert_eq!(
+            checked(&bed, "192.0.2.2", sender, MAIL).await["spf"],
+            spf,
+            "{sender}"
+        );
     }
     // A message that was not sent over SMTP has no client.
     let id = bed.api.deliver_raw(&bed.inbox, MAIL).await;
-    let found = bed.api.get(&format!("/v1/messages/{id}/checks?dns=true")).await.json();
+    let found = bed
+        .api
+        .get(&format!("/v1/messages/{id}/checks?dns=true"))
+        .await
+        .json();
     let spf = json!({"result": "none", "domain": null, "client": null,
         "detail": "The message did not arrive over SMTP."});
     assert_eq!(found["authentication"]["spf"], spf);
@@ -228,11 +355,24 @@ async fn dmarc_needs_a_pass_of_the_domain_in_from() {
         let dmarc = &checked(&bed, "192.0.2.1", sender, MAIL).await["dmarc"];
         assert_eq!(dmarc["result"], result, "{policy} {sender}: {dmarc}");
         let passes = result == "pass";
-        assert_eq!((&dmarc["policy"], &dmarc["spf_aligned"]), (&json!("reject"), &json!(passes)), "{dmarc}");
-        assert_eq!((&dmarc["domain"], &dmarc["dkim_aligned"]), (&json!("example.com"), &json!(false)), "{dmarc}");
+        assert_eq!(
+            (&dmarc["policy"], &dmarc["spf_aligned"]),
+            (&json!("reject"), &json!(passes)),
+            "{dmarc}"
+        );
+        assert_eq!(
+            (&dmarc["domain"], &dmarc["dkim_aligned"]),
+            (&json!("example.com"), &json!(false)),
+            "{dmarc}"
+        );
     }
     for (zone, result, policy, detail) in [
-        ("", "none", Value::Null, "football.example.com has no DMARC record."),
+        (
+            "",
+            "none",
+            Value::Null,
+            "football.example.com has no DMARC record.",
+        ),
         (
             "_dmarc.example.com. TXT \"v=DMARC1; p=none; sp=quarantine\"\n",
             "pass",
@@ -261,41 +401,81 @@ async fn too_many_signatures_and_a_large_header_are_not_verified() {
     let many = format!("{}{rest}", signature.repeat(30));
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &many).await;
     assert_eq!(found["dkim"].as_array().unwrap().len(), 10);
-    let naming = |count: usize| RFC_8463.replacen("h=from", &format!("h={}from", "x-none:".repeat(count)), 2);
+    let naming = |count: usize| {
+        RFC_8463.replacen("h=from", &format!("h={}from", "x-none:".repeat(count)), 2)
+    };
     assert_ne!(naming(1), RFC_8463);
     // These names change nothing, but they are signed too.
-    let results = async |raw: &str| checked(&bed, "192.0.2.1", "joe@football.example.com", raw).await["dkim"].clone();
+    let results = async |raw: &str| {
+        checked(&bed, "192.0.2.1", "joe@football.example.com", raw).await["dkim"].clone()
+    };
     let found = results(&naming(150)).await;
-    assert_eq!((&found[0]["result"], &found[1]["result"]), (&json!("fail"), &json!("fail")), "{found}");
+    assert_eq!(
+        (&found[0]["result"], &found[1]["result"]),
+        (&json!("fail"), &json!("fail")),
+        "{found}"
+    );
     let found = results(&naming(2_000)).await;
     assert_eq!(found.as_array().unwrap().len(), 2);
     for (check, selector) in found.as_array().unwrap().iter().zip(["brisbane", "test"]) {
-        let names = check["detail"].as_str().unwrap().starts_with("The signature names 20");
-        assert!(names && check["result"] == "permerror" && check["selector"] == selector, "{check}");
+        let names = check["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("The signature names 20");
+        assert!(
+            names && check["result"] == "permerror" && check["selector"] == selector,
+            "{check}"
+        );
     }
     let large = format!("X-Filler: {}\r\n{RFC_8463}", "filler ".repeat(10_000));
     let found = checked(&bed, "192.0.2.1", "joe@football.example.com", &large).await;
-    assert_eq!((&found["dkim"], &found["dmarc"]["result"]), (&json!([]), &json!("permerror")));
+    assert_eq!(
+        (&found["dkim"], &found["dmarc"]["result"]),
+        (&json!([]), &json!("permerror"))
+    );
 }
 
 #[tokio::test]
 async fn a_forwarded_message_keeps_its_valid_signature() {
     let net = Net::new();
-    let key =
-        "ed25519._domainkey.restante.test. TXT \"v=DKIM1; k=ed25519; p=k80nJOFFSRttayU1r/rGZQ5Ys806XqfJyuZL4ikz7PA=\"";
+    let key = "ed25519._domainkey.restante.test. TXT \"v=DKIM1; k=ed25519; p=k80nJOFFSRttayU1r/rGZQ5Ys806XqfJyuZL4ikz7PA=\"";
     let bed = Bed::direct(&net, &format!("{key}\nshop MX 10 mx\nmx A {}", net.ip(2))).await;
     let sink = Sink::start(net.at(2), &[]).await;
-    let id = bed.api.deliver_raw(&bed.inbox, include_str!("../dkim/ed25519.eml")).await;
+    let id = bed
+        .api
+        .deliver_raw(&bed.inbox, include_str!("../dkim/ed25519.eml"))
+        .await;
     let path = format!("/v1/messages/{id}/forward");
-    let accepted = bed.api.call("POST", &path, json!({"to": "ada@shop.example"}).to_string()).await;
+    let accepted = bed
+        .api
+        .call("POST", &path, json!({"to": "ada@shop.example"}).to_string())
+        .await;
     assert_eq!(accepted.status, 202, "{accepted:?}");
     let outgoing = restante::model::OutgoingId::parse(&accepted.text("id")).unwrap();
     assert_eq!(bed.settled(outgoing).await.status, OutgoingStatus::Sent);
     let received = sink.messages().remove(0).replace('\n', "\r\n");
-    assert!(received.contains("Resent-To: ada@shop.example"), "{received}");
-    let found = checked(&bed, "192.0.2.1", &format!("bounces@{MAIL_DOMAIN}"), &received).await;
-    assert_eq!(found["dkim"][0]["detail"], "The signature is valid.", "{found} {received}");
+    assert!(
+        received.contains("Resent-To: ada@shop.example"),
+        "{received}"
+    );
+    let found = checked(
+        &bed,
+        "192.0.2.1",
+        &format!("bounces@{MAIL_DOMAIN}"),
+        &received,
+    )
+    .await;
+    assert_eq!(
+        found["dkim"][0]["detail"], "The signature is valid.",
+        "{found} {received}"
+    );
     let changed = received.replacen("Subject: ", "Subject: Re: ", 1);
-    let found = checked(&bed, "192.0.2.1", &format!("bounces@{MAIL_DOMAIN}"), &changed).await;
+    let found = checked(
+        &bed,
+        "192.0.2.1",
+        &format!("bounces@{MAIL_DOMAIN}"),
+        &changed,
+    )
+    .await;
     assert_eq!(found["dkim"][0]["result"], "fail");
 }

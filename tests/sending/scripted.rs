@@ -1,4 +1,5 @@
-//! A scripted SMTP server: sends given replies, hangs until released, disconnects, and supports TLS.
+//! A scripted SMTP server: sends given replies, hangs until released, disconnects, and supports
+//! TLS.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -96,7 +97,11 @@ impl Scripted {
                 tokio::spawn(Arc::clone(&serving).serve(Box::new(stream)));
             }
         });
-        Self { address, shared, task }
+        Self {
+            address,
+            shared,
+            task,
+        }
     }
 
     /// The number of connections.
@@ -116,7 +121,14 @@ impl Scripted {
 
     /// Returns when the server has hung `times` in all.
     pub async fn hung(&self, times: usize) {
-        within(self.shared.seen.subscribe().wait_for(|seen| seen.hung == times)).await.unwrap();
+        within(
+            self.shared
+                .seen
+                .subscribe()
+                .wait_for(|seen| seen.hung == times),
+        )
+        .await
+        .unwrap();
     }
 
     /// Lets `number` connections continue that hang now or later.
@@ -145,10 +157,16 @@ impl Shared {
         let mut verb = String::new();
         while self.act(&mut stream, &verb).await? {
             if verb == "STARTTLS" && self.agrees("STARTTLS") {
-                stream = BufReader::new(Box::new(self.acceptor()?.accept(stream.into_inner()).await?));
+                stream = BufReader::new(Box::new(
+                    self.acceptor()?.accept(stream.into_inner()).await?,
+                ));
             }
             let message_follows = verb == "DATA" && self.agrees("DATA");
-            verb = if message_follows { self.message(&mut stream).await? } else { self.command(&mut stream).await? };
+            verb = if message_follows {
+                self.message(&mut stream).await?
+            } else {
+                self.command(&mut stream).await?
+            };
         }
         Ok(())
     }
@@ -159,11 +177,19 @@ impl Shared {
 
     /// Without a certificate the handshake fails.
     fn acceptor(&self) -> std::io::Result<TlsAcceptor> {
-        let config = self.script.tls.clone().ok_or(std::io::ErrorKind::Unsupported)?;
+        let config = self
+            .script
+            .tls
+            .clone()
+            .ok_or(std::io::ErrorKind::Unsupported)?;
         Ok(TlsAcceptor::from(config))
     }
 
-    async fn act(&self, stream: &mut BufReader<Box<dyn Stream>>, verb: &str) -> std::io::Result<bool> {
+    async fn act(
+        &self,
+        stream: &mut BufReader<Box<dyn Stream>>,
+        verb: &str,
+    ) -> std::io::Result<bool> {
         let reply = match self.script.answer(verb) {
             Answer::Say(reply) => reply,
             Answer::SayLate(reply) => {
@@ -179,7 +205,8 @@ impl Shared {
 
     async fn command(&self, stream: &mut BufReader<Box<dyn Stream>>) -> std::io::Result<String> {
         let line = line(stream).await?;
-        self.seen.send_modify(|seen| seen.commands.push(line.clone()));
+        self.seen
+            .send_modify(|seen| seen.commands.push(line.clone()));
         Ok(line.split(' ').next().unwrap_or_default().to_owned())
     }
 
@@ -207,10 +234,16 @@ async fn line(stream: &mut BufReader<Box<dyn Stream>>) -> std::io::Result<String
 
 /// A self-signed certificate for `name`: the server's settings, and the certificate in PEM.
 pub fn self_signed(name: &str) -> (Arc<ServerConfig>, String) {
-    let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der()).into();
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap();
+    let config = builder
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
     (Arc::new(config), cert.pem())
 }

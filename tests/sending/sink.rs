@@ -1,4 +1,5 @@
-//! Postfix's smtp-sink: a real SMTP server that accepts, refuses or disconnects, depending on its options.
+//! Postfix's smtp-sink: a real SMTP server that accepts, refuses or disconnects, depending on its
+//! options.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -25,8 +26,16 @@ impl Sink {
         if fs::metadata("/proc/self").unwrap().uid() == 0 {
             command.args(["-u", "nobody"]);
         }
-        command.args(options).arg("-d").arg(directory.path().join("mail."));
-        let child = command.arg(address.to_string()).arg("100").stderr(Stdio::null()).spawn().unwrap();
+        command
+            .args(options)
+            .arg("-d")
+            .arg(directory.path().join("mail."));
+        let child = command
+            .arg(address.to_string())
+            .arg("100")
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut sink = Self { child, directory };
         within(sink.listening(address)).await;
         sink
@@ -41,7 +50,10 @@ impl Sink {
 
     async fn listening(&mut self, address: SocketAddr) {
         while TcpStream::connect(address).await.is_err() {
-            assert!(self.child.try_wait().unwrap().is_none(), "smtp-sink has ended");
+            assert!(
+                self.child.try_wait().unwrap().is_none(),
+                "smtp-sink has ended"
+            );
             tokio::task::yield_now().await;
         }
     }
@@ -57,5 +69,9 @@ impl Drop for Sink {
 /// On Debian, only root has its directory in the path.
 fn program() -> &'static str {
     const SBIN: &str = "/usr/sbin/smtp-sink";
-    if fs::exists(SBIN).unwrap() { SBIN } else { "smtp-sink" }
+    if fs::exists(SBIN).unwrap() {
+        SBIN
+    } else {
+        "smtp-sink"
+    }
 }

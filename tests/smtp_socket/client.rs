@@ -7,10 +7,14 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
+use tokio_rustls::rustls::{
+    self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion,
+};
 
 /// Longer than any step takes.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -21,7 +25,9 @@ pub(crate) struct Client<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream: BufReader::new(stream) }
+        Self {
+            stream: BufReader::new(stream),
+        }
     }
 
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
@@ -29,7 +35,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             self.stream.write_all(bytes.as_ref()).await.unwrap();
             self.stream.flush().await.unwrap();
         };
-        tokio::time::timeout(MAX_WAIT, write).await.expect("the server does not read");
+        tokio::time::timeout(MAX_WAIT, write)
+            .await
+            .expect("the server does not read");
     }
 
     /// The next reply with all its lines, or `None` if the connection is closed.
@@ -44,12 +52,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 }
             }
         };
-        tokio::time::timeout(MAX_WAIT, read).await.expect("no reply")
+        tokio::time::timeout(MAX_WAIT, read)
+            .await
+            .expect("no reply")
     }
 
     /// The number of whole reply lines that the server has sent in one piece.
     pub(crate) async fn received(&mut self) -> usize {
-        let read = tokio::time::timeout(MAX_WAIT, self.stream.fill_buf()).await.expect("no reply").unwrap();
+        let read = tokio::time::timeout(MAX_WAIT, self.stream.fill_buf())
+            .await
+            .expect("no reply")
+            .unwrap();
         read.iter().filter(|&&byte| byte == b'\n').count()
     }
 
@@ -60,9 +73,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Sends all commands of a message but the last.
     pub(crate) async fn begin_message(&mut self, recipients: &[&str]) {
-        assert_eq!(self.command("MAIL FROM:<app@sender.example>").await, "250 2.1.0 Sender OK\r\n");
+        assert_eq!(
+            self.command("MAIL FROM:<app@sender.example>").await,
+            "250 2.1.0 Sender OK\r\n"
+        );
         for recipient in recipients {
-            assert_eq!(self.command(&format!("RCPT TO:<{recipient}>")).await, "250 2.1.5 Recipient OK\r\n");
+            assert_eq!(
+                self.command(&format!("RCPT TO:<{recipient}>")).await,
+                "250 2.1.5 Recipient OK\r\n"
+            );
         }
         assert!(self.command("DATA").await.starts_with("354 "));
     }
@@ -78,7 +97,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub(crate) async fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         // A reset also closes the connection.
-        tokio::time::timeout(MAX_WAIT, self.stream.read_to_end(&mut rest)).await.is_ok()
+        tokio::time::timeout(MAX_WAIT, self.stream.read_to_end(&mut rest))
+            .await
+            .is_ok()
     }
 
     pub(crate) fn into_stream(self) -> S {
@@ -95,7 +116,12 @@ impl Client<TcpStream> {
     ) -> Client<TlsStream<TcpStream>> {
         assert!(self.command("STARTTLS").await.starts_with("220 "));
         let mut client = self.handshake(versions).await;
-        assert!(client.command("EHLO client.example").await.starts_with("250"));
+        assert!(
+            client
+                .command("EHLO client.example")
+                .await
+                .starts_with("250")
+        );
         client
     }
 
@@ -106,19 +132,31 @@ impl Client<TcpStream> {
     ) -> Client<TlsStream<TcpStream>> {
         let connector = TlsConnector::from(Arc::new(client_config(versions)));
         let name = ServerName::try_from("localhost").unwrap();
-        let stream = tokio::time::timeout(MAX_WAIT, connector.connect(name, self.into_stream())).await;
+        let stream =
+            tokio::time::timeout(MAX_WAIT, connector.connect(name, self.into_stream())).await;
         Client::new(stream.expect("no handshake").unwrap())
     }
 }
 
 impl Client<TlsStream<TcpStream>> {
     pub(crate) fn protocol_version(&self) -> rustls::ProtocolVersion {
-        self.stream.get_ref().get_ref().1.protocol_version().unwrap()
+        self.stream
+            .get_ref()
+            .get_ref()
+            .1
+            .protocol_version()
+            .unwrap()
     }
 
     /// The server's own certificate.
     pub(crate) fn certificate(&self) -> Vec<u8> {
-        self.stream.get_ref().get_ref().1.peer_certificates().unwrap()[0].to_vec()
+        self.stream
+            .get_ref()
+            .get_ref()
+            .1
+            .peer_certificates()
+            .unwrap()[0]
+            .to_vec()
     }
 }
 

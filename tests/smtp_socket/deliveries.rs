@@ -15,21 +15,46 @@ use testkit::within;
 async fn an_unknown_address_gets_an_inbox_and_other_domains_are_refused() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
-    assert!(client.command("MAIL FROM:<app@sender.example>").await.starts_with("250 "));
-    assert_eq!(client.command("RCPT TO:<new@elsewhere.example>").await, "550 5.7.1 relay not permitted\r\n");
-    assert_eq!(client.command("RCPT TO:<new@[127.0.0.1]>").await, "550 5.7.1 relay not permitted\r\n");
+    assert!(
+        client
+            .command("MAIL FROM:<app@sender.example>")
+            .await
+            .starts_with("250 ")
+    );
+    assert_eq!(
+        client.command("RCPT TO:<new@elsewhere.example>").await,
+        "550 5.7.1 relay not permitted\r\n"
+    );
+    assert_eq!(
+        client.command("RCPT TO:<new@[127.0.0.1]>").await,
+        "550 5.7.1 relay not permitted\r\n"
+    );
     assert_eq!(client.command("RSET").await, "250 2.0.0 OK\r\n");
-    let reply = client.message(&["new@restante.example.com"], "Subject: A\r\n\r\nfirst").await;
+    let reply = client
+        .message(&["new@restante.example.com"], "Subject: A\r\n\r\nfirst")
+        .await;
     assert!(reply.starts_with("250 2.0.0 "), "{reply}");
-    assert_eq!(server.messages("new@restante.example.com").await, [b"Subject: A\r\n\r\nfirst\r\n"]);
+    assert_eq!(
+        server.messages("new@restante.example.com").await,
+        [b"Subject: A\r\n\r\nfirst\r\n"]
+    );
 }
 
 #[tokio::test]
 async fn the_reply_names_the_stored_message() {
     let server = Server::start().await;
-    let reply = server.greeted().await.message(&["a@restante.example.com"], "").await;
+    let reply = server
+        .greeted()
+        .await
+        .message(&["a@restante.example.com"], "")
+        .await;
     let id = reply.trim_end().rsplit(' ').next().unwrap();
-    let caller = server.service.authenticate(restante_dialogs::API_KEY).await.unwrap().unwrap();
+    let caller = server
+        .service
+        .authenticate(restante_dialogs::API_KEY)
+        .await
+        .unwrap()
+        .unwrap();
     let message = server.service.find_message(&caller, id).await.unwrap();
     assert_eq!(message.inbox_id().as_str(), "a");
 }
@@ -43,9 +68,22 @@ async fn an_inbox_named_twice_gets_one_message() {
         "other@restante.example.com",
         "twice@restante.example.com",
     ];
-    assert!(server.greeted().await.message(&recipients, "x").await.starts_with("250"));
-    assert_eq!(server.messages("twice@restante.example.com").await, [b"x\r\n"]);
-    assert_eq!(server.messages("other@restante.example.com").await, [b"x\r\n"]);
+    assert!(
+        server
+            .greeted()
+            .await
+            .message(&recipients, "x")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        server.messages("twice@restante.example.com").await,
+        [b"x\r\n"]
+    );
+    assert_eq!(
+        server.messages("other@restante.example.com").await,
+        [b"x\r\n"]
+    );
     assert_eq!(server.message_count().await, 2);
 }
 
@@ -54,33 +92,109 @@ async fn a_key_as_password_picks_the_project() {
     let server = Server::start().await;
     let key = server.new_project("second").await;
     let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
-    assert!(client.command(&plain("anybody", "rst_live_00000000000000000")).await.starts_with("535 5.7.8"));
-    assert!(client.command(&plain("anybody", key.as_str())).await.starts_with("235 "));
-    assert!(client.message(&["theirs@restante.example.com"], "x").await.starts_with("250"));
-    assert_eq!(server.messages_of(key.as_str(), "theirs@restante.example.com").await.len(), 1);
-    assert_eq!(server.messages("theirs@restante.example.com").await.len(), 0);
+    assert!(
+        client
+            .command(&plain("anybody", "rst_live_00000000000000000"))
+            .await
+            .starts_with("535 5.7.8")
+    );
+    assert!(
+        client
+            .command(&plain("anybody", key.as_str()))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        client
+            .message(&["theirs@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        server
+            .messages_of(key.as_str(), "theirs@restante.example.com")
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(
+        server.messages("theirs@restante.example.com").await.len(),
+        0
+    );
 }
 
 #[tokio::test]
 async fn a_tag_of_an_ended_inbox_is_refused_to_the_key_of_another_project() {
     let server = Server::start().await;
     let key = server.new_project("second").await;
-    assert!(server.greeted().await.message(&["shop@restante.example.com"], "x").await.starts_with("250"));
+    assert!(
+        server
+            .greeted()
+            .await
+            .message(&["shop@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
     let mut other = server.greeted().await;
-    assert!(other.command(&plain("anybody", key.as_str())).await.starts_with("235 "));
+    assert!(
+        other
+            .command(&plain("anybody", key.as_str()))
+            .await
+            .starts_with("235 ")
+    );
     // While the inbox is live, mail with any tag is its own.
-    assert!(other.message(&["shop+news@restante.example.com"], "x").await.starts_with("250"));
+    assert!(
+        other
+            .message(&["shop+news@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
     assert_eq!(server.messages("shop@restante.example.com").await.len(), 2);
     server.clock.advance(Duration::from_secs(3_600));
     let mut client = server.greeted().await;
-    assert!(client.command(&plain("anybody", key.as_str())).await.starts_with("235 "));
-    assert!(client.command("MAIL FROM:<app@sender.example>").await.starts_with("250"));
-    assert_eq!(client.command("RCPT TO:<shop+news@restante.example.com>").await, "550 5.2.1 Mailbox disabled\r\n");
-    assert!(client.command("RCPT TO:<none+news@restante.example.com>").await.starts_with("250"));
+    assert!(
+        client
+            .command(&plain("anybody", key.as_str()))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        client
+            .command("MAIL FROM:<app@sender.example>")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        client
+            .command("RCPT TO:<shop+news@restante.example.com>")
+            .await,
+        "550 5.2.1 Mailbox disabled\r\n"
+    );
+    assert!(
+        client
+            .command("RCPT TO:<none+news@restante.example.com>")
+            .await
+            .starts_with("250")
+    );
     // Without a key, late mail goes to the project of the inbox.
-    assert!(server.greeted().await.message(&["shop+news@restante.example.com"], "late").await.starts_with("250"));
-    assert_eq!(server.messages("shop+news@restante.example.com").await, [b"late\r\n"]);
-    assert!(server.messages_of(key.as_str(), "shop+news@restante.example.com").await.is_empty());
+    assert!(
+        server
+            .greeted()
+            .await
+            .message(&["shop+news@restante.example.com"], "late")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        server.messages("shop+news@restante.example.com").await,
+        [b"late\r\n"]
+    );
+    assert!(
+        server
+            .messages_of(key.as_str(), "shop+news@restante.example.com")
+            .await
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -88,16 +202,57 @@ async fn a_revoked_key_sends_no_more_mail_from_an_open_session() {
     let server = Server::start().await;
     let key = server.new_project("second").await;
     let mut client = server.greeted().await;
-    assert!(client.command(&plain("", key.as_str())).await.starts_with("235 "));
-    assert!(client.message(&["theirs@restante.example.com"], "x").await.starts_with("250"));
-    let new_key = server.service.projects().rotate_key("second", Duration::ZERO).await.unwrap();
+    assert!(
+        client
+            .command(&plain("", key.as_str()))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        client
+            .message(&["theirs@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
+    let new_key = server
+        .service
+        .projects()
+        .rotate_key("second", Duration::ZERO)
+        .await
+        .unwrap();
     let mail = "MAIL FROM:<app@sender.example>";
-    assert_eq!(client.command(mail).await, "530 5.7.0 Authentication required: the API key is no longer valid\r\n");
-    assert!(client.command(mail).await.starts_with("530 5.7.0"), "without a key it is refused again");
-    assert!(client.command(&plain("", key.as_str())).await.starts_with("535 5.7.8"));
-    assert!(client.command(&plain("", new_key.as_str())).await.starts_with("235 "));
-    assert!(client.message(&["theirs@restante.example.com"], "y").await.starts_with("250"));
-    assert_eq!(server.messages_of(new_key.as_str(), "theirs@restante.example.com").await, [b"x\r\n", b"y\r\n"]);
+    assert_eq!(
+        client.command(mail).await,
+        "530 5.7.0 Authentication required: the API key is no longer valid\r\n"
+    );
+    assert!(
+        client.command(mail).await.starts_with("530 5.7.0"),
+        "without a key it is refused again"
+    );
+    assert!(
+        client
+            .command(&plain("", key.as_str()))
+            .await
+            .starts_with("535 5.7.8")
+    );
+    assert!(
+        client
+            .command(&plain("", new_key.as_str()))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        client
+            .message(&["theirs@restante.example.com"], "y")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        server
+            .messages_of(new_key.as_str(), "theirs@restante.example.com")
+            .await,
+        [b"x\r\n", b"y\r\n"]
+    );
 }
 
 fn plain(user_name: &str, password: &str) -> String {
@@ -117,8 +272,16 @@ async fn a_full_inbox_refuses_for_now() {
     assert!(first.reply().await.starts_with("250"));
     second.send("y\r\n.\r\n").await;
     assert_eq!(second.reply().await, "452 4.2.2 Inbox full\r\n");
-    assert!(first.command("MAIL FROM:<app@sender.example>").await.starts_with("250"));
-    assert_eq!(first.command("RCPT TO:<full@restante.example.com>").await, "452 4.2.2 Inbox full\r\n");
+    assert!(
+        first
+            .command("MAIL FROM:<app@sender.example>")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        first.command("RCPT TO:<full@restante.example.com>").await,
+        "452 4.2.2 Inbox full\r\n"
+    );
 }
 
 #[tokio::test]
@@ -126,22 +289,56 @@ async fn an_address_of_a_deleted_project_is_disabled() {
     let server = Server::start().await;
     let key = server.new_project("short-lived").await;
     let mut client = server.greeted().await;
-    assert!(client.command(&plain("", key.as_str())).await.starts_with("235 "));
-    assert!(client.message(&["late@restante.example.com"], "x").await.starts_with("250"));
-    server.service.projects().delete("short-lived").await.unwrap();
+    assert!(
+        client
+            .command(&plain("", key.as_str()))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        client
+            .message(&["late@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
+    server
+        .service
+        .projects()
+        .delete("short-lived")
+        .await
+        .unwrap();
     let mut other = server.greeted().await;
-    assert!(other.command("MAIL FROM:<app@sender.example>").await.starts_with("250"));
-    assert_eq!(other.command("RCPT TO:<late@restante.example.com>").await, "550 5.2.1 Mailbox disabled\r\n");
+    assert!(
+        other
+            .command("MAIL FROM:<app@sender.example>")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        other.command("RCPT TO:<late@restante.example.com>").await,
+        "550 5.2.1 Mailbox disabled\r\n"
+    );
 }
 
 #[tokio::test]
 async fn the_trace_shows_how_a_message_arrived() {
     let server = Server::start().await;
     let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
-    assert!(client.message(&["traced@restante.example.com"], "x").await.starts_with("250"));
-    let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
+    assert!(
+        client
+            .message(&["traced@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
+    let trace: String = server
+        .database()
+        .query_row("SELECT trace FROM contents", [], |row| row.get(0))
+        .unwrap();
     let (trace, message_id) = trace.split_once("Message-ID: ").unwrap();
-    assert!(message_id.starts_with('<') && message_id.ends_with("@restante.example.com>\r\n"), "{message_id}");
+    assert!(
+        message_id.starts_with('<') && message_id.ends_with("@restante.example.com>\r\n"),
+        "{message_id}"
+    );
     assert_eq!(
         trace,
         "Return-Path: <app@sender.example>\r\n\
@@ -163,7 +360,9 @@ async fn what_is_pipelined_is_answered_in_order_and_flushed_together() {
     for code in ["250 2.1.0", "250 2.1.5", "550 5.7.1", "354 "] {
         assert!(client.reply().await.starts_with(code), "{code}");
     }
-    client.send("one\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<p@restante.example.com>\r\nDATA\r\n").await;
+    client
+        .send("one\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<p@restante.example.com>\r\nDATA\r\n")
+        .await;
     for code in ["250 2.0.0", "250 2.1.0", "250 2.1.5", "354 "] {
         assert!(client.reply().await.starts_with(code), "{code}");
     }
@@ -171,7 +370,10 @@ async fn what_is_pipelined_is_answered_in_order_and_flushed_together() {
     assert!(client.reply().await.starts_with("250 "));
     assert!(client.reply().await.starts_with("221 "));
     assert!(client.is_closed().await);
-    assert_eq!(server.messages("p@restante.example.com").await, [b"one\r\n", b"two\r\n"]);
+    assert_eq!(
+        server.messages("p@restante.example.com").await,
+        [b"one\r\n", b"two\r\n"]
+    );
 }
 
 #[tokio::test]
@@ -180,39 +382,73 @@ async fn a_store_that_hangs_is_a_451_and_others_are_read_from() {
     let (mut hanging, mut other) = (server.greeted().await, server.greeted().await);
     hanging.begin_message(&["a@restante.example.com"]).await;
     let mut database = server.database();
-    let lock = database.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let lock = database
+        .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+        .unwrap();
     hanging.send("x\r\n.\r\n").await;
     assert_eq!(other.command("NOOP").await, "250 2.0.0 OK\r\n");
-    let reply = server.passing(Duration::from_secs(10), hanging.reply()).await;
+    let reply = server
+        .passing(Duration::from_secs(10), hanging.reply())
+        .await;
     assert_eq!(reply, "451 4.3.0 Storage failure, try again later\r\n");
     assert_eq!(other.command("NOOP").await, "250 2.0.0 OK\r\n");
     drop(lock);
     // It does not matter whether the first try was stored: the client's next one is.
     let mut next = server.greeted().await;
-    assert!(next.message(&["a@restante.example.com"], "x").await.starts_with("250 "));
+    assert!(
+        next.message(&["a@restante.example.com"], "x")
+            .await
+            .starts_with("250 ")
+    );
 }
 
 #[tokio::test]
 async fn dummy_credentials_are_accepted_and_ignored() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
-    assert!(client.command(&plain("app", "secret")).await.starts_with("235 "));
-    assert!(client.message(&["dummy@restante.example.com"], "x").await.starts_with("250"));
-    assert_eq!(server.messages("dummy@restante.example.com").await, [b"x\r\n"], "it is the default project's");
-    let trace: String = server.database().query_row("SELECT trace FROM contents", [], |row| row.get(0)).unwrap();
-    assert!(trace.contains(" with ESMTP\r\n"), "the trace does not claim an authentication: {trace}");
+    assert!(
+        client
+            .command(&plain("app", "secret"))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        client
+            .message(&["dummy@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(
+        server.messages("dummy@restante.example.com").await,
+        [b"x\r\n"],
+        "it is the default project's"
+    );
+    let trace: String = server
+        .database()
+        .query_row("SELECT trace FROM contents", [], |row| row.get(0))
+        .unwrap();
+    assert!(
+        trace.contains(" with ESMTP\r\n"),
+        "the trace does not claim an authentication: {trace}"
+    );
 }
 
 #[tokio::test]
 async fn a_password_like_a_key_must_be_a_valid_one() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
-    for wrong in ["rst_live_00000000000000000", "rst_live_", "rst_live_ not a key"] {
-        assert!(client.command(&plain("app", wrong)).await.starts_with(if wrong.ends_with("key") {
-            "421"
-        } else {
-            "535 5.7.8"
-        }));
+    for wrong in [
+        "rst_live_00000000000000000",
+        "rst_live_",
+        "rst_live_ not a key",
+    ] {
+        assert!(client.command(&plain("app", wrong)).await.starts_with(
+            if wrong.ends_with("key") {
+                "421"
+            } else {
+                "535 5.7.8"
+            }
+        ));
     }
 }
 
@@ -220,8 +456,18 @@ async fn a_password_like_a_key_must_be_a_valid_one() {
 async fn an_installation_can_take_keys_only() {
     let server = Server::with(|settings| settings.listeners.smtp_auth = SmtpAuth::Keys).await;
     let mut client = server.greeted().await;
-    assert!(client.command(&plain("app", "secret")).await.starts_with("535 5.7.8"));
-    assert!(client.command(&plain("app", restante_dialogs::API_KEY)).await.starts_with("235 "));
+    assert!(
+        client
+            .command(&plain("app", "secret"))
+            .await
+            .starts_with("535 5.7.8")
+    );
+    assert!(
+        client
+            .command(&plain("app", restante_dialogs::API_KEY))
+            .await
+            .starts_with("235 ")
+    );
 }
 
 #[tokio::test]
@@ -238,18 +484,45 @@ async fn guesses_of_keys_are_slowed_and_leave_one_row_and_a_valid_key_is_not_hel
     guesser.send(&format!("{wrong}\r\n")).await;
     assert!(guesser.reply().now_or_never().is_none());
     // The same address, with a valid key.
-    assert!(other.command(&plain("app", restante_dialogs::API_KEY)).await.starts_with("235 "));
-    assert!(other.message(&["valid@restante.example.com"], "x").await.starts_with("250"));
+    assert!(
+        other
+            .command(&plain("app", restante_dialogs::API_KEY))
+            .await
+            .starts_with("235 ")
+    );
+    assert!(
+        other
+            .message(&["valid@restante.example.com"], "x")
+            .await
+            .starts_with("250")
+    );
     assert!(guesser.reply().now_or_never().is_none());
-    let refused = server.passing(Duration::from_secs(1), guesser.reply()).await;
+    let refused = server
+        .passing(Duration::from_secs(1), guesser.reply())
+        .await;
     assert!(refused.starts_with("535 5.7.8"), "{refused}");
-    let rows = async || server.service.refusals(&RefusalFilter::default()).await.unwrap();
+    let rows = async || {
+        server
+            .service
+            .refusals(&RefusalFilter::default())
+            .await
+            .unwrap()
+    };
     within(async {
-        while rows().await.first().is_none_or(|(_, refused)| !refused.reply.starts_with("535")) {
+        while rows()
+            .await
+            .first()
+            .is_none_or(|(_, refused)| !refused.reply.starts_with("535"))
+        {
             tokio::task::yield_now().await;
         }
     })
     .await;
     let rows = rows().await;
-    assert_eq!(rows.iter().map(|(_, refused)| refused.peer.as_str()).collect::<Vec<_>>(), ["127.0.0.1"]);
+    assert_eq!(
+        rows.iter()
+            .map(|(_, refused)| refused.peer.as_str())
+            .collect::<Vec<_>>(),
+        ["127.0.0.1"]
+    );
 }

@@ -1,6 +1,7 @@
 //! The dialogs over a real socket, plain and encrypted, in lockstep and pipelined.
 //!
-//! Dialogs that need a failing service, or a connection from elsewhere, are played only against the pure session.
+//! Dialogs that need a failing service, or a connection from elsewhere, are played only against the
+//! pure session.
 
 use std::collections::HashSet;
 
@@ -32,26 +33,40 @@ async fn pipelined_encrypted() {
 }
 
 async fn play_all(encrypted: bool, form: fn(&Dialog) -> Dialog) {
-    let dialogs: Vec<_> = Dialog::all().into_iter().filter(|dialog| applies(dialog, encrypted)).collect();
+    let dialogs: Vec<_> = Dialog::all()
+        .into_iter()
+        .filter(|dialog| applies(dialog, encrypted))
+        .collect();
     assert!(dialogs.len() >= 80, "only {} dialogs apply", dialogs.len());
     let mut problems = Vec::new();
     for dialog in &dialogs {
         problems.extend(play(form(dialog), encrypted).await.err());
     }
-    assert!(problems.is_empty(), "{} of {} dialogs:\n{}", problems.len(), dialogs.len(), problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "{} of {} dialogs:\n{}",
+        problems.len(),
+        dialogs.len(),
+        problems.join("\n")
+    );
 }
 
 /// Whether the dialog fits a service that works and a client on this machine.
 fn applies(dialog: &Dialog, encrypted: bool) -> bool {
     let mut conditions = dialog.conditions.clone();
-    if !conditions.refused.is_empty() || (encrypted && !conditions.start_tls) || (conditions.encrypted && !encrypted) {
+    if !conditions.refused.is_empty()
+        || (encrypted && !conditions.start_tls)
+        || (conditions.encrypted && !encrypted)
+    {
         return false;
     }
     if names_a_recipient_twice(dialog) || (encrypted && refuses_connection(dialog)) {
         return false;
     }
     (conditions.loopback, conditions.encrypted) = (true, encrypted);
-    dialog.play(&mut SessionPeer::new(&conditions, Cut::Nowhere)).is_ok()
+    dialog
+        .play(&mut SessionPeer::new(&conditions, Cut::Nowhere))
+        .is_ok()
 }
 
 async fn play(dialog: Dialog, encrypted: bool) -> Result<(), String> {
@@ -73,7 +88,11 @@ fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
     limits.data_line = conditions.data_line;
     settings.listeners.smtp_starttls = conditions.start_tls;
     if conditions.keys_only {
-        settings.listeners.smtp_auth = if conditions.login_required { SmtpAuth::Required } else { SmtpAuth::Keys };
+        settings.listeners.smtp_auth = if conditions.login_required {
+            SmtpAuth::Required
+        } else {
+            SmtpAuth::Keys
+        };
     }
     if refuses_connection(dialog) {
         limits.smtp_connections = 0;
@@ -81,7 +100,10 @@ fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
 }
 
 fn refuses_connection(dialog: &Dialog) -> bool {
-    dialog.steps.iter().any(|step| step.action == Action::Server(ServerEvent::RefusesConnection))
+    dialog
+        .steps
+        .iter()
+        .any(|step| step.action == Action::Server(ServerEvent::RefusesConnection))
 }
 
 /// The service stores one message for both, so the reply has fewer lines.

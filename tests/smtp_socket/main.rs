@@ -1,6 +1,11 @@
 //! SMTP over a real socket, with the real service on its own database and a manual clock.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod client;
 mod deliveries;

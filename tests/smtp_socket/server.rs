@@ -51,14 +51,33 @@ impl Server {
         let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
         let database = Database::open(&settings.data.url()).await.unwrap();
         let store = Store::open(database.clone()).await.unwrap();
-        let service =
-            Service::start(database, clock.clone(), testkit::options(settings.limits.inbox_messages)).await.unwrap();
-        service.projects().prepare_default(Some(&API_KEY.parse().unwrap())).await.unwrap();
+        let service = Service::start(
+            database,
+            clock.clone(),
+            testkit::options(settings.limits.inbox_messages),
+        )
+        .await
+        .unwrap();
+        service
+            .projects()
+            .prepare_default(Some(&API_KEY.parse().unwrap()))
+            .await
+            .unwrap();
         let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
         let (address, tls_address) = (receiver.local_addr(), receiver.tls_addr());
         let stop = CancellationToken::new();
         let running = tokio::spawn(receiver.run(stop.clone(), GRACE));
-        Self { address, tls_address, clock, service, settings, stop, running, store, _directory: directory }
+        Self {
+            address,
+            tls_address,
+            clock,
+            service,
+            settings,
+            stop,
+            running,
+            store,
+            _directory: directory,
+        }
     }
 
     /// A client that has not yet read the greeting.
@@ -71,18 +90,26 @@ impl Server {
         &self,
         versions: &[&'static SupportedProtocolVersion],
     ) -> Client<TlsStream<TcpStream>> {
-        Client::new(TcpStream::connect(self.tls_address.unwrap()).await.unwrap()).handshake(versions).await
+        Client::new(TcpStream::connect(self.tls_address.unwrap()).await.unwrap())
+            .handshake(versions)
+            .await
     }
 
     /// A client that has read the greeting and sent EHLO.
     pub(crate) async fn greeted(&self) -> Client<TcpStream> {
         let mut client = self.connect().await;
         assert!(client.reply().await.starts_with("220 "));
-        assert!(client.command("EHLO client.example").await.starts_with("250"));
+        assert!(
+            client
+                .command("EHLO client.example")
+                .await
+                .starts_with("250")
+        );
         client
     }
 
-    /// Advances the clock by `step` until `work` is done: the server may not have been waiting at the first step.
+    /// Advances the clock by `step` until `work` is done: the server may not have been waiting at
+    /// the first step.
     pub(crate) async fn passing<T>(&self, step: Duration, work: impl Future<Output = T>) -> T {
         let passing = async {
             loop {
@@ -105,7 +132,11 @@ impl Server {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
         for (address, faults) in lists {
             let (name, _) = address.split_once('@').unwrap();
-            let inbox = self.service.create_permanent_inbox(caller.project, name).await.unwrap();
+            let inbox = self
+                .service
+                .create_permanent_inbox(caller.project, name)
+                .await
+                .unwrap();
             self.service.set_faults(&inbox, &faults).await.unwrap();
         }
     }
@@ -116,7 +147,10 @@ impl Server {
 
     /// Waits until a stop is complete.
     pub(crate) async fn ended(self) {
-        tokio::time::timeout(Duration::from_secs(20), self.running).await.expect("the receiver goes on").unwrap();
+        tokio::time::timeout(Duration::from_secs(20), self.running)
+            .await
+            .expect("the receiver goes on")
+            .unwrap();
     }
 
     pub(crate) async fn new_project(&self, name: &str) -> ApiKey {
@@ -132,12 +166,22 @@ impl Server {
     pub(crate) async fn messages_of(&self, key: &str, address: &str) -> Vec<Vec<u8>> {
         let caller = self.service.authenticate(key).await.unwrap().unwrap();
         let id = InboxId::of(&EmailAddress::parse(address).unwrap());
-        let Ok(inbox) = self.service.inbox(&caller, id.as_str()).await else { return Vec::new() };
-        let mut pages = self.service.list(&caller, &inbox, &ListFilter::default()).await.unwrap();
+        let Ok(inbox) = self.service.inbox(&caller, id.as_str()).await else {
+            return Vec::new();
+        };
+        let mut pages = self
+            .service
+            .list(&caller, &inbox, &ListFilter::default())
+            .await
+            .unwrap();
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let (whole, _room) = self.service.whole_message(&caller, &message.id.to_string()).await.unwrap();
+                let (whole, _room) = self
+                    .service
+                    .whole_message(&caller, &message.id.to_string())
+                    .await
+                    .unwrap();
                 raw.push(whole.raw);
             }
         }
@@ -149,17 +193,29 @@ impl Server {
     pub(crate) async fn smtp_sessions(&self, inbox: &str) -> Vec<String> {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
         let (events, _) = self.service.timeline(&caller, inbox, None).await.unwrap();
-        events.iter().filter(|event| !event.commands.is_empty()).map(|event| format!("{event:?}")).collect()
+        events
+            .iter()
+            .filter(|event| !event.commands.is_empty())
+            .map(|event| format!("{event:?}"))
+            .collect()
     }
 
     /// The TLS version of each message of an inbox, oldest first.
     pub(crate) async fn tls_versions(&self, inbox: &str) -> Vec<String> {
         let caller = self.service.authenticate(API_KEY).await.unwrap().unwrap();
         let inbox = self.service.inbox(&caller, inbox).await.unwrap();
-        let mut pages = self.service.list(&caller, &inbox, &ListFilter::default()).await.unwrap();
+        let mut pages = self
+            .service
+            .list(&caller, &inbox, &ListFilter::default())
+            .await
+            .unwrap();
         let mut versions = Vec::new();
         for message in pages.next_page().await.unwrap().unwrap() {
-            let (whole, _room) = self.service.whole_message(&caller, &message.id.to_string()).await.unwrap();
+            let (whole, _room) = self
+                .service
+                .whole_message(&caller, &message.id.to_string())
+                .await
+                .unwrap();
             versions.extend(whole.envelope.tls);
         }
         versions.reverse();
@@ -173,7 +229,9 @@ impl Server {
 
     /// A separate connection to the service's database.
     pub(crate) fn database(&self) -> rusqlite::Connection {
-        let DatabaseUrl::Sqlite(path) = self.settings.data.url() else { panic!("this suite runs on SQLite") };
+        let DatabaseUrl::Sqlite(path) = self.settings.data.url() else {
+            panic!("this suite runs on SQLite")
+        };
         rusqlite::Connection::open(path).unwrap()
     }
 }
@@ -182,12 +240,24 @@ fn fault_of(fault: &restante_dialogs::Fault) -> Fault {
     let action = match fault.action.clone() {
         restante_dialogs::FaultAction::Defer(reply) => FaultAction::Defer { reply },
         restante_dialogs::FaultAction::Reject(reply) => FaultAction::Reject { reply },
-        restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect { store: store.then_some(true) },
-        restante_dialogs::FaultAction::Reset { store } => FaultAction::Reset { store: store.then_some(true) },
+        restante_dialogs::FaultAction::Disconnect { store } => FaultAction::Disconnect {
+            store: store.then_some(true),
+        },
+        restante_dialogs::FaultAction::Reset { store } => FaultAction::Reset {
+            store: store.then_some(true),
+        },
         restante_dialogs::FaultAction::Delay(seconds) => FaultAction::Delay { seconds },
         restante_dialogs::FaultAction::Bounce => FaultAction::Bounce,
         restante_dialogs::FaultAction::Drop => FaultAction::Drop,
         restante_dialogs::FaultAction::Duplicate => FaultAction::Duplicate,
     };
-    Fault { at: if fault.at_data { FaultPoint::Data } else { FaultPoint::Rcpt }, action, times: 1 }
+    Fault {
+        at: if fault.at_data {
+            FaultPoint::Data
+        } else {
+            FaultPoint::Rcpt
+        },
+        action,
+        times: 1,
+    }
 }

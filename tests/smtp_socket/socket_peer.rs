@@ -18,7 +18,8 @@ use restante_dialogs::{Delivery, Dialog, MAIL_DOMAIN, Peer, ServerEvent};
 
 /// Longer than any step takes.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// How long to wait for a timeout before the clock is advanced again: the server may not have been waiting yet.
+/// How long to wait for a timeout before the clock is advanced again: the server may not have been
+/// waiting yet.
 const BETWEEN_HOURS: Duration = Duration::from_millis(50);
 
 /// Blocks, so it is used on a separate thread.
@@ -42,12 +43,24 @@ enum Connection {
 
 impl<'a> SocketPeer<'a> {
     /// Connects, and starts TLS at once if `encrypted`.
-    pub(crate) fn connect(server: &'a Server, runtime: Handle, dialog: &'a Dialog, encrypted: bool) -> Self {
+    pub(crate) fn connect(
+        server: &'a Server,
+        runtime: Handle,
+        dialog: &'a Dialog,
+        encrypted: bool,
+    ) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(MAX_WAIT)).unwrap();
         let connection = Connection::Plain(BufReader::new(stream));
         let expected = &dialog.deliveries;
-        let mut peer = Self { server, runtime, connection, expected, early_line: None, was_reset: false };
+        let mut peer = Self {
+            server,
+            runtime,
+            connection,
+            expected,
+            early_line: None,
+            was_reset: false,
+        };
         if encrypted {
             peer.begin_tls();
         }
@@ -58,7 +71,10 @@ impl<'a> SocketPeer<'a> {
         let greeting = self.reply_line();
         self.send(b"HELO client.example\r\nSTARTTLS\r\n");
         let replies = [self.reply_line(), self.reply_line()];
-        assert!(matches!(&replies[1], Some(line) if line.starts_with("220 ")), "{replies:?}");
+        assert!(
+            matches!(&replies[1], Some(line) if line.starts_with("220 ")),
+            "{replies:?}"
+        );
         self.handshake();
         self.early_line = greeting;
     }
@@ -79,7 +95,11 @@ impl<'a> SocketPeer<'a> {
         let line = loop {
             self.server.clock.advance(Duration::from_secs(3_600));
             match self.read_line() {
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                    ) => {}
                 line => break line,
             }
         };
@@ -97,7 +117,11 @@ impl<'a> SocketPeer<'a> {
     }
 
     /// The next unchecked message in each recipient's inbox.
-    async fn next_message(&self, delivery: &Delivery, seen: &mut HashMap<InboxId, usize>) -> Option<Vec<u8>> {
+    async fn next_message(
+        &self,
+        delivery: &Delivery,
+        seen: &mut HashMap<InboxId, usize>,
+    ) -> Option<Vec<u8>> {
         let mut inboxes = HashMap::new();
         for recipient in &delivery.envelope[1..] {
             let address = recipient.trim_start_matches('<').trim_end_matches('>');
@@ -128,7 +152,8 @@ impl Peer for SocketPeer<'_> {
             return Some(line);
         }
         let line = self.read_line();
-        self.was_reset |= matches!(&line, Err(error) if error.kind() == io::ErrorKind::ConnectionReset);
+        self.was_reset |=
+            matches!(&line, Err(error) if error.kind() == io::ErrorKind::ConnectionReset);
         shown(line)
     }
 
@@ -146,10 +171,13 @@ impl Peer for SocketPeer<'_> {
 
     fn waits(&mut self, seconds: u16) -> Result<(), String> {
         let (clock, delay) = (&self.server.clock, Duration::from_secs(seconds.into()));
-        // Only the delayed reply may sleep so long. Background tasks sleep 2, 5 or 10 s, an idle connection 300 s.
+        // Only the delayed reply may sleep so long. Background tasks sleep 2, 5 or 10 s, an idle
+        // connection 300 s.
         assert!(![2, 5, 10, 300].contains(&seconds), "choose another delay");
         let held_back = clock.until_sleeping(clock.instant().after(delay));
-        self.runtime.block_on(async { tokio::time::timeout(MAX_WAIT, held_back).await }).map_err(|_| "no delay")?;
+        self.runtime
+            .block_on(async { tokio::time::timeout(MAX_WAIT, held_back).await })
+            .map_err(|_| "no delay")?;
         // Not before the time is over.
         self.set_read_timeout(Duration::from_millis(1));
         let early = self.read_line();
@@ -163,9 +191,13 @@ impl Peer for SocketPeer<'_> {
     }
 
     fn handshake(&mut self) {
-        let Connection::Plain(stream) = std::mem::replace(&mut self.connection, Connection::None) else { return };
+        let Connection::Plain(stream) = std::mem::replace(&mut self.connection, Connection::None)
+        else {
+            return;
+        };
         let config = Arc::new(client_config(&[&TLS13]));
-        let session = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+        let session =
+            ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
         let stream = StreamOwned::new(session, stream.into_inner());
         self.connection = Connection::Encrypted(Box::new(BufReader::new(stream)));
     }
@@ -181,14 +213,28 @@ impl Peer for SocketPeer<'_> {
 
     fn leave(&mut self, expected: Option<SessionFailure>) -> Result<(), String> {
         self.connection = Connection::None;
-        let Some(failure) = expected.filter(|failure| *failure != SessionFailure::Rejected) else { return Ok(()) };
-        let filter = RefusalFilter { reason: Some(RefusalReason::Session(failure)), ..RefusalFilter::default() };
+        let Some(failure) = expected.filter(|failure| *failure != SessionFailure::Rejected) else {
+            return Ok(());
+        };
+        let filter = RefusalFilter {
+            reason: Some(RefusalReason::Session(failure)),
+            ..RefusalFilter::default()
+        };
         let recorded = async {
-            while self.server.service.refusals(&filter).await.unwrap().is_empty() {
+            while self
+                .server
+                .service
+                .refusals(&filter)
+                .await
+                .unwrap()
+                .is_empty()
+            {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let recorded = self.runtime.block_on(async { tokio::time::timeout(MAX_WAIT, recorded).await });
+        let recorded = self
+            .runtime
+            .block_on(async { tokio::time::timeout(MAX_WAIT, recorded).await });
         recorded.map_err(|_| format!("{failure:?} was not recorded"))
     }
 
@@ -197,29 +243,45 @@ impl Peer for SocketPeer<'_> {
         let mut deliveries = Vec::new();
         self.runtime.block_on(async {
             for expected in self.expected {
-                let Some(message) = self.next_message(expected, &mut seen).await else { break };
-                deliveries.push(Delivery { envelope: expected.envelope.clone(), message });
+                let Some(message) = self.next_message(expected, &mut seen).await else {
+                    break;
+                };
+                deliveries.push(Delivery {
+                    envelope: expected.envelope.clone(),
+                    message,
+                });
             }
             let messages = self.server.message_count().await;
             for _ in seen.values().sum::<usize>()..messages {
-                deliveries.push(Delivery { envelope: vec!["unexpected".to_owned()], message: Vec::new() });
+                deliveries.push(Delivery {
+                    envelope: vec!["unexpected".to_owned()],
+                    message: Vec::new(),
+                });
             }
         });
         deliveries
     }
 }
 
-/// A line as the dialogs have it: the receiver's name is the mail domain, in dialogs it is a host in that domain.
+/// A line as the dialogs have it: the receiver's name is the mail domain, in dialogs it is a host
+/// in that domain.
 fn shown(line: io::Result<Vec<u8>>) -> Option<String> {
     let line = String::from_utf8(line.ok()?).unwrap();
     let (code, text) = line.strip_suffix("\r\n")?.split_at(4);
-    Some(if text.starts_with(MAIL_DOMAIN) { format!("{code}mx.{text}") } else { format!("{code}{text}") })
+    Some(if text.starts_with(MAIL_DOMAIN) {
+        format!("{code}mx.{text}")
+    } else {
+        format!("{code}{text}")
+    })
 }
 
 /// Whether the connection has ended; a reset is also an end.
 fn ended(stream: &mut impl Read) -> bool {
     match stream.read(&mut [0]) {
         Ok(count) => count == 0,
-        Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+        Err(error) => !matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+        ),
     }
 }

@@ -25,7 +25,9 @@ async fn a_client_that_sends_commands_is_not_idle() {
     let server = Server::start().await;
     let mut client = server.greeted().await;
     for _ in 0..20 {
-        server.clock.advance(server.settings.limits.idle_timeout / 2);
+        server
+            .clock
+            .advance(server.settings.limits.idle_timeout / 2);
         assert_eq!(client.command("NOOP").await, "250 2.0.0 OK\r\n");
     }
 }
@@ -38,7 +40,8 @@ async fn a_command_must_be_complete_in_time() {
         // Never silent, and never complete.
         loop {
             client.send("N").await;
-            if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await {
+            if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await
+            {
                 return reply;
             }
         }
@@ -57,7 +60,8 @@ async fn a_message_that_takes_too_long_is_given_up() {
         // Never idle, and never complete.
         loop {
             client.send("x\r\n").await;
-            if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await {
+            if let Ok(reply) = tokio::time::timeout(Duration::from_millis(20), client.reply()).await
+            {
                 return reply;
             }
         }
@@ -68,8 +72,8 @@ async fn a_message_that_takes_too_long_is_given_up() {
     assert_eq!(server.message_count().await, 0);
 }
 
-/// A client that has stopped sending holds the only seat: the next message gets it long before the time limit of the
-/// first one.
+/// A client that has stopped sending holds the only seat: the next message gets it long before the
+/// time limit of the first one.
 #[tokio::test]
 async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
     let server = Server::with(|settings| {
@@ -98,7 +102,12 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
 async fn a_stop_ends_idle_sessions_and_takes_no_new_ones() {
     let server = Server::start().await;
     let (mut idle, mut in_transaction) = (server.greeted().await, server.greeted().await);
-    assert!(in_transaction.command("MAIL FROM:<app@sender.example>").await.starts_with("250 "));
+    assert!(
+        in_transaction
+            .command("MAIL FROM:<app@sender.example>")
+            .await
+            .starts_with("250 ")
+    );
     let address = server.address;
     server.begin_stop();
     assert_eq!(idle.reply().await, STOPPING);
@@ -119,7 +128,10 @@ async fn a_stop_lets_a_message_finish() {
     assert!(client.reply().await.starts_with("250 "));
     assert_eq!(client.reply().await, STOPPING);
     drop(client);
-    assert_eq!(server.messages("last@restante.example.com").await, [b"the first half\r\nthe second half\r\n"]);
+    assert_eq!(
+        server.messages("last@restante.example.com").await,
+        [b"the first half\r\nthe second half\r\n"]
+    );
     server.ended().await;
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use restante::config::DatabaseUrl;
 use restante::db::Database;
 use restante::model::{
-    ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, SharedAddress, Timestamp,
-    generate_inbox_id,
+    ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, SharedAddress,
+    Timestamp, generate_inbox_id,
 };
 use restante::service::{Retry, write};
 use restante::store::{Change, Content, Delivery, Origin, Policy, Selection, Store, Swept};
@@ -57,7 +57,11 @@ impl Place {
 
     /// Checks after every case: no row is left that nothing will ever remove.
     async fn check(&self) {
-        assert_eq!(stranded(&Database::open(&self.url()).await.unwrap()).await, 0, "rows are stranded");
+        assert_eq!(
+            stranded(&Database::open(&self.url()).await.unwrap()).await,
+            0,
+            "rows are stranded"
+        );
     }
 }
 
@@ -78,14 +82,26 @@ impl Bed {
     async fn at(place: Place) -> Self {
         let store = open(&place.url()).await;
         let default_project = store.default_project("default", START).await.unwrap();
-        Self { store, default_project, place: Arc::new(place) }
+        Self {
+            store,
+            default_project,
+            place: Arc::new(place),
+        }
     }
 
     /// Closes the store and opens it again.
     pub async fn restart(self) -> Self {
-        let Self { store, default_project, place } = self;
+        let Self {
+            store,
+            default_project,
+            place,
+        } = self;
         drop(store);
-        Self { store: open(&place.url()).await, default_project, place }
+        Self {
+            store: open(&place.url()).await,
+            default_project,
+            place,
+        }
     }
 
     pub fn url(&self) -> DatabaseUrl {
@@ -101,16 +117,24 @@ impl Bed {
     }
 
     pub async fn project(&self, name: &str) -> ProjectId {
-        self.store.create_project(name, &ApiKey::generate(), START).await.unwrap().unwrap()
+        self.store
+            .create_project(name, &ApiKey::generate(), START)
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     /// The announcements of the changes that are made from now on.
     ///
-    /// PostgreSQL announces a change some time after its commit, but in the order of the commits. So a change is made
-    /// here and waited for: all changes before it have been announced by then.
+    /// PostgreSQL announces a change some time after its commit, but in the order of the commits.
+    /// So a change is made here and waited for: all changes before it have been announced by then.
     pub async fn changes(&self) -> mpsc::UnboundedReceiver<Change> {
         let (sender, mut changes) = mpsc::unbounded_channel();
-        self.store.listen(move |announced| announced.iter().for_each(|change| drop(sender.send(change.clone()))));
+        self.store.listen(move |announced| {
+            announced
+                .iter()
+                .for_each(|change| drop(sender.send(change.clone())))
+        });
         let marker = permanent(self.default_project, "marker");
         assert!(self.store.create_inbox(&marker).await.unwrap());
         while changes.recv().await.unwrap() != Change::Inbox(marker.id.clone()) {}
@@ -119,7 +143,13 @@ impl Bed {
 
     pub fn policy(&self, now: Timestamp) -> Policy {
         let mail_domain = Domain::parse("restante.example.com").unwrap();
-        Policy { now, lifetime: HOUR, inbox_messages: FULL, default_project: self.default_project, mail_domain }
+        Policy {
+            now,
+            lifetime: HOUR,
+            inbox_messages: FULL,
+            default_project: self.default_project,
+            mail_domain,
+        }
     }
 
     /// A live inbox made at `START`.
@@ -142,7 +172,11 @@ impl Bed {
             shared: Some(SharedAddress::from_stored(address.to_owned())),
             ..permanent(project, generate_inbox_id().as_str())
         };
-        let inbox = Inbox { kind: InboxKind::Temporary, expires_at: Some(START.after(HOUR)), ..inbox };
+        let inbox = Inbox {
+            kind: InboxKind::Temporary,
+            expires_at: Some(START.after(HOUR)),
+            ..inbox
+        };
         assert!(self.store.create_inbox(&inbox).await.unwrap());
         inbox
     }
@@ -153,14 +187,24 @@ impl Bed {
 
     /// Delivers a batch at `now`.
     pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Verdict> {
-        write(&self.store, &Arc::new(deliveries.into()), || self.policy(now), Retry::ALONE).await.unwrap()
+        write(
+            &self.store,
+            &Arc::new(deliveries.into()),
+            || self.policy(now),
+            Retry::ALONE,
+        )
+        .await
+        .unwrap()
     }
 
     /// Delivers a batch in which every delivery must be stored. Returns the ids of each.
     pub async fn store(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Vec<MessageId>> {
         let verdicts = self.deliver(deliveries, now).await;
         let stored = verdicts.iter().map(|verdict| {
-            let ids: Vec<MessageId> = verdict.messages().map(|(_, place)| MessageId(place.message)).collect();
+            let ids: Vec<MessageId> = verdict
+                .messages()
+                .map(|(_, place)| MessageId(place.message))
+                .collect();
             assert!(!ids.is_empty(), "{verdict:?}");
             ids
         });
@@ -169,20 +213,35 @@ impl Bed {
 
     /// Delivers one message at `now` and returns its ids, in the order of the recipients.
     pub async fn mail(&self, recipients: &[&str], subject: &str, now: Timestamp) -> Vec<MessageId> {
-        self.store(&[delivery(recipients, subject)], now).await.remove(0)
+        self.store(&[delivery(recipients, subject)], now)
+            .await
+            .remove(0)
     }
 
-    /// Delivers a message without a key to a shared address, and returns the projects that have a live inbox with it.
+    /// Delivers a message without a key to a shared address, and returns the projects that have a
+    /// live inbox with it.
     pub async fn mail_to_shared(&self, address: &str, now: Timestamp) -> Vec<ProjectId> {
         self.mail(&[address], "shared", now).await;
         let address = SharedAddress::from_stored(address.to_owned());
-        let holders = self.store.holders_of_address(&address, None, now).await.unwrap();
-        holders.into_iter().filter(|holder| holder.is_live).map(|holder| holder.project).collect()
+        let holders = self
+            .store
+            .holders_of_address(&address, None, now)
+            .await
+            .unwrap();
+        holders
+            .into_iter()
+            .filter(|holder| holder.is_live)
+            .map(|holder| holder.project)
+            .collect()
     }
 
     /// The bytes of a message as received, if `project` owns it.
     pub async fn raw(&self, project: ProjectId, message: MessageId) -> Option<Vec<u8>> {
-        let mut pieces = self.store.raw_pieces(project, message, START).await.unwrap()?;
+        let mut pieces = self
+            .store
+            .raw_pieces(project, message, START)
+            .await
+            .unwrap()?;
         let mut raw = Vec::new();
         while let Some(piece) = pieces.next().await.unwrap() {
             raw.extend_from_slice(&piece);
@@ -192,16 +251,37 @@ impl Bed {
 
     /// The subjects in a live inbox, the oldest first.
     pub async fn subjects(&self, name: &str, now: Timestamp) -> Vec<String> {
-        let Some(inbox) = self.live(name, now).await else { return Vec::new() };
-        let page =
-            self.store.page(&inbox, &Selection::new(0, None), i64::MAX, (i64::MAX, usize::MAX), now).await.unwrap();
-        page.messages.into_iter().rev().map(|message| message.subject).collect()
+        let Some(inbox) = self.live(name, now).await else {
+            return Vec::new();
+        };
+        let page = self
+            .store
+            .page(
+                &inbox,
+                &Selection::new(0, None),
+                i64::MAX,
+                (i64::MAX, usize::MAX),
+                now,
+            )
+            .await
+            .unwrap();
+        page.messages
+            .into_iter()
+            .rev()
+            .map(|message| message.subject)
+            .collect()
     }
 
     /// The number that a statement returns.
     pub async fn count(&self, sql: &'static str) -> i64 {
         let database = Database::open(&self.place.url()).await.unwrap();
-        database.query(sql, vec![]).await.unwrap().remove(0).integer().unwrap()
+        database
+            .query(sql, vec![])
+            .await
+            .unwrap()
+            .remove(0)
+            .integer()
+            .unwrap()
     }
 
     /// Sweeps until nothing is left to do. Returns the number of steps that removed something.
@@ -219,28 +299,50 @@ pub fn id(name: &str) -> InboxId {
 }
 
 pub fn delivery(recipients: &[&str], subject: &str) -> Delivery {
-    let raw = format!("From: Sender <sender@else.example>\r\nSubject: {subject}\r\n\r\nThe text of {subject}.\r\n");
-    let source = Source::Client { project: None, reverse_path: SENDER.to_owned() };
+    let raw = format!(
+        "From: Sender <sender@else.example>\r\nSubject: {subject}\r\n\r\nThe text of {subject}.\r\n"
+    );
+    let source = Source::Client {
+        project: None,
+        reverse_path: SENDER.to_owned(),
+    };
     let recipients = recipients.iter().map(|text| recipient(text)).collect();
-    Delivery { request: Request { recipients, source }, content: content(raw.as_bytes()), outgoing: None }
+    Delivery {
+        request: Request { recipients, source },
+        content: content(raw.as_bytes()),
+        outgoing: None,
+    }
 }
 
 /// The same delivery from a client with a key of this project.
 pub fn by(project: ProjectId, mut delivery: Delivery) -> Delivery {
-    delivery.request.source = Source::Client { project: Some(project), reverse_path: SENDER.to_owned() };
+    delivery.request.source = Source::Client {
+        project: Some(project),
+        reverse_path: SENDER.to_owned(),
+    };
     delivery
 }
 
 /// The same delivery from the service itself for this project, with the lease that it needs.
 pub fn own(project: ProjectId, lease: Option<OutgoingId>, mut delivery: Delivery) -> Delivery {
-    delivery.request.source = Source::Service { project, lease: lease.map(|item| item.0) };
+    delivery.request.source = Source::Service {
+        project,
+        lease: lease.map(|item| item.0),
+    };
     delivery
 }
 
 pub fn content(raw: &[u8]) -> Content {
-    Content::encode(restante_mail::parse(raw), SENDER.to_owned(), Origin::default(), raw)
+    Content::encode(
+        restante_mail::parse(raw),
+        SENDER.to_owned(),
+        Origin::default(),
+        raw,
+    )
 }
 
 async fn open(url: &DatabaseUrl) -> Store {
-    Store::open(Database::open(url).await.unwrap()).await.unwrap()
+    Store::open(Database::open(url).await.unwrap())
+        .await
+        .unwrap()
 }

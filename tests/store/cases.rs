@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use restante::db::{Row, Value};
-use restante::model::{EmailAddress, Inbox, InboxId, OutgoingId, OutgoingStatus, ProjectId, WorkerId};
+use restante::model::{
+    EmailAddress, Inbox, InboxId, OutgoingId, OutgoingStatus, ProjectId, WorkerId,
+};
 use restante::service::{Retry, write};
 use restante::store::{Delivery, NewOutgoing, OutgoingChange, Policy};
 use restante_deliveries::{
@@ -36,9 +38,17 @@ struct Database<'a> {
 
 impl<'a> Database<'a> {
     async fn of(bed: &'a Bed, case: &Case) -> Self {
-        let policy = Policy { inbox_messages: case.givens.capacity, ..bed.policy(START) };
+        let policy = Policy {
+            inbox_messages: case.givens.capacity,
+            ..bed.policy(START)
+        };
         let projects = BTreeMap::from([(DEFAULT.to_owned(), bed.default_project)]);
-        let mut database = Self { bed, policy, projects, lease_lost: case.givens.lease_lost };
+        let mut database = Self {
+            bed,
+            policy,
+            projects,
+            lease_lost: case.givens.lease_lost,
+        };
         for given in &case.givens.inboxes {
             database.create(given).await;
         }
@@ -53,15 +63,32 @@ impl<'a> Database<'a> {
         let project = self.project(&given.project).await;
         let (inbox, address) = match shared_name(&given.name) {
             Some((address, _)) => (self.bed.shared(project, address).await, address),
-            None => (self.bed.inbox(project, &given.name).await, given.name.as_str()),
+            None => (
+                self.bed.inbox(project, &given.name).await,
+                given.name.as_str(),
+            ),
         };
         let message = own(project, None, delivery(&[address], "given"));
         let messages = vec![message; usize::try_from(given.messages).unwrap()];
         if !messages.is_empty() {
-            write(&self.bed.store, &Arc::new(messages), || self.policy.clone(), Retry::ALONE).await.unwrap();
+            write(
+                &self.bed.store,
+                &Arc::new(messages),
+                || self.policy.clone(),
+                Retry::ALONE,
+            )
+            .await
+            .unwrap();
         }
         assert!(
-            given.faults.is_empty() || self.bed.store.set_faults(&inbox, &given.faults, START).await.unwrap().is_some()
+            given.faults.is_empty()
+                || self
+                    .bed
+                    .store
+                    .set_faults(&inbox, &given.faults, START)
+                    .await
+                    .unwrap()
+                    .is_some()
         );
         if given.state == GivenState::Ended {
             self.end_inbox(&inbox).await;
@@ -86,28 +113,53 @@ impl<'a> Database<'a> {
         let recipients: Vec<&str> = mail.recipients.iter().map(String::as_str).collect();
         let plain = delivery(&recipients, "mail");
         match &mail.from {
-            MailFrom::Client { project, reverse_path } => {
+            MailFrom::Client {
+                project,
+                reverse_path,
+            } => {
                 let mut delivery = plain;
                 let project = match project {
                     Some(name) => Some(self.project(name).await),
                     None => None,
                 };
-                delivery.request.source = Source::Client { project, reverse_path: reverse_path.clone() };
+                delivery.request.source = Source::Client {
+                    project,
+                    reverse_path: reverse_path.clone(),
+                };
                 delivery
             }
-            MailFrom::Service { report: false, project } => {
+            MailFrom::Service {
+                report: false,
+                project,
+            } => {
                 let to = EmailAddress::parse("a@restante.example.com").unwrap();
                 let (item, project) = (OutgoingId::generate(), self.project(project).await);
-                let sent = NewOutgoing::new(item, project, id("sender"), to.to_string(), String::new(), String::new());
-                Delivery { outgoing: Some(OutgoingChange::Add(sent)), ..own(project, None, plain) }
+                let sent = NewOutgoing::new(
+                    item,
+                    project,
+                    id("sender"),
+                    to.to_string(),
+                    String::new(),
+                    String::new(),
+                );
+                Delivery {
+                    outgoing: Some(OutgoingChange::Add(sent)),
+                    ..own(project, None, plain)
+                }
             }
-            MailFrom::Service { report: true, project } => {
+            MailFrom::Service {
+                report: true,
+                project,
+            } => {
                 let project = self.project(project).await;
                 let (worker, item) = (WorkerId::generate(), queue(self.bed, "a@b.example").await);
                 claim(&self.bed.store, worker, item, START).await;
                 let attempt = if self.lease_lost { 2 } else { 1 };
                 let settled = settlement(item, worker, attempt, OutgoingStatus::Failed);
-                Delivery { outgoing: Some(OutgoingChange::Settle(settled)), ..own(project, Some(item), plain) }
+                Delivery {
+                    outgoing: Some(OutgoingChange::Settle(settled)),
+                    ..own(project, Some(item), plain)
+                }
             }
         }
     }
@@ -117,7 +169,10 @@ impl<'a> Database<'a> {
         const SHARED: &str = "SELECT id, address, project_id FROM inboxes WHERE address <> $1";
         let rows = self.query(SHARED, "").await.into_iter().map(|mut row| {
             let (id, address) = (row.text().unwrap(), row.text().unwrap());
-            (id, format!("{address}/{}", self.name_of(ProjectId(row.uuid().unwrap()))))
+            (
+                id,
+                format!("{address}/{}", self.name_of(ProjectId(row.uuid().unwrap()))),
+            )
         });
         rows.collect()
     }
@@ -125,16 +180,28 @@ impl<'a> Database<'a> {
     /// The id of the inbox with this name; the name itself if there is none.
     async fn id(&self, name: &str) -> String {
         let names = self.names().await;
-        names.into_iter().find(|(_, known)| known == name).map_or_else(|| name.to_owned(), |(id, _)| id)
+        names
+            .into_iter()
+            .find(|(_, known)| known == name)
+            .map_or_else(|| name.to_owned(), |(id, _)| id)
     }
 
     fn name_of(&self, owner: ProjectId) -> String {
-        self.projects.iter().find(|(_, project)| **project == owner).unwrap().0.clone()
+        self.projects
+            .iter()
+            .find(|(_, project)| **project == owner)
+            .unwrap()
+            .0
+            .clone()
     }
 
     async fn query(&self, sql: &'static str, parameter: &str) -> Vec<Row> {
         let parameters = vec![Value::from(parameter)];
-        self.bed.store.transact(async move |mut open| Ok(open.query(sql, parameters).await?)).await.unwrap()
+        self.bed
+            .store
+            .transact(async move |mut open| Ok(open.query(sql, parameters).await?))
+            .await
+            .unwrap()
     }
 
     /// Removes everything but the default project.
@@ -157,16 +224,31 @@ impl World for Database<'_> {
         for mail in batch {
             deliveries.push(self.delivery(mail).await);
         }
-        let verdicts =
-            write(&self.bed.store, &Arc::new(deliveries), || self.policy.clone(), Retry::ALONE).await.unwrap();
+        let verdicts = write(
+            &self.bed.store,
+            &Arc::new(deliveries),
+            || self.policy.clone(),
+            Retry::ALONE,
+        )
+        .await
+        .unwrap();
         let names = self.names().await;
-        let name = |inbox: &InboxId| names.get(inbox.as_str()).cloned().unwrap_or_else(|| inbox.to_string());
-        verdicts.iter().map(|verdict| shown(verdict, &name)).collect()
+        let name = |inbox: &InboxId| {
+            names
+                .get(inbox.as_str())
+                .cloned()
+                .unwrap_or_else(|| inbox.to_string())
+        };
+        verdicts
+            .iter()
+            .map(|verdict| shown(verdict, &name))
+            .collect()
     }
 
     async fn end(&mut self, inbox: &str) {
         let id = self.id(inbox).await;
-        self.end_inbox(&self.bed.live(&id, START).await.unwrap()).await;
+        self.end_inbox(&self.bed.live(&id, START).await.unwrap())
+            .await;
     }
 
     async fn messages(&mut self, inbox: &str) -> u64 {
@@ -176,11 +258,19 @@ impl World for Database<'_> {
 
     async fn ownership(&mut self, address: &str) -> Ownership {
         let address = &self.id(address).await;
-        let owner = self.query("SELECT project_id FROM inboxes WHERE id = $1", address).await;
-        let Some(mut row) = owner.into_iter().next() else { return Ownership::Free };
+        let owner = self
+            .query("SELECT project_id FROM inboxes WHERE id = $1", address)
+            .await;
+        let Some(mut row) = owner.into_iter().next() else {
+            return Ownership::Free;
+        };
         let owner = ProjectId(row.uuid().unwrap());
         let name = self.name_of(owner);
-        if self.bed.live(address, START).await.is_some() { Ownership::Live(name) } else { Ownership::Reserved(name) }
+        if self.bed.live(address, START).await.is_some() {
+            Ownership::Live(name)
+        } else {
+            Ownership::Reserved(name)
+        }
     }
 
     async fn used(&mut self, inbox: &str) -> Vec<u32> {
@@ -188,7 +278,9 @@ impl World for Database<'_> {
             SELECT (SELECT COUNT(*) FROM fault_uses WHERE fault_number = faults.number) FROM faults
             WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $1) ORDER BY position";
         let rows = self.query(USED, &self.id(inbox).await).await;
-        rows.into_iter().map(|mut row| row.integer().unwrap().try_into().unwrap()).collect()
+        rows.into_iter()
+            .map(|mut row| row.integer().unwrap().try_into().unwrap())
+            .collect()
     }
 
     async fn notifications(&mut self) -> usize {

@@ -11,19 +11,44 @@ async fn an_id_is_given_once(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     assert!(!bed.store.create_inbox(&inbox).await.unwrap());
     let later = START.after(HOUR);
-    let again = Inbox { created_at: later, expires_at: Some(later.after(HOUR)), ..inbox };
-    assert!(!bed.store.create_inbox(&again).await.unwrap(), "an ended inbox reserves its id");
+    let again = Inbox {
+        created_at: later,
+        expires_at: Some(later.after(HOUR)),
+        ..inbox
+    };
+    assert!(
+        !bed.store.create_inbox(&again).await.unwrap(),
+        "an ended inbox reserves its id"
+    );
 }
 
 #[testkit::each_engine]
 async fn an_inbox_is_its_project_s_alone(bed: Bed) {
     let (one, other) = (bed.project("one").await, bed.project("other").await);
     let inbox = bed.inbox(one, "box").await;
-    assert_eq!(bed.store.inbox(one, &inbox.id, START).await.unwrap(), Some(inbox.clone()));
-    assert_eq!(bed.store.inbox(other, &inbox.id, START).await.unwrap(), None);
+    assert_eq!(
+        bed.store.inbox(one, &inbox.id, START).await.unwrap(),
+        Some(inbox.clone())
+    );
+    assert_eq!(
+        bed.store.inbox(other, &inbox.id, START).await.unwrap(),
+        None
+    );
     let message = bed.mail(&["box"], "x", START).await[0];
-    assert!(bed.store.message(one, message, START).await.unwrap().is_some());
-    assert!(bed.store.message(other, message, START).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .message(one, message, START)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        bed.store
+            .message(other, message, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(bed.raw(other, message).await, None);
 }
 
@@ -31,11 +56,26 @@ async fn an_inbox_is_its_project_s_alone(bed: Bed) {
 async fn an_inbox_ends_at_its_hour(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     let message = bed.mail(&["box"], "x", START).await[0];
-    let (last, end) = (START.after(HOUR).before(Duration::from_millis(1)), START.after(HOUR));
+    let (last, end) = (
+        START.after(HOUR).before(Duration::from_millis(1)),
+        START.after(HOUR),
+    );
     assert!(bed.live("box", last).await.is_some());
-    assert!(bed.store.message(inbox.project, message, last).await.unwrap().is_some());
+    assert!(
+        bed.store
+            .message(inbox.project, message, last)
+            .await
+            .unwrap()
+            .is_some()
+    );
     assert!(bed.live("box", end).await.is_none());
-    assert!(bed.store.message(inbox.project, message, end).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .message(inbox.project, message, end)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[testkit::each_engine]
@@ -44,27 +84,55 @@ async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     let message = bed.mail(&["box"], "x", START).await[0];
     let mut changes = bed.changes().await;
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
-    assert_eq!(changes.recv().await, Some(restante::store::Change::Inbox(id("box"))));
+    assert_eq!(
+        changes.recv().await,
+        Some(restante::store::Change::Inbox(id("box")))
+    );
     assert!(!bed.store.end_inbox(&inbox, START).await.unwrap());
     assert!(bed.live("box", START).await.is_none());
-    assert!(bed.store.message(inbox.project, message, START).await.unwrap().is_none());
-    assert!(bed.store.cursor(&inbox.id, message, START).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .message(inbox.project, message, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        bed.store
+            .cursor(&inbox.id, message, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
 
     let permanent = permanent(bed.default_project, "permanent");
     assert!(bed.store.create_inbox(&permanent).await.unwrap());
-    assert_eq!(bed.live("permanent", START.after(100 * HOUR)).await, Some(permanent));
+    assert_eq!(
+        bed.live("permanent", START.after(100 * HOUR)).await,
+        Some(permanent)
+    );
 }
 
 /// A permanent inbox that is not stored yet.
 pub fn permanent(project: ProjectId, name: &str) -> Inbox {
-    Inbox { id: id(name), shared: None, project, kind: InboxKind::Permanent, created_at: START, expires_at: None }
+    Inbox {
+        id: id(name),
+        shared: None,
+        project,
+        kind: InboxKind::Permanent,
+        created_at: START,
+        expires_at: None,
+    }
 }
 
 #[testkit::each_engine]
 async fn a_permanent_inbox_lives_until_it_is_ended(bed: Bed) {
     let inbox = permanent(bed.default_project, "box");
     assert!(bed.store.claim_inbox(&inbox).await.unwrap().is_some());
-    assert!(bed.store.claim_inbox(&inbox).await.unwrap().is_none(), "it lives");
+    assert!(
+        bed.store.claim_inbox(&inbox).await.unwrap().is_none(),
+        "it lives"
+    );
     let later = START.after(1_000 * HOUR);
     bed.mail(&["box"], "x", later).await;
     bed.sweep(later).await;
@@ -80,10 +148,32 @@ async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_agai
     bed.inbox(bed.default_project, "box").await;
     bed.mail(&["box"], "x", START).await;
     let end = START.after(HOUR);
-    let claim = |project| Inbox { created_at: end, ..permanent(project, "box") };
-    assert!(bed.store.claim_inbox(&permanent(bed.default_project, "box")).await.unwrap().is_none(), "it lives");
-    assert!(bed.store.claim_inbox(&claim(other)).await.unwrap().is_none());
-    assert!(bed.store.claim_inbox(&claim(bed.default_project)).await.unwrap().is_some());
+    let claim = |project| Inbox {
+        created_at: end,
+        ..permanent(project, "box")
+    };
+    assert!(
+        bed.store
+            .claim_inbox(&permanent(bed.default_project, "box"))
+            .await
+            .unwrap()
+            .is_none(),
+        "it lives"
+    );
+    assert!(
+        bed.store
+            .claim_inbox(&claim(other))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        bed.store
+            .claim_inbox(&claim(bed.default_project))
+            .await
+            .unwrap()
+            .is_some()
+    );
     assert!(bed.subjects("box", end).await.is_empty());
     bed.mail(&["box"], "new", end).await;
     assert_eq!(bed.subjects("box", end.after(2 * HOUR)).await, ["new"]);
@@ -95,26 +185,74 @@ async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) 
     bed.inbox(owner, "box").await;
     let end = START.after(HOUR);
     for now in [START, end] {
-        let claim = |project| Inbox { created_at: now, ..permanent(project, "box+news") };
-        assert!(bed.store.claim_inbox(&claim(other)).await.unwrap().is_none());
-        assert!(bed.store.claim_inbox(&claim(owner)).await.unwrap().is_some());
+        let claim = |project| Inbox {
+            created_at: now,
+            ..permanent(project, "box+news")
+        };
+        assert!(
+            bed.store
+                .claim_inbox(&claim(other))
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            bed.store
+                .claim_inbox(&claim(owner))
+                .await
+                .unwrap()
+                .is_some()
+        );
         assert!(bed.store.end_inbox(&claim(owner), now).await.unwrap());
     }
-    assert!(bed.store.claim_inbox(&permanent(other, "nothing+news")).await.unwrap().is_some(), "it has no base");
+    assert!(
+        bed.store
+            .claim_inbox(&permanent(other, "nothing+news"))
+            .await
+            .unwrap()
+            .is_some(),
+        "it has no base"
+    );
 }
 
 #[testkit::each_engine]
 async fn a_project_has_one_inbox_with_a_shared_address(bed: Bed) {
     let (one, other) = (bed.project("one").await, bed.project("other").await);
     let inbox = bed.shared(one, "ada@example.com").await;
-    let wanted = |project, name: &str| Inbox { shared: inbox.shared.clone(), ..permanent(project, name) };
-    assert!(!bed.store.create_inbox(&wanted(one, "second")).await.unwrap(), "it has one");
-    assert!(bed.store.claim_inbox(&wanted(one, "second")).await.unwrap().is_none(), "it lives");
-    let theirs = bed.store.claim_inbox(&wanted(other, "theirs")).await.unwrap().unwrap();
+    let wanted = |project, name: &str| Inbox {
+        shared: inbox.shared.clone(),
+        ..permanent(project, name)
+    };
+    assert!(
+        !bed.store
+            .create_inbox(&wanted(one, "second"))
+            .await
+            .unwrap(),
+        "it has one"
+    );
+    assert!(
+        bed.store
+            .claim_inbox(&wanted(one, "second"))
+            .await
+            .unwrap()
+            .is_none(),
+        "it lives"
+    );
+    let theirs = bed
+        .store
+        .claim_inbox(&wanted(other, "theirs"))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((theirs.id, theirs.project), (id("theirs"), other));
     // An ended inbox begins again with its own id.
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
-    let again = bed.store.claim_inbox(&wanted(one, "third")).await.unwrap().unwrap();
+    let again = bed
+        .store
+        .claim_inbox(&wanted(one, "third"))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((again.id, again.kind), (inbox.id, InboxKind::Permanent));
     assert_eq!(bed.live("third", START).await, None);
 }
@@ -126,10 +264,17 @@ async fn what_ended_with_a_shared_address_is_forgotten_after_30_days(bed: Bed) {
     let owner_after = async |time: Duration| {
         let now = START.after(HOUR).after(time);
         bed.sweep(now).await;
-        let [holder] = bed.mail_to_shared("ada@example.com", now).await.try_into().unwrap();
+        let [holder] = bed
+            .mail_to_shared("ada@example.com", now)
+            .await
+            .try_into()
+            .unwrap();
         holder
     };
     assert_eq!(owner_after(29 * 24 * HOUR).await, one);
     // That mail has created the inbox again, for an hour.
-    assert_eq!(owner_after((29 + 31) * 24 * HOUR).await, bed.default_project);
+    assert_eq!(
+        owner_after((29 + 31) * 24 * HOUR).await,
+        bed.default_project
+    );
 }

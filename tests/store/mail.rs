@@ -7,9 +7,24 @@ use restante::store::Delivery;
 use super::bed::{Bed, HOUR, START, by, content, delivery, id};
 
 /// The subjects of a page, and where the list continues.
-async fn page(bed: &Bed, filter: MailFilter, limit: usize, now: Timestamp) -> (Vec<String>, Option<i64>) {
-    let page = bed.store.mail(Some(bed.default_project), &filter, limit, now).await.unwrap();
-    (page.messages.into_iter().map(|message| message.subject).collect(), page.next)
+async fn page(
+    bed: &Bed,
+    filter: MailFilter,
+    limit: usize,
+    now: Timestamp,
+) -> (Vec<String>, Option<i64>) {
+    let page = bed
+        .store
+        .mail(Some(bed.default_project), &filter, limit, now)
+        .await
+        .unwrap();
+    (
+        page.messages
+            .into_iter()
+            .map(|message| message.subject)
+            .collect(),
+        page.next,
+    )
 }
 
 async fn found(bed: &Bed, filter: MailFilter) -> Vec<String> {
@@ -21,21 +36,43 @@ fn searched(text: &str) -> SearchText {
 }
 
 fn raw(recipient: &str, raw: &str) -> Delivery {
-    Delivery { content: content(raw.as_bytes()), ..delivery(&[recipient], "") }
+    Delivery {
+        content: content(raw.as_bytes()),
+        ..delivery(&[recipient], "")
+    }
 }
 
 #[testkit::each_engine]
 async fn all_mail_of_a_project_is_listed_page_by_page(bed: Bed) {
     let other = bed.project("other").await;
     bed.inbox(other, "theirs").await;
-    for (recipient, subject) in [("a", "1"), ("b", "2"), ("theirs", "not mine"), ("a", "3"), ("c", "4")] {
+    for (recipient, subject) in [
+        ("a", "1"),
+        ("b", "2"),
+        ("theirs", "not mine"),
+        ("a", "3"),
+        ("c", "4"),
+    ] {
         bed.mail(&[recipient], subject, START).await;
     }
     let (first, next) = page(&bed, MailFilter::default(), 3, START).await;
     assert_eq!(first, ["4", "3", "2"]);
-    let (second, end) = page(&bed, MailFilter { before: next, ..MailFilter::default() }, 3, START).await;
+    let (second, end) = page(
+        &bed,
+        MailFilter {
+            before: next,
+            ..MailFilter::default()
+        },
+        3,
+        START,
+    )
+    .await;
     assert_eq!((second, end), (vec!["1".to_owned()], None));
-    assert_eq!(page(&bed, MailFilter::default(), 4, START).await.1, None, "exactly one page");
+    assert_eq!(
+        page(&bed, MailFilter::default(), 4, START).await.1,
+        None,
+        "exactly one page"
+    );
 }
 
 #[testkit::each_engine]
@@ -44,7 +81,14 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
         --b\r\n\r\nPears and Äpfel\r\n--b\r\nContent-Type: application/pdf\r\n\
         Content-Disposition: attachment\r\n\r\nx\r\n--b--\r\n";
     bed.store(&[raw("one", attached)], START).await;
-    bed.store(&[raw("two", "From: bob@b.example\r\nSubject: Sign in\r\n\r\nYour code is 482913.\r\n")], START).await;
+    bed.store(
+        &[raw(
+            "two",
+            "From: bob@b.example\r\nSubject: Sign in\r\n\r\nYour code is 482913.\r\n",
+        )],
+        START,
+    )
+    .await;
     let text = |text: &str| MailFilter::containing(searched(text));
     for (wanted, subjects) in [
         ("ELSE.example", &["Sign in", "Order"][..]),
@@ -57,10 +101,36 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     ] {
         assert_eq!(found(&bed, text(wanted)).await, subjects, "{wanted}");
     }
-    let code = Features { code: true, ..Features::default() };
-    assert_eq!(found(&bed, MailFilter { has: code, ..MailFilter::default() }).await, ["Sign in"]);
-    assert_eq!(found(&bed, MailFilter { has_attachment: true, ..MailFilter::default() }).await, ["Order"]);
-    let since = MailFilter { since: Some(START.after(HOUR / 4)), ..MailFilter::default() };
+    let code = Features {
+        code: true,
+        ..Features::default()
+    };
+    assert_eq!(
+        found(
+            &bed,
+            MailFilter {
+                has: code,
+                ..MailFilter::default()
+            }
+        )
+        .await,
+        ["Sign in"]
+    );
+    assert_eq!(
+        found(
+            &bed,
+            MailFilter {
+                has_attachment: true,
+                ..MailFilter::default()
+            }
+        )
+        .await,
+        ["Order"]
+    );
+    let since = MailFilter {
+        since: Some(START.after(HOUR / 4)),
+        ..MailFilter::default()
+    };
     assert_eq!(found(&bed, since.clone()).await, [""; 0]);
     bed.mail(&["two"], "Late", START.after(HOUR / 4)).await;
     assert_eq!(found(&bed, since).await, ["Late"]);
@@ -71,18 +141,36 @@ async fn mail_that_has_gone_is_not_listed(bed: Bed) {
     let ids = bed.mail(&["one"], "Deleted", START).await;
     bed.mail(&["two"], "Ended", START).await;
     bed.mail(&["three"], "Kept", START.after(HOUR / 2)).await;
-    assert!(bed.store.delete_message(bed.default_project, ids[0], START).await.unwrap());
+    assert!(
+        bed.store
+            .delete_message(bed.default_project, ids[0], START)
+            .await
+            .unwrap()
+    );
     let inbox = bed.live("two", START).await.unwrap();
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
-    assert_eq!(page(&bed, MailFilter::default(), 10, START.after(HOUR / 2)).await, (vec!["Kept".to_owned()], None));
-    assert_eq!(page(&bed, MailFilter::default(), 10, START.after(2 * HOUR)).await.0, [""; 0]);
+    assert_eq!(
+        page(&bed, MailFilter::default(), 10, START.after(HOUR / 2)).await,
+        (vec!["Kept".to_owned()], None)
+    );
+    assert_eq!(
+        page(&bed, MailFilter::default(), 10, START.after(2 * HOUR))
+            .await
+            .0,
+        [""; 0]
+    );
     // The address belongs to another project now, and its mail with it.
     let other = bed.project("other").await;
     let theirs = by(other, delivery(&["two"], "Theirs"));
     bed.store(&[theirs], START.after(HOUR / 2)).await;
-    let listed = page(&bed, MailFilter::default(), 10, START.after(HOUR / 2)).await.0;
+    let listed = page(&bed, MailFilter::default(), 10, START.after(HOUR / 2))
+        .await
+        .0;
     assert_eq!(listed, ["Kept"]);
-    assert_eq!(bed.live("two", START.after(HOUR / 2)).await.unwrap().id, id("two"));
+    assert_eq!(
+        bed.live("two", START.after(HOUR / 2)).await.unwrap().id,
+        id("two")
+    );
 }
 
 #[testkit::each_engine]
@@ -90,41 +178,86 @@ async fn a_whole_address_finds_its_own_mail_only(bed: Bed) {
     for (recipient, subject) in [("u5", "Own"), ("u59", "Longer"), ("xu5", "Shorter")] {
         bed.mail(&[recipient], subject, START).await;
     }
-    bed.store(&[raw("else", "Subject: Mentions\r\n\r\nWrite to u5@restante.example.com\r\n")], START).await;
+    bed.store(
+        &[raw(
+            "else",
+            "Subject: Mentions\r\n\r\nWrite to u5@restante.example.com\r\n",
+        )],
+        START,
+    )
+    .await;
     for (wanted, subjects) in [
         ("U5@restante.example.com", &["Mentions", "Own"][..]),
         ("u5@", &["Mentions", "Own"]),
         ("u5", &["Mentions", "Shorter", "Longer", "Own"]),
         ("u5@other.example", &[]),
     ] {
-        assert_eq!(found(&bed, MailFilter::containing(searched(wanted))).await, subjects, "{wanted}");
+        assert_eq!(
+            found(&bed, MailFilter::containing(searched(wanted))).await,
+            subjects,
+            "{wanted}"
+        );
     }
-    let term =
-        |part, text| MailFilter { terms: vec![MailTerm { part, text: searched(text) }], ..MailFilter::default() };
-    assert_eq!(found(&bed, term(MailPart::To, "u5@restante.example.com")).await, ["Own"]);
+    let term = |part, text| MailFilter {
+        terms: vec![MailTerm {
+            part,
+            text: searched(text),
+        }],
+        ..MailFilter::default()
+    };
+    assert_eq!(
+        found(&bed, term(MailPart::To, "u5@restante.example.com")).await,
+        ["Own"]
+    );
     assert_eq!(found(&bed, term(MailPart::Text, "u5@")).await, ["Mentions"]);
     assert_eq!(found(&bed, term(MailPart::Subject, "own")).await, ["Own"]);
     assert_eq!(found(&bed, term(MailPart::From, "own")).await, [""; 0]);
-    assert_eq!(found(&bed, term(MailPart::From, "sender@")).await, ["Mentions", "Shorter", "Longer", "Own"]);
+    assert_eq!(
+        found(&bed, term(MailPart::From, "sender@")).await,
+        ["Mentions", "Shorter", "Longer", "Own"]
+    );
 }
 
 #[testkit::each_engine]
 async fn the_start_of_a_large_text_is_searched_and_the_rest_is_counted(bed: Bed) {
-    let long = |words: usize| format!("Subject: Long\r\n\r\nfirst {} last\r\n", "word ".repeat(words));
+    let long = |words: usize| {
+        format!(
+            "Subject: Long\r\n\r\nfirst {} last\r\n",
+            "word ".repeat(words)
+        )
+    };
     bed.store(&[raw("one", &long(30_000))], START).await;
     bed.store(&[raw("two", &long(60_000))], START).await;
-    for (wanted, count, partly) in [("first", 2, 1), ("last", 1, 1), ("Long", 2, 0), ("missing", 0, 1)] {
+    for (wanted, count, partly) in [
+        ("first", 2, 1),
+        ("last", 1, 1),
+        ("Long", 2, 0),
+        ("missing", 0, 1),
+    ] {
         let filter = MailFilter::containing(searched(wanted));
-        assert_eq!(whole_search(&bed, filter).await, (count, 2, partly), "{wanted}");
+        assert_eq!(
+            whole_search(&bed, filter).await,
+            (count, 2, partly),
+            "{wanted}"
+        );
     }
 }
 
-/// All steps of a search, of which each has a time limit: the messages found, compared, and compared only in part.
+/// All steps of a search, of which each has a time limit: the messages found, compared, and
+/// compared only in part.
 async fn whole_search(bed: &Bed, mut filter: MailFilter) -> (usize, usize, usize) {
     let mut all = (0, 0, 0);
     loop {
-        let page = bed.store.mail(Some(bed.default_project), &filter, 10, START).await.unwrap();
-        all = (all.0 + page.messages.len(), all.1 + page.compared, all.2 + page.partly);
+        let page = bed
+            .store
+            .mail(Some(bed.default_project), &filter, 10, START)
+            .await
+            .unwrap();
+        all = (
+            all.0 + page.messages.len(),
+            all.1 + page.compared,
+            all.2 + page.partly,
+        );
         if page.next.is_none() {
             return all;
         }
@@ -140,22 +273,49 @@ async fn mail_of_all_projects_is_searched_together(bed: Bed) {
     bed.mail(&["theirs"], "Hello too", START).await;
     let filter = MailFilter::containing(searched("hello"));
     let page = bed.store.mail(None, &filter, 10, START).await.unwrap();
-    let subjects: Vec<_> = page.messages.iter().map(|message| message.subject.as_str()).collect();
+    let subjects: Vec<_> = page
+        .messages
+        .iter()
+        .map(|message| message.subject.as_str())
+        .collect();
     assert_eq!(subjects, ["Hello too", "Hello"]);
     assert_eq!(found(&bed, filter).await, ["Hello"]);
     assert_eq!(bed.store.count_messages(None, START).await.unwrap(), 2);
-    assert_eq!(bed.store.count_messages(Some(other), START).await.unwrap(), 1);
-    let until = MailFilter { until: Some(START), ..MailFilter::default() };
+    assert_eq!(
+        bed.store.count_messages(Some(other), START).await.unwrap(),
+        1
+    );
+    let until = MailFilter {
+        until: Some(START),
+        ..MailFilter::default()
+    };
     assert_eq!(found(&bed, until).await, [""; 0]);
 }
 
 #[testkit::each_engine]
 async fn large_subjects_are_read_a_few_at_a_time(bed: Bed) {
     const SUBJECT: usize = 75_000;
-    let (names, subject) = ((0..20).map(|number| format!("box{number}")).collect::<Vec<_>>(), "words".repeat(15_000));
-    assert_eq!(bed.mail(&names.iter().map(String::as_str).collect::<Vec<_>>(), &subject, START).await.len(), 20);
+    let (names, subject) = (
+        (0..20)
+            .map(|number| format!("box{number}"))
+            .collect::<Vec<_>>(),
+        "words".repeat(15_000),
+    );
+    assert_eq!(
+        bed.mail(
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+            &subject,
+            START
+        )
+        .await
+        .len(),
+        20
+    );
     let term = |text| MailFilter {
-        terms: vec![MailTerm { part: MailPart::Subject, text: searched(text) }],
+        terms: vec![MailTerm {
+            part: MailPart::Subject,
+            text: searched(text),
+        }],
         ..MailFilter::default()
     };
     assert_eq!(whole_search(&bed, term("dswo")).await.0, 20);
@@ -163,11 +323,16 @@ async fn large_subjects_are_read_a_few_at_a_time(bed: Bed) {
     assert_eq!(whole_search(&bed, MailFilter::default()).await.0, 20);
 
     let database = Database::open(&bed.url()).await.unwrap();
-    for (max_bytes, read, more) in
-        [(1, 1, true), (2 * SUBJECT, 2, true), (2 * SUBJECT + 1, 3, true), (usize::MAX, 20, false)]
-    {
-        let (rows, has_more) =
-            database.first_rows("SELECT subject FROM messages", Vec::new(), max_bytes).await.unwrap();
+    for (max_bytes, read, more) in [
+        (1, 1, true),
+        (2 * SUBJECT, 2, true),
+        (2 * SUBJECT + 1, 3, true),
+        (usize::MAX, 20, false),
+    ] {
+        let (rows, has_more) = database
+            .first_rows("SELECT subject FROM messages", Vec::new(), max_bytes)
+            .await
+            .unwrap();
         assert_eq!((rows.len(), has_more), (read, more), "{max_bytes}");
     }
 }

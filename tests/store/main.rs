@@ -1,7 +1,12 @@
-//! The tests of the store. A case is one `async fn(Bed)` with `#[testkit::each_engine]`, which makes one test of it for
-//! each engine.
+//! The tests of the store. A case is one `async fn(Bed)` with `#[testkit::each_engine]`, which
+//! makes one test of it for each engine.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod attempts;
 mod bed;

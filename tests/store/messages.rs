@@ -11,29 +11,73 @@ use super::bed::{Bed, HOUR, START, content, delivery, id};
 #[testkit::each_engine]
 async fn a_message_is_read_as_it_was_stored(bed: Bed) {
     let raw = b"From: Sender <sender@else.example>\r\nSubject: Whole\r\n\r\nHello\0 \xff https://else.example/a 1\r\n";
-    let whole = Delivery { content: content(raw), ..delivery(&["box"], "") };
+    let whole = Delivery {
+        content: content(raw),
+        ..delivery(&["box"], "")
+    };
     let outcome = bed.store(&[whole], START).await[0][0];
-    let message = bed.store.message(bed.default_project, outcome, START).await.unwrap().unwrap();
+    let message = bed
+        .store
+        .message(bed.default_project, outcome, START)
+        .await
+        .unwrap()
+        .unwrap();
     let parsed = restante_mail::parse(raw);
-    assert_eq!((message.id, message.inbox_id.clone(), message.sequence), (outcome, id("box"), 1));
-    assert_eq!((message.from.as_str(), message.subject.as_str()), ("sender@else.example", "Whole"));
+    assert_eq!(
+        (message.id, message.inbox_id.clone(), message.sequence),
+        (outcome, id("box"), 1)
+    );
+    assert_eq!(
+        (message.from.as_str(), message.subject.as_str()),
+        ("sender@else.example", "Whole")
+    );
     let mut parts = PartsReader::open(message.parts).await.unwrap().unwrap();
-    assert_eq!((parts.otp(), message.received_at), (parsed.otp.as_str(), START));
-    assert_eq!(parts.text(100).await.unwrap().unwrap(), parsed.text.as_bytes());
-    assert_eq!((parts.text(100).await.unwrap(), parts.html(100).await.unwrap()), (None, None));
+    assert_eq!(
+        (parts.otp(), message.received_at),
+        (parsed.otp.as_str(), START)
+    );
+    assert_eq!(
+        parts.text(100).await.unwrap().unwrap(),
+        parsed.text.as_bytes()
+    );
+    assert_eq!(
+        (
+            parts.text(100).await.unwrap(),
+            parts.html(100).await.unwrap()
+        ),
+        (None, None)
+    );
     assert_eq!(parts.link().await.unwrap().as_ref(), parsed.links.first());
     assert_eq!(bed.raw(bed.default_project, outcome).await.unwrap(), raw);
     let other = bed.project("other").await;
     assert_eq!(bed.raw(other, outcome).await, None);
-    assert!(bed.store.find_message(other, outcome, START).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .find_message(other, outcome, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[testkit::each_engine]
 async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
     let ids = bed.mail(&["a", "b"], "x", START).await;
-    assert_eq!(bed.store.cursor(&id("a"), ids[0], START).await.unwrap(), Some(Cursor(1)));
-    assert_eq!(bed.store.cursor(&id("a"), ids[1], START).await.unwrap(), None);
-    assert_eq!(bed.store.cursor(&id("a"), MessageId::generate(), START).await.unwrap(), None);
+    assert_eq!(
+        bed.store.cursor(&id("a"), ids[0], START).await.unwrap(),
+        Some(Cursor(1))
+    );
+    assert_eq!(
+        bed.store.cursor(&id("a"), ids[1], START).await.unwrap(),
+        None
+    );
+    assert_eq!(
+        bed.store
+            .cursor(&id("a"), MessageId::generate(), START)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 #[testkit::each_engine]
@@ -51,81 +95,201 @@ async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
         (0, Some("else"), None),
     ] {
         let mut search = Search::new(Selection::new(after, subject));
-        let found = bed.store.oldest_match(&inbox, &mut search, START).await.unwrap();
-        assert_eq!(found.map(|message| message.subject).as_deref(), expected, "{after} {subject:?}");
+        let found = bed
+            .store
+            .oldest_match(&inbox, &mut search, START)
+            .await
+            .unwrap();
+        assert_eq!(
+            found.map(|message| message.subject).as_deref(),
+            expected,
+            "{after} {subject:?}"
+        );
     }
-    let other_life = Inbox { created_at: START.before(HOUR), ..inbox };
+    let other_life = Inbox {
+        created_at: START.before(HOUR),
+        ..inbox
+    };
     let mut search = Search::new(Selection::new(0, None));
-    assert!(bed.store.oldest_match(&other_life, &mut search, START).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .oldest_match(&other_life, &mut search, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[testkit::each_engine]
 async fn a_search_compares_each_message_once(bed: Bed) {
     const MESSAGES: usize = 300;
-    let policy = Policy { inbox_messages: 1_000, ..bed.policy(START) };
+    let policy = Policy {
+        inbox_messages: 1_000,
+        ..bed.policy(START)
+    };
     let deliver = async |subjects: &[&str]| {
-        let batch = subjects.iter().map(|subject| delivery(&["box"], subject)).collect();
-        write(&bed.store, &Arc::new(batch), || policy.clone(), Retry::ALONE).await.unwrap();
+        let batch = subjects
+            .iter()
+            .map(|subject| delivery(&["box"], subject))
+            .collect();
+        write(
+            &bed.store,
+            &Arc::new(batch),
+            || policy.clone(),
+            Retry::ALONE,
+        )
+        .await
+        .unwrap();
     };
     deliver(&["other"; MESSAGES]).await;
     let inbox = bed.live("box", START).await.unwrap();
     let mut search = Search::new(Selection::new(0, Some("code")));
     for more in 0..3 {
-        assert!(bed.store.oldest_match(&inbox, &mut search, START).await.unwrap().is_none());
+        assert!(
+            bed.store
+                .oldest_match(&inbox, &mut search, START)
+                .await
+                .unwrap()
+                .is_none()
+        );
         assert_eq!(search.compared(), MESSAGES + more);
         deliver(&["other"]).await;
     }
     // Deleted messages, also the last one that was compared, change nothing for those that follow.
     let all = ToDelete::Messages(inbox.clone());
-    bed.store.throw_away(inbox.project, &all, START, START.after(HOUR / 2)).await.unwrap();
+    bed.store
+        .throw_away(inbox.project, &all, START, START.after(HOUR / 2))
+        .await
+        .unwrap();
     bed.sweep(START.after(HOUR / 2)).await;
-    assert!(bed.store.oldest_match(&inbox, &mut search, START).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .oldest_match(&inbox, &mut search, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
     deliver(&["other", "Your code", "Another code"]).await;
-    let found = bed.store.oldest_match(&inbox, &mut search, START).await.unwrap();
+    let found = bed
+        .store
+        .oldest_match(&inbox, &mut search, START)
+        .await
+        .unwrap();
     assert_eq!(found.unwrap().subject, "Your code");
     // A restored message can only be found from the beginning.
     let code = bed.mail(&["other"], "Your code", START).await[0];
     let other = bed.live("other", START).await.unwrap();
     let one = ToDelete::Message(other.clone(), code);
-    let (deletion, _) = bed.store.throw_away(other.project, &one, START, START.after(HOUR)).await.unwrap();
+    let (deletion, _) = bed
+        .store
+        .throw_away(other.project, &one, START, START.after(HOUR))
+        .await
+        .unwrap();
     bed.mail(&["other"], "other", START).await;
     let mut search = Search::new(Selection::new(0, Some("code")));
-    assert!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().is_none());
-    assert_eq!(bed.store.restore(other.project, deletion, START).await.unwrap(), 1);
-    assert!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().is_none());
+    assert!(
+        bed.store
+            .oldest_match(&other, &mut search, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(
+        bed.store
+            .restore(other.project, deletion, START)
+            .await
+            .unwrap(),
+        1
+    );
+    assert!(
+        bed.store
+            .oldest_match(&other, &mut search, START)
+            .await
+            .unwrap()
+            .is_none()
+    );
     search.restart();
-    assert_eq!(bed.store.oldest_match(&other, &mut search, START).await.unwrap().unwrap().id, code);
+    assert_eq!(
+        bed.store
+            .oldest_match(&other, &mut search, START)
+            .await
+            .unwrap()
+            .unwrap()
+            .id,
+        code
+    );
 }
 
 #[testkit::each_engine]
 async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     let ordinary = format!("Subject: ordinary\r\n\r\n{}\r\n", "word ".repeat(12_000));
     let large = format!("Subject: large\r\n\r\n{}\r\n", "word ".repeat(120_000));
-    let delivery = |raw: &str| Delivery { content: content(raw.as_bytes()), ..delivery(&["box"], "") };
+    let delivery = |raw: &str| Delivery {
+        content: content(raw.as_bytes()),
+        ..delivery(&["box"], "")
+    };
     let mut batch = vec![delivery(&ordinary); 20];
     batch.extend(vec![delivery(&large); 4]);
-    let policy = Policy { inbox_messages: 100, ..bed.policy(START) };
-    let stored = write(&bed.store, &Arc::new(batch), || policy.clone(), Retry::ALONE).await.unwrap();
-    assert!(stored.iter().all(|verdict| verdict.messages().count() == 1), "{stored:?}");
+    let policy = Policy {
+        inbox_messages: 100,
+        ..bed.policy(START)
+    };
+    let stored = write(
+        &bed.store,
+        &Arc::new(batch),
+        || policy.clone(),
+        Retry::ALONE,
+    )
+    .await
+    .unwrap();
+    assert!(
+        stored.iter().all(|verdict| verdict.messages().count() == 1),
+        "{stored:?}"
+    );
     let inbox = bed.live("box", START).await.unwrap();
     let all = Selection::new(0, None);
     let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
     while let Some(sequence) = before {
-        let page = bed.store.page(&inbox, &all, sequence, (i64::MAX, 1024 * 1024), START).await.unwrap();
-        pages.push(page.messages.iter().map(|message| message.sequence).collect::<Vec<_>>());
-        assert!(page.messages.iter().all(|message| message.parts.is_whole() == (message.parts.size() < 100_000)));
+        let page = bed
+            .store
+            .page(&inbox, &all, sequence, (i64::MAX, 1024 * 1024), START)
+            .await
+            .unwrap();
+        pages.push(
+            page.messages
+                .iter()
+                .map(|message| message.sequence)
+                .collect::<Vec<_>>(),
+        );
+        assert!(
+            page.messages
+                .iter()
+                .all(|message| message.parts.is_whole() == (message.parts.size() < 100_000))
+        );
         before = page.next;
     }
     let expected = [(4..=24).rev().collect::<Vec<_>>(), (1..=3).rev().collect()];
-    assert_eq!(pages, expected, "60 KB an ordinary message, 1 MiB a page; large ones are read later");
-    let limited = bed.store.page(&inbox, &all, 3, (1, 0), START).await.unwrap();
+    assert_eq!(
+        pages, expected,
+        "60 KB an ordinary message, 1 MiB a page; large ones are read later"
+    );
+    let limited = bed
+        .store
+        .page(&inbox, &all, 3, (1, 0), START)
+        .await
+        .unwrap();
     assert_eq!(limited.messages.len(), 1);
     assert_eq!(limited.messages[0].sequence, 2);
 }
 
 #[testkit::each_engine]
 async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed: Bed) {
-    for subject in ["Spare 100% jetzt", "Spare 100 jetzt", "STRASSE_1", "back\\slash"] {
+    for subject in [
+        "Spare 100% jetzt",
+        "Spare 100 jetzt",
+        "STRASSE_1",
+        "back\\slash",
+    ] {
         bed.mail(&["box"], subject, START).await;
     }
     let inbox = bed.live("box", START).await.unwrap();
@@ -136,9 +300,23 @@ async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed:
         ("K\\S", vec!["back\\slash"]),
         ("_", vec!["STRASSE_1"]),
     ] {
-        let page =
-            bed.store.page(&inbox, &Selection::new(0, Some(wanted)), i64::MAX, (100, usize::MAX), START).await.unwrap();
-        let found: Vec<_> = page.messages.iter().rev().map(|message| message.subject.as_str()).collect();
+        let page = bed
+            .store
+            .page(
+                &inbox,
+                &Selection::new(0, Some(wanted)),
+                i64::MAX,
+                (100, usize::MAX),
+                START,
+            )
+            .await
+            .unwrap();
+        let found: Vec<_> = page
+            .messages
+            .iter()
+            .rev()
+            .map(|message| message.subject.as_str())
+            .collect();
         assert_eq!(found, expected, "{wanted}");
     }
 }

@@ -1,4 +1,5 @@
-//! Migrations: the schema of the first release is frozen, and a second version is rehearsed on a filled database.
+//! Migrations: the schema of the first release is frozen, and a second version is rehearsed on a
+//! filled database.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,8 +13,8 @@ use testkit::{Engine, Start};
 use super::bed::{Bed, START, id};
 
 const SCHEMA: &str = include_str!("../../src/store/schema.sql");
-/// What a release might change: a column with a value computed from the rows, an index on it, and a table that refers
-/// to others.
+/// What a release might change: a column with a value computed from the rows, an index on it, and a
+/// table that refers to others.
 const SECOND: &str = "
     ALTER TABLE messages ADD COLUMN month BIGINT;
     UPDATE messages SET month = received_at / 2592000000;
@@ -21,15 +22,26 @@ const SECOND: &str = "
     CREATE TABLE notes (inbox_number BIGINT NOT NULL REFERENCES inboxes (number), note TEXT NOT NULL);
     INSERT INTO notes (inbox_number, note) SELECT number, id FROM inboxes;";
 /// It fails after it has changed something.
-const BROKEN: &str = "ALTER TABLE messages ADD COLUMN month BIGINT; INSERT INTO nowhere VALUES (1);";
+const BROKEN: &str =
+    "ALTER TABLE messages ADD COLUMN month BIGINT; INSERT INTO nowhere VALUES (1);";
 
 #[test]
 fn the_released_schema_does_not_change() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/store/schema.sha256");
     // Comments and the width of lines may change.
-    let statements: Vec<&str> = SCHEMA.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
-    let statements = statements.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-    let hash: String = Sha256::digest(statements).iter().map(|byte| format!("{byte:02x}")).collect();
+    let statements: Vec<&str> = SCHEMA
+        .lines()
+        .map(|line| line.split("--").next().unwrap_or_default())
+        .collect();
+    let statements = statements
+        .join(" ")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let hash: String = Sha256::digest(statements)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     if std::env::var_os("RESTANTE_WRITE_EXPECTED").is_some() {
         fs::write(path, format!("{hash}\n")).unwrap();
         return;
@@ -51,25 +63,51 @@ async fn a_filled_database_is_migrated_without_loss(bed: Bed) {
     open(&bed).await.migrate(&[SCHEMA, SECOND]).await.unwrap();
 
     assert_eq!(bed.count("SELECT version FROM schema_version").await, 2);
-    assert_eq!(bed.count("SELECT COUNT(*) FROM messages WHERE month = received_at / 2592000000").await, 6);
+    assert_eq!(
+        bed.count("SELECT COUNT(*) FROM messages WHERE month = received_at / 2592000000")
+            .await,
+        6
+    );
     assert_eq!(bed.count("SELECT COUNT(*) FROM notes").await, inboxes);
     // The store works on the tables that the migration has changed.
-    assert_eq!(bed.subjects("ada", START).await, ["first", "second", "third"]);
+    assert_eq!(
+        bed.subjects("ada", START).await,
+        ["first", "second", "third"]
+    );
     bed.mail(&["ada"], "fourth", START).await;
-    assert_eq!(bed.subjects("ada", START).await, ["first", "second", "third", "fourth"]);
+    assert_eq!(
+        bed.subjects("ada", START).await,
+        ["first", "second", "third", "fourth"]
+    );
     let result = Store::open(open(&bed).await).await;
-    assert!(matches!(result, Err(StoreError::Database(DatabaseError::Newer { found: 2, known: 1 }))), "{result:?}");
+    assert!(
+        matches!(
+            result,
+            Err(StoreError::Database(DatabaseError::Newer {
+                found: 2,
+                known: 1
+            }))
+        ),
+        "{result:?}"
+    );
 }
 
 #[testkit::each_engine]
 async fn a_migration_that_fails_leaves_the_database_as_it_was(bed: Bed) {
     fill(&bed).await;
 
-    open(&bed).await.migrate(&[SCHEMA, BROKEN]).await.unwrap_err();
+    open(&bed)
+        .await
+        .migrate(&[SCHEMA, BROKEN])
+        .await
+        .unwrap_err();
 
     assert_eq!(bed.count("SELECT version FROM schema_version").await, 1);
     let bed = bed.restart().await;
-    assert_eq!(bed.subjects("ada", START).await, ["first", "second", "third"]);
+    assert_eq!(
+        bed.subjects("ada", START).await,
+        ["first", "second", "third"]
+    );
     // The next attempt succeeds.
     open(&bed).await.migrate(&[SCHEMA, SECOND]).await.unwrap();
     assert_eq!(bed.count("SELECT version FROM schema_version").await, 2);
@@ -86,9 +124,15 @@ async fn the_file_is_copied(bed: Bed) {
     assert!(!copy.exists(), "a new database needs no copy");
     fs::write(&copy, "of an earlier attempt").unwrap();
 
-    open(&bed).await.migrate(&[SCHEMA, SECOND, "CREATE TABLE third (number BIGINT)"]).await.unwrap();
+    open(&bed)
+        .await
+        .migrate(&[SCHEMA, SECOND, "CREATE TABLE third (number BIGINT)"])
+        .await
+        .unwrap();
 
-    let old = Store::open(Database::open(&DatabaseUrl::Sqlite(copy)).await.unwrap()).await.unwrap();
+    let old = Store::open(Database::open(&DatabaseUrl::Sqlite(copy)).await.unwrap())
+        .await
+        .unwrap();
     assert!(old.live_inbox(&id("ada"), START).await.unwrap().is_some());
     let mut names: Vec<String> = fs::read_dir(bed.file().parent().unwrap())
         .unwrap()

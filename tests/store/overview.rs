@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use restante::model::{
-    Domain, Fault, FaultAction, FaultPoint, FoundInbox, Holdings, InboxEnd, InboxFilter, InboxKind, InboxTotals,
-    ListPart, Refusal, RefusalReason, RefusedMail, SearchText, Timestamp, Watched,
+    Domain, Fault, FaultAction, FaultPoint, FoundInbox, Holdings, InboxEnd, InboxFilter, InboxKind,
+    InboxTotals, ListPart, Refusal, RefusalReason, RefusedMail, SearchText, Timestamp, Watched,
 };
 use restante::store::ToDelete;
 
@@ -13,8 +13,15 @@ use super::inboxes::permanent;
 use super::stories::story;
 
 async fn listed(bed: &Bed, filter: InboxFilter, limit: i64, now: Timestamp) -> Vec<String> {
-    let found = bed.store.list_inboxes(bed.default_project, &filter, limit, now).await.unwrap();
-    found.into_iter().map(|summary| summary.inbox.id.to_string()).collect()
+    let found = bed
+        .store
+        .list_inboxes(bed.default_project, &filter, limit, now)
+        .await
+        .unwrap();
+    found
+        .into_iter()
+        .map(|summary| summary.inbox.id.to_string())
+        .collect()
 }
 
 #[testkit::each_engine]
@@ -22,19 +29,41 @@ async fn inboxes_are_listed_newest_first_with_their_last_message(bed: Bed) {
     bed.inbox(bed.default_project, "empty").await;
     bed.mail(&["box"], "One", START.after(HOUR / 4)).await;
     bed.mail(&["box"], "Two", START.after(HOUR / 2)).await;
-    let found = bed.store.list_inboxes(bed.default_project, &InboxFilter::default(), 10, START.after(HOUR / 2)).await;
+    let found = bed
+        .store
+        .list_inboxes(
+            bed.default_project,
+            &InboxFilter::default(),
+            10,
+            START.after(HOUR / 2),
+        )
+        .await;
     let [full, empty] = found.unwrap().try_into().unwrap();
     assert_eq!((full.inbox.id, full.messages), (id("box"), 2));
-    assert_eq!((full.last_subject.as_deref(), full.last_sender.as_deref()), (Some("Two"), Some("sender@else.example")));
+    assert_eq!(
+        (full.last_subject.as_deref(), full.last_sender.as_deref()),
+        (Some("Two"), Some("sender@else.example"))
+    );
     assert_eq!(full.last_received_at, Some(START.after(HOUR / 2)));
-    assert_eq!((empty.messages, empty.last_subject, empty.last_received_at), (0, None, None));
-    assert_eq!(listed(&bed, InboxFilter::default(), 10, START.after(HOUR)).await, ["box"], "the other one has ended");
+    assert_eq!(
+        (empty.messages, empty.last_subject, empty.last_received_at),
+        (0, None, None)
+    );
+    assert_eq!(
+        listed(&bed, InboxFilter::default(), 10, START.after(HOUR)).await,
+        ["box"],
+        "the other one has ended"
+    );
 }
 
 #[testkit::each_engine]
 async fn of_a_long_last_subject_the_list_reads_the_start(bed: Bed) {
     bed.mail(&["box"], &"x".repeat(100_000), START).await;
-    let found = bed.store.list_inboxes(bed.default_project, &InboxFilter::default(), 10, START).await.unwrap();
+    let found = bed
+        .store
+        .list_inboxes(bed.default_project, &InboxFilter::default(), 10, START)
+        .await
+        .unwrap();
     assert_eq!(found[0].last_subject.as_deref().map(str::len), Some(1_001));
 }
 
@@ -44,22 +73,61 @@ async fn inboxes_are_found_by_a_part_of_their_address_their_kind_and_page_by_pag
         bed.inbox(bed.default_project, name).await;
     }
     bed.inbox(bed.project("other").await, "alphabet").await;
-    assert!(bed.store.claim_inbox(&permanent(bed.default_project, "gamma")).await.unwrap().is_some());
+    assert!(
+        bed.store
+            .claim_inbox(&permanent(bed.default_project, "gamma"))
+            .await
+            .unwrap()
+            .is_some()
+    );
     let text = |text: &str| SearchText::new(text, &Domain::parse("restante.example.com").unwrap());
-    let address = |wanted: &str| InboxFilter { address: text(wanted), ..InboxFilter::default() };
-    assert_eq!(listed(&bed, address("PHA"), 10, START).await, ["alpha", "al_pha"]);
+    let address = |wanted: &str| InboxFilter {
+        address: text(wanted),
+        ..InboxFilter::default()
+    };
+    assert_eq!(
+        listed(&bed, address("PHA"), 10, START).await,
+        ["alpha", "al_pha"]
+    );
     assert_eq!(listed(&bed, address("l_p"), 10, START).await, ["al_pha"]);
-    assert_eq!(listed(&bed, address("Alpha@restante.example.com"), 10, START).await, ["alpha"]);
-    assert_eq!(listed(&bed, address("pha@restante.example.com"), 10, START).await, [""; 0]);
-    let kind = |kind| InboxFilter { kind: Some(kind), ..InboxFilter::default() };
-    assert_eq!(listed(&bed, kind(InboxKind::Permanent), 10, START).await, ["gamma"]);
-    assert_eq!(listed(&bed, kind(InboxKind::Temporary), 10, START).await, ["beta", "alpha", "al_pha"]);
-    let part = |part| InboxFilter { part, ..InboxFilter::default() };
-    assert_eq!(listed(&bed, InboxFilter::default(), 2, START).await, ["gamma", "beta"]);
+    assert_eq!(
+        listed(&bed, address("Alpha@restante.example.com"), 10, START).await,
+        ["alpha"]
+    );
+    assert_eq!(
+        listed(&bed, address("pha@restante.example.com"), 10, START).await,
+        [""; 0]
+    );
+    let kind = |kind| InboxFilter {
+        kind: Some(kind),
+        ..InboxFilter::default()
+    };
+    assert_eq!(
+        listed(&bed, kind(InboxKind::Permanent), 10, START).await,
+        ["gamma"]
+    );
+    assert_eq!(
+        listed(&bed, kind(InboxKind::Temporary), 10, START).await,
+        ["beta", "alpha", "al_pha"]
+    );
+    let part = |part| InboxFilter {
+        part,
+        ..InboxFilter::default()
+    };
+    assert_eq!(
+        listed(&bed, InboxFilter::default(), 2, START).await,
+        ["gamma", "beta"]
+    );
     let after = ListPart::After(START, id("beta"));
-    assert_eq!(listed(&bed, part(after), 2, START).await, ["alpha", "al_pha"]);
+    assert_eq!(
+        listed(&bed, part(after), 2, START).await,
+        ["alpha", "al_pha"]
+    );
     let before = ListPart::Before(START, id("al_pha"));
-    assert_eq!(listed(&bed, part(before), 2, START).await, ["beta", "alpha"]);
+    assert_eq!(
+        listed(&bed, part(before), 2, START).await,
+        ["beta", "alpha"]
+    );
 }
 
 #[testkit::each_engine]
@@ -68,24 +136,57 @@ async fn inboxes_show_what_failed_there_and_are_filtered_by_it(bed: Bed) {
         bed.inbox(bed.default_project, name).await;
     }
     let (own, other) = (bed.default_project, bed.project("other").await);
-    let rejected = |inbox: &str, refused_at| RefusedMail { inbox: Some(id(inbox)), refused_at, ..refusal("<a@b>") };
+    let rejected = |inbox: &str, refused_at| RefusedMail {
+        inbox: Some(id(inbox)),
+        refused_at,
+        ..refusal("<a@b>")
+    };
     let before = Timestamp::from_millis(START.as_millis() - 1);
-    let refusals =
-        [(own, rejected("refused", START)), (own, rejected("quiet", before)), (other, rejected("quiet", START))];
+    let refusals = [
+        (own, rejected("refused", START)),
+        (own, rejected("quiet", before)),
+        (other, rejected("quiet", START)),
+    ];
     bed.store.add_refusals(&refusals).await.unwrap();
-    let mut stories = [story(own, START), story(own, START), story(other, START), story(own, START)];
-    for (story, name) in stories.iter_mut().zip(["waited", "waited", "quiet", "quiet"]) {
+    let mut stories = [
+        story(own, START),
+        story(own, START),
+        story(other, START),
+        story(own, START),
+    ];
+    for (story, name) in stories
+        .iter_mut()
+        .zip(["waited", "waited", "quiet", "quiet"])
+    {
         story.failure.wait.inbox = id(name);
     }
     // Of an earlier inbox with this address.
     stories[3].failure.wait.inbox_created_at = before;
     bed.store.add_stories(&stories).await.unwrap();
-    let failed = InboxFilter { with_failures: true, counts_failures: true, ..InboxFilter::default() };
-    let found = bed.store.list_inboxes(own, &failed, 10, START).await.unwrap();
-    let found: Vec<_> = found.iter().map(|one| (one.inbox.id.as_str(), one.timeouts, one.rejections)).collect();
+    let failed = InboxFilter {
+        with_failures: true,
+        counts_failures: true,
+        ..InboxFilter::default()
+    };
+    let found = bed
+        .store
+        .list_inboxes(own, &failed, 10, START)
+        .await
+        .unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.inbox.id.as_str(), one.timeouts, one.rejections))
+        .collect();
     assert_eq!(found, [("waited", 2, 0), ("refused", 0, 1)]);
-    let counted = InboxFilter { counts_failures: true, ..InboxFilter::default() };
-    let all = bed.store.list_inboxes(own, &counted, 10, START).await.unwrap();
+    let counted = InboxFilter {
+        counts_failures: true,
+        ..InboxFilter::default()
+    };
+    let all = bed
+        .store
+        .list_inboxes(own, &counted, 10, START)
+        .await
+        .unwrap();
     let quiet = all.iter().find(|one| one.inbox.id == id("quiet")).unwrap();
     assert_eq!((all.len(), quiet.timeouts, quiet.rejections), (3, 0, 0));
 }
@@ -97,19 +198,41 @@ async fn inboxes_with_the_latest_mail_come_first(bed: Bed) {
     }
     bed.mail(&["one"], "Late", START.after(HOUR / 4)).await;
     let now = START.after(HOUR / 2);
-    assert_eq!(listed(&bed, InboxFilter::default(), 10, now).await, ["one", "two", "three"]);
-    let with_mail = InboxFilter { with_mail: true, ..InboxFilter::default() };
+    assert_eq!(
+        listed(&bed, InboxFilter::default(), 10, now).await,
+        ["one", "two", "three"]
+    );
+    let with_mail = InboxFilter {
+        with_mail: true,
+        ..InboxFilter::default()
+    };
     assert_eq!(listed(&bed, with_mail, 10, now).await, ["one"]);
-    let totals = bed.store.inbox_totals(bed.default_project, now).await.unwrap();
-    assert_eq!(totals, InboxTotals { inboxes: 3, with_mail: 1, messages: 1 });
+    let totals = bed
+        .store
+        .inbox_totals(bed.default_project, now)
+        .await
+        .unwrap();
+    assert_eq!(
+        totals,
+        InboxTotals {
+            inboxes: 3,
+            with_mail: 1,
+            messages: 1
+        }
+    );
 }
 
 #[testkit::each_engine]
 async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     let holdings = async |now| {
-        let one = bed.store.holdings(Some(bed.default_project), now).await.unwrap();
+        let one = bed
+            .store
+            .holdings(Some(bed.default_project), now)
+            .await
+            .unwrap();
         assert_eq!(bed.store.holdings(None, now).await.unwrap(), one);
-        let Holdings { messages, bytes } = one.get(&bed.default_project).copied().unwrap_or_default();
+        let Holdings { messages, bytes } =
+            one.get(&bed.default_project).copied().unwrap_or_default();
         (messages, bytes)
     };
     assert_eq!(holdings(START).await, (0, 0));
@@ -123,17 +246,32 @@ async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
     bed.inbox(other, "theirs").await;
     bed.mail(&["theirs", "three"], "More", START).await;
     let all = bed.store.holdings(None, START).await.unwrap();
-    assert_eq!((all.len(), all[&other].messages, all[&bed.default_project].messages), (2, 1, 4));
+    assert_eq!(
+        (
+            all.len(),
+            all[&other].messages,
+            all[&bed.default_project].messages
+        ),
+        (2, 1, 4)
+    );
 }
 
 #[testkit::each_engine]
 async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     let project = bed.default_project;
-    let (all, one, refused) =
-        (Watched::Inboxes(project), Watched::Inbox(project, id("box")), Watched::Refused(Some(project)));
+    let (all, one, refused) = (
+        Watched::Inboxes(project),
+        Watched::Inbox(project, id("box")),
+        Watched::Refused(Some(project)),
+    );
     let marks = async |now| {
         let mark = async |watched| bed.store.mark(watched, now).await.unwrap();
-        [mark(&all).await, mark(&one).await, mark(&refused).await, mark(&Watched::Refused(None)).await]
+        [
+            mark(&all).await,
+            mark(&one).await,
+            mark(&refused).await,
+            mark(&Watched::Refused(None)).await,
+        ]
     };
     let mut last = marks(START).await;
     // Which marks the step has changed.
@@ -153,22 +291,48 @@ async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     // Another list of faults with as many uses, and none.
     let inbox = bed.live("box", START).await.unwrap();
     for action in [FaultAction::Duplicate, FaultAction::Bounce] {
-        let faults = [Fault { at: FaultPoint::Data, action, times: 2 }];
-        assert!(bed.store.set_faults(&inbox, &faults, START).await.unwrap().is_some());
+        let faults = [Fault {
+            at: FaultPoint::Data,
+            action,
+            times: 2,
+        }];
+        assert!(
+            bed.store
+                .set_faults(&inbox, &faults, START)
+                .await
+                .unwrap()
+                .is_some()
+        );
         assert_eq!(changed(START).await, [true, true, false, false]);
     }
-    assert!(bed.store.set_faults(&inbox, &[], START).await.unwrap().is_some());
+    assert!(
+        bed.store
+            .set_faults(&inbox, &[], START)
+            .await
+            .unwrap()
+            .is_some()
+    );
     assert_eq!(changed(START).await, [true, true, false, false]);
     // A deleted message that comes back, and the deletion of another one.
-    let ids = [bed.mail(&["box"], "y", START).await[0], bed.mail(&["box"], "z", START).await[0]];
+    let ids = [
+        bed.mail(&["box"], "y", START).await[0],
+        bed.mail(&["box"], "z", START).await[0],
+    ];
     let due = START.after(HOUR / 2);
     let delete = async |id| {
         let one = ToDelete::Message(inbox.clone(), id);
-        bed.store.throw_away(project, &one, START, due).await.unwrap().0
+        bed.store
+            .throw_away(project, &one, START, due)
+            .await
+            .unwrap()
+            .0
     };
     let deletion = delete(ids[0]).await;
     assert_eq!(changed(START).await, [true, true, false, false]);
-    assert_eq!(bed.store.restore(project, deletion, START).await.unwrap(), 1);
+    assert_eq!(
+        bed.store.restore(project, deletion, START).await.unwrap(),
+        1
+    );
     delete(ids[1]).await;
     assert_eq!(changed(START).await, [true, true, false, false]);
     bed.sweep(due).await;
@@ -176,11 +340,21 @@ async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     let other = bed.project("other").await;
     bed.inbox(other, "theirs").await;
     assert_eq!(changed(START).await, [false; 4]);
-    bed.store.add_refusals(&[(other, refusal("<a@b>"))]).await.unwrap();
+    bed.store
+        .add_refusals(&[(other, refusal("<a@b>"))])
+        .await
+        .unwrap();
     assert_eq!(changed(START).await, [false, false, false, true]);
-    bed.store.add_refusals(&[(project, refusal("<a@b>"))]).await.unwrap();
+    bed.store
+        .add_refusals(&[(project, refusal("<a@b>"))])
+        .await
+        .unwrap();
     assert_eq!(changed(START).await, [false, false, true, true]);
-    assert_eq!(changed(START.after(HOUR)).await, [true, true, false, false], "what ends is a change, too");
+    assert_eq!(
+        changed(START.after(HOUR)).await,
+        [true, true, false, false],
+        "what ends is a change, too"
+    );
 }
 
 /// A refusal of mail to `recipient`.
@@ -198,29 +372,97 @@ pub fn refusal(recipient: &str) -> RefusedMail {
 }
 
 #[testkit::each_engine]
-async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_after_their_end(bed: Bed) {
+async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_after_their_end(
+    bed: Bed,
+) {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let text = |text: &str| SearchText::new(text, &Domain::parse("restante.example.com").unwrap());
     let other = bed.project("other").await;
-    for (project, name) in [(bed.default_project, "u5"), (bed.default_project, "u59"), (other, "xu5")] {
+    for (project, name) in [
+        (bed.default_project, "u5"),
+        (bed.default_project, "u59"),
+        (other, "xu5"),
+    ] {
         bed.inbox(project, name).await;
     }
     bed.mail(&["u59"], "Later", START.after(HOUR / 4)).await;
-    let ids = |found: Vec<FoundInbox>| found.into_iter().map(|one| one.inbox.id.to_string()).collect::<Vec<_>>();
+    let ids = |found: Vec<FoundInbox>| {
+        found
+            .into_iter()
+            .map(|one| one.inbox.id.to_string())
+            .collect::<Vec<_>>()
+    };
     let now = START.after(HOUR / 2);
     let own = Some(bed.default_project);
-    assert_eq!(ids(bed.store.find_inboxes(own, &text("u5"), 10, now).await.unwrap()), ["u5", "u59"]);
-    assert_eq!(ids(bed.store.find_inboxes(None, &text("u5"), 10, now).await.unwrap()), ["u5", "u59", "xu5"]);
+    assert_eq!(
+        ids(bed
+            .store
+            .find_inboxes(own, &text("u5"), 10, now)
+            .await
+            .unwrap()),
+        ["u5", "u59"]
+    );
+    assert_eq!(
+        ids(bed
+            .store
+            .find_inboxes(None, &text("u5"), 10, now)
+            .await
+            .unwrap()),
+        ["u5", "u59", "xu5"]
+    );
     let whole = text("u5@restante.example.com");
-    assert_eq!(ids(bed.store.find_inboxes(None, &whole, 10, now).await.unwrap()), ["u5"]);
-    assert_eq!(ids(bed.store.find_ended_inboxes(own, &whole, 10, now).await.unwrap()), [""; 0]);
+    assert_eq!(
+        ids(bed.store.find_inboxes(None, &whole, 10, now).await.unwrap()),
+        ["u5"]
+    );
+    assert_eq!(
+        ids(bed
+            .store
+            .find_ended_inboxes(own, &whole, 10, now)
+            .await
+            .unwrap()),
+        [""; 0]
+    );
 
-    assert!(bed.store.end_inbox(&bed.live("u5", now).await.unwrap(), now).await.unwrap());
-    assert_eq!(ids(bed.store.find_inboxes(own, &whole, 10, now).await.unwrap()), [""; 0]);
-    let ended = bed.store.find_ended_inboxes(own, &whole, 10, now).await.unwrap();
+    assert!(
+        bed.store
+            .end_inbox(&bed.live("u5", now).await.unwrap(), now)
+            .await
+            .unwrap()
+    );
+    assert_eq!(
+        ids(bed.store.find_inboxes(own, &whole, 10, now).await.unwrap()),
+        [""; 0]
+    );
+    let ended = bed
+        .store
+        .find_ended_inboxes(own, &whole, 10, now)
+        .await
+        .unwrap();
     assert_eq!(ended[0].end, Some(InboxEnd::Deleted(now)));
     let later = START.after(HOUR + DAY);
-    assert_eq!(ids(bed.store.find_ended_inboxes(own, &text("u5"), 10, later).await.unwrap()), ["u5", "u59"]);
-    assert_eq!(ids(bed.store.find_ended_inboxes(Some(other), &text("u5"), 10, later).await.unwrap()), ["xu5"]);
-    assert_eq!(ids(bed.store.find_ended_inboxes(None, &text("u5"), 10, later.after(30 * DAY)).await.unwrap()), [""; 0]);
+    assert_eq!(
+        ids(bed
+            .store
+            .find_ended_inboxes(own, &text("u5"), 10, later)
+            .await
+            .unwrap()),
+        ["u5", "u59"]
+    );
+    assert_eq!(
+        ids(bed
+            .store
+            .find_ended_inboxes(Some(other), &text("u5"), 10, later)
+            .await
+            .unwrap()),
+        ["xu5"]
+    );
+    assert_eq!(
+        ids(bed
+            .store
+            .find_ended_inboxes(None, &text("u5"), 10, later.after(30 * DAY))
+            .await
+            .unwrap()),
+        [""; 0]
+    );
 }

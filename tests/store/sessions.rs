@@ -14,7 +14,10 @@ fn hash() -> KeyHash {
 async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
     let (first, second, credential) = (hash(), hash(), hash());
     for cookie in [&first, &second] {
-        bed.store.open_session(cookie, &credential, START.after(HOUR)).await.unwrap();
+        bed.store
+            .open_session(cookie, &credential, START.after(HOUR))
+            .await
+            .unwrap();
     }
     let opened_with = async |cookie, now| bed.store.session_credential(cookie, now).await.unwrap();
     assert_eq!(opened_with(&first, START).await, Some(credential));
@@ -33,17 +36,26 @@ async fn all_sessions_of_a_credential_are_closed_at_once(bed: Bed) {
     let (mine, theirs) = (hash(), hash());
     let cookies = [hash(), hash(), hash()];
     for (cookie, credential) in cookies.iter().zip([&mine, &mine, &theirs]) {
-        bed.store.open_session(cookie, credential, START.after(HOUR)).await.unwrap();
+        bed.store
+            .open_session(cookie, credential, START.after(HOUR))
+            .await
+            .unwrap();
     }
     bed.store.close_sessions_of(&mine).await.unwrap();
     for (cookie, left) in cookies.iter().zip([None, None, Some(theirs)]) {
-        assert_eq!(bed.store.session_credential(cookie, START).await.unwrap(), left);
+        assert_eq!(
+            bed.store.session_credential(cookie, START).await.unwrap(),
+            left
+        );
     }
 }
 
 #[testkit::each_engine]
 async fn sessions_that_are_over_are_swept(bed: Bed) {
-    bed.store.open_session(&hash(), &hash(), START.after(HOUR)).await.unwrap();
+    bed.store
+        .open_session(&hash(), &hash(), START.after(HOUR))
+        .await
+        .unwrap();
     assert_eq!(bed.sweep(START).await, 0);
     assert_eq!(bed.sweep(START.after(HOUR)).await, 1);
     assert_eq!(bed.sweep(START.after(HOUR)).await, 0);
@@ -53,8 +65,14 @@ async fn sessions_that_are_over_are_swept(bed: Bed) {
 async fn a_setting_has_its_last_value(bed: Bed) {
     assert_eq!(bed.store.setting("a name").await.unwrap(), None);
     for value in [&b"one"[..], &b"\0\xff"[..]] {
-        bed.store.set_setting("a name", Bytes::from_static(value)).await.unwrap();
-        assert_eq!(bed.store.setting("a name").await.unwrap().as_deref(), Some(value));
+        bed.store
+            .set_setting("a name", Bytes::from_static(value))
+            .await
+            .unwrap();
+        assert_eq!(
+            bed.store.setting("a name").await.unwrap().as_deref(),
+            Some(value)
+        );
     }
     assert_eq!(bed.store.setting("another name").await.unwrap(), None);
 }

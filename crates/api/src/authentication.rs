@@ -21,8 +21,12 @@ impl Authentication {
     /// Every result, with its name and its reason.
     pub fn results(&self) -> impl Iterator<Item = (&'static str, AuthenticationResult, &str)> {
         let spf = std::iter::once(("spf", self.spf.result, self.spf.detail.as_str()));
-        let dkim = self.dkim.iter().map(|check| ("dkim", check.result, check.detail.as_str()));
-        spf.chain(dkim).chain([("dmarc", self.dmarc.result, self.dmarc.detail.as_str())])
+        let dkim = self
+            .dkim
+            .iter()
+            .map(|check| ("dkim", check.result, check.detail.as_str()));
+        spf.chain(dkim)
+            .chain([("dmarc", self.dmarc.result, self.dmarc.detail.as_str())])
     }
 }
 
@@ -32,8 +36,8 @@ impl Authentication {
 pub struct SpfCheck {
     /// The result.
     pub result: AuthenticationResult,
-    /// The domain of the envelope sender, or the name in EHLO if the sender is empty; null if the message did not
-    /// arrive over SMTP.
+    /// The domain of the envelope sender, or the name in EHLO if the sender is empty; null if the
+    /// message did not arrive over SMTP.
     pub domain: Option<String>,
     /// The address of the SMTP client; null if the message did not arrive over SMTP.
     pub client: Option<String>,

@@ -87,7 +87,8 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct HtmlSupport {
-    /// The average over the features that the message uses: how many percent of the clients support one.
+    /// The average over the features that the message uses: how many percent of the clients support
+    /// one.
     #[schemars(range(min = 0, max = 100))]
     pub support_percent: u8,
     /// The features that some clients do not support, the least supported first.
@@ -133,7 +134,10 @@ impl Example for MessageChecks {
                     source: None,
                 },
             ],
-            html: Some(HtmlSupport { support_percent: 97, features: Vec::new() }),
+            html: Some(HtmlSupport {
+                support_percent: 97,
+                features: Vec::new(),
+            }),
             authentication: None,
         }
     }

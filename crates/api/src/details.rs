@@ -38,12 +38,14 @@ pub struct MessageDetails {
     /// The date in the header.
     #[schemars(extend("format" = "date-time"))]
     pub date: Option<String>,
-    /// The one-time code as in the field `otp` of the message: labelled digits, or the first six-digit number.
+    /// The one-time code as in the field `otp` of the message: labelled digits, or the first
+    /// six-digit number.
     pub otp: Option<Otp>,
-    /// The code that a person would type, in any form: `otp` if it is labelled, or else a labelled code with letters or
-    /// with 9 or 10 digits. The first of `codes`.
+    /// The code that a person would type, in any form: `otp` if it is labelled, or else a labelled
+    /// code with letters or with 9 or 10 digits. The first of `codes`.
     pub code: Option<Code>,
-    /// The labelled codes, each once. If there are several, the message has several labels with different codes.
+    /// The labelled codes, each once. If there are several, the message has several labels with
+    /// different codes.
     pub codes: Vec<Code>,
     /// The links, with their texts.
     pub links: Vec<Link>,
@@ -98,7 +100,13 @@ words! {
 
 impl Via {
     /// The APIs of providers.
-    pub const SEND_APIS: [Self; 5] = [Self::Ses, Self::Resend, Self::Sendgrid, Self::Postmark, Self::Mailgun];
+    pub const SEND_APIS: [Self; 5] = [
+        Self::Ses,
+        Self::Resend,
+        Self::Sendgrid,
+        Self::Postmark,
+        Self::Mailgun,
+    ];
 
     /// Its name for people.
     #[must_use]
@@ -234,9 +242,21 @@ pub struct ListUnsubscribe {
 
 impl Example for MessageDetails {
     fn example() -> Self {
-        let Message { id, inbox_id, to, subject, links, otp, .. } = Message::example();
+        let Message {
+            id,
+            inbox_id,
+            to,
+            subject,
+            links,
+            otp,
+            ..
+        } = Message::example();
         let line = format!("Your code is {otp}.");
-        let code = Code { code: otp.clone(), rule: OtpRule::LabelBefore, line: line.clone() };
+        let code = Code {
+            code: otp.clone(),
+            rule: OtpRule::LabelBefore,
+            line: line.clone(),
+        };
         Self {
             id,
             inbox_id,
@@ -251,20 +271,34 @@ impl Example for MessageDetails {
                 authenticated: Some(false),
                 via: Some(Via::Smtp),
             },
-            headers: vec![Header { name: "Subject".to_owned(), value: subject.clone() }],
-            from: vec![Mailbox { name: Some("Shop".to_owned()), address: Some("shop@app.example".to_owned()) }],
+            headers: vec![Header {
+                name: "Subject".to_owned(),
+                value: subject.clone(),
+            }],
+            from: vec![Mailbox {
+                name: Some("Shop".to_owned()),
+                address: Some("shop@app.example".to_owned()),
+            }],
             to: Vec::new(),
             cc: Vec::new(),
             reply_to: Vec::new(),
             message_id: Some("<1@app.example>".to_owned()),
             in_reply_to: None,
             date: Some("2026-11-20T09:30:01Z".to_owned()),
-            otp: Some(Otp { code: otp.clone(), rule: OtpRule::LabelBefore, line: line.clone() }),
+            otp: Some(Otp {
+                code: otp.clone(),
+                rule: OtpRule::LabelBefore,
+                line: line.clone(),
+            }),
             code: Some(code.clone()),
             codes: vec![code],
             links: links
                 .into_iter()
-                .map(|url| Link { url, text: Some(subject.clone()), source: LinkSource::Html })
+                .map(|url| Link {
+                    url,
+                    text: Some(subject.clone()),
+                    source: LinkSource::Html,
+                })
                 .collect(),
             attachments: vec![AttachmentInfo {
                 index: 0,

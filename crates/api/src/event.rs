@@ -143,9 +143,12 @@ impl Event {
 
 impl Example for EventList {
     fn example() -> Self {
-        let rejected = "An SMTP session of 127.0.0.1: 550 5.6.11 Bare CR or LF in the message".to_owned();
-        let exchange =
-            |command: &'static str, reply: &'static str| Exchange { command: command.into(), reply: reply.into() };
+        let rejected =
+            "An SMTP session of 127.0.0.1: 550 5.6.11 Bare CR or LF in the message".to_owned();
+        let exchange = |command: &'static str, reply: &'static str| Exchange {
+            command: command.into(),
+            reply: reply.into(),
+        };
         Self {
             events: vec![Event {
                 client: Some("127.0.0.1".to_owned()),

@@ -20,8 +20,8 @@ pub struct Explanation {
     pub ended: Option<Ended>,
     /// The messages in it.
     pub messages: ArrivedMessages,
-    /// What was rejected since the inbox was created, or for a wait that timed out, since five minutes before it. Mail
-    /// to this inbox is first.
+    /// What was rejected since the inbox was created, or for a wait that timed out, since five
+    /// minutes before it. Mail to this inbox is first.
     #[schemars(length(max = 10))]
     pub refused: Vec<Refused>,
     /// Similar addresses that received mail.

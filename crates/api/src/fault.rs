@@ -15,8 +15,8 @@ pub const MAX_FAULT_TIMES: u32 = 1_000;
 /// Maximum delay.
 pub const MAX_FAULT_SECONDS: u16 = 300;
 
-/// A fault as requested. Every field is optional here, so that a missing one can be named in the error; the schema
-/// describes which fields belong together.
+/// A fault as requested. Every field is optional here, so that a missing one can be named in the
+/// error; the schema describes which fields belong together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -63,7 +63,8 @@ words! {
         Reset = "reset",
         /// The reply is delayed.
         Delay = "delay",
-        /// The message is accepted but not stored, and its sender gets a delivery status notification.
+        /// The message is accepted but not stored, and its sender gets a delivery status
+        /// notification.
         Bounce = "bounce",
         /// The message is accepted but not stored, and nobody is notified.
         Drop = "drop",
@@ -168,7 +169,9 @@ fn variant(title: &str, at: &[&str], action: &[&str], own: Option<(&str, Schema)
             },
         },
     });
-    let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
+    let properties = schema
+        .get_mut("properties")
+        .and_then(|properties| properties.as_object_mut());
     if let (Some(properties), Some((name, own))) = (properties, own) {
         properties.insert(name.to_owned(), own.to_value());
     }
@@ -176,7 +179,10 @@ fn variant(title: &str, at: &[&str], action: &[&str], own: Option<(&str, Schema)
 }
 
 fn delay(mut schema: Schema) -> Schema {
-    if let Some(required) = schema.get_mut("required").and_then(|required| required.as_array_mut()) {
+    if let Some(required) = schema
+        .get_mut("required")
+        .and_then(|required| required.as_array_mut())
+    {
         required.push("seconds".into());
     }
     schema
@@ -212,8 +218,19 @@ impl Example for SetFaultsBody {
             action: Some(action.to_owned()),
             ..Fault::default()
         };
-        let deferred = Fault { times: Some(2), ..of("rcpt", "defer") };
-        Self { faults: vec![deferred, Fault { seconds: Some(5), ..of("data", "delay") }] }
+        let deferred = Fault {
+            times: Some(2),
+            ..of("rcpt", "defer")
+        };
+        Self {
+            faults: vec![
+                deferred,
+                Fault {
+                    seconds: Some(5),
+                    ..of("data", "delay")
+                },
+            ],
+        }
     }
 }
 
@@ -239,6 +256,8 @@ impl Example for FaultList {
             uses: Vec::new(),
             ..deferred.clone()
         };
-        Self { faults: vec![deferred, delayed] }
+        Self {
+            faults: vec![deferred, delayed],
+        }
     }
 }

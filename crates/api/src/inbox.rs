@@ -9,8 +9,8 @@ use crate::word::words;
 /// An address at which a test receives mail.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Inbox {
-    /// The inbox identifier: the local part of the address, or a generated one if the address is on another domain than
-    /// the mail domain.
+    /// The inbox identifier: the local part of the address, or a generated one if the address is on
+    /// another domain than the mail domain.
     #[schemars(length(min = 1))]
     pub id: String,
     /// The recipient address.
@@ -21,8 +21,8 @@ pub struct Inbox {
     /// UTC, with milliseconds.
     #[schemars(extend("format" = "date-time"))]
     pub created_at: String,
-    /// One hour after creation for a temporary inbox, or after the last PUT of its address. After that, requests for
-    /// the inbox and its messages return 404. Null: never.
+    /// One hour after creation for a temporary inbox, or after the last PUT of its address. After
+    /// that, requests for the inbox and its messages return 404. Null: never.
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: Option<String>,
 }

@@ -14,19 +14,21 @@ pub struct Message {
     /// The inbox that contains the message.
     #[schemars(length(min = 1))]
     pub inbox_id: String,
-    /// The first address of the From header; if it has none, the envelope sender, which may be empty.
+    /// The first address of the From header; if it has none, the envelope sender, which may be
+    /// empty.
     pub from: String,
     /// The recipient address, which is the inbox address.
     #[schemars(extend("pattern" = r"^[^@\s]+@[^@\s]+$"))]
     pub to: String,
     /// The decoded subject; empty if there is none.
     pub subject: String,
-    /// The plain text. Lines end with \n; trailing line breaks are removed. If the message has only HTML: that HTML as
-    /// readable text.
+    /// The plain text. Lines end with \n; trailing line breaks are removed. If the message has only
+    /// HTML: that HTML as readable text.
     pub text: String,
     /// The HTML; empty if there is none.
     pub html: String,
-    /// Absolute URIs without duplicates: first those of the HTML, then those of the text, each in document order.
+    /// Absolute URIs without duplicates: first those of the HTML, then those of the text, each in
+    /// document order.
     pub links: Vec<String>,
     /// A labelled code of 4 to 8 digits; if none, the first 6-digit word; if none, empty.
     #[schemars(extend("pattern" = "^([0-9]{4,8})?$"))]
@@ -63,6 +65,8 @@ impl Example for Message {
 
 impl Example for MessageList {
     fn example() -> Self {
-        Self { messages: vec![Message::example()] }
+        Self {
+            messages: vec![Message::example()],
+        }
     }
 }

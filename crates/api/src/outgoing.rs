@@ -10,8 +10,8 @@ use crate::{Example, Inbox};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendMessageBody {
-    /// One bare address: no display name, no angle brackets. On the mail domain of the service, the address of a live
-    /// inbox.
+    /// One bare address: no display name, no angle brackets. On the mail domain of the service, the
+    /// address of a live inbox.
     #[schemars(extend("format" = "idn-email"))]
     pub to: String,
     /// Without control characters.
@@ -42,7 +42,9 @@ pub struct ForwardBody {
 
 impl Example for ForwardBody {
     fn example() -> Self {
-        Self { to: "me@company.example".to_owned() }
+        Self {
+            to: "me@company.example".to_owned(),
+        }
     }
 }
 
@@ -121,7 +123,10 @@ impl Example for SendMessageBody {
 
 impl Example for SendAccepted {
     fn example() -> Self {
-        Self { id: "019aa0b1-8a10-7c44-8e0d-5d2f8c9b7a01".to_owned(), status: "queued".to_owned() }
+        Self {
+            id: "019aa0b1-8a10-7c44-8e0d-5d2f8c9b7a01".to_owned(),
+            status: "queued".to_owned(),
+        }
     }
 }
 
@@ -136,7 +141,8 @@ impl Example for Outgoing {
             attempts: vec![Attempt {
                 at: Some("2026-11-20T09:30:03.000Z".to_owned()),
                 server: Some("mx.example.com".to_owned()),
-                reply: "mx.example.com [192.0.2.1]:25 answered RCPT with 451 4.7.1 try again later".to_owned(),
+                reply: "mx.example.com [192.0.2.1]:25 answered RCPT with 451 4.7.1 try again later"
+                    .to_owned(),
             }],
             next_attempt_at: Some("2026-11-20T09:31:03.000Z".to_owned()),
             created_at: "2026-11-20T09:30:02.900Z".to_owned(),

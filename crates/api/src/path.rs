@@ -14,7 +14,8 @@ pub struct InboxPath {
 /// The path of an inbox by its id or its address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct InboxNamePath {
-    /// The id of an inbox, or its whole address, in any case. The `@` may be written as it is or as `%40`.
+    /// The id of an inbox, or its whole address, in any case. The `@` may be written as it is or as
+    /// `%40`.
     #[schemars(length(min = 1), extend("example" = "k3v9w0qdm4xt2p7h"))]
     pub id: String,
 }

@@ -35,8 +35,8 @@ pub struct InboxSummary {
 pub struct ProjectMessages {
     /// Newest first.
     pub messages: Vec<MessageSummary>,
-    /// The value of `before` for the next page; null at the end of the list. A page can be empty before the end,
-    /// because a search takes a limited time.
+    /// The value of `before` for the next page; null at the end of the list. A page can be empty
+    /// before the end, because a search takes a limited time.
     pub next: Option<String>,
 }
 
@@ -48,7 +48,8 @@ pub struct MessageSummary {
     pub id: String,
     /// The inbox that contains the message.
     pub inbox_id: String,
-    /// The first address of the From header; if it has none, the envelope sender, which may be empty.
+    /// The first address of the From header; if it has none, the envelope sender, which may be
+    /// empty.
     pub from: String,
     /// The recipient address.
     pub to: String,
@@ -68,8 +69,8 @@ pub struct MessageSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ListInboxesQuery {
-    /// Only inboxes whose address contains this text, without regard to case. A text with an `@` after its first
-    /// character must be the beginning of the address.
+    /// Only inboxes whose address contains this text, without regard to case. A text with an `@`
+    /// after its first character must be the beginning of the address.
     pub search: String,
     /// Maximum number of inboxes, 1 to 1000; 100 by default.
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
@@ -82,8 +83,9 @@ pub struct ListInboxesQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchMessagesQuery {
-    /// Only messages whose inbox, sender, subject or text contains this text, without regard to case. With an `@` after
-    /// its first character, it must be the beginning of an address of inbox or sender, or anywhere in subject or text.
+    /// Only messages whose inbox, sender, subject or text contains this text, without regard to
+    /// case. With an `@` after its first character, it must be the beginning of an address of inbox
+    /// or sender, or anywhere in subject or text.
     pub search: String,
     /// Maximum number of messages, 1 to 100; 50 by default.
     #[schemars(with = "u64", range(min = 1, max = 100))]
@@ -95,15 +97,43 @@ pub struct SearchMessagesQuery {
 impl Example for InboxList {
     fn example() -> Self {
         let last_received_at = Some(Message::example().received_at);
-        let inboxes = vec![InboxSummary { inbox: Inbox::example(), messages: 1, last_received_at }];
-        Self { inboxes, next: None }
+        let inboxes = vec![InboxSummary {
+            inbox: Inbox::example(),
+            messages: 1,
+            last_received_at,
+        }];
+        Self {
+            inboxes,
+            next: None,
+        }
     }
 }
 
 impl Example for ProjectMessages {
     fn example() -> Self {
-        let Message { id, inbox_id, from, to, subject, otp: code, received_at, .. } = Message::example();
-        let message = MessageSummary { id, inbox_id, from, to, subject, code, attachments: 0, received_at };
-        Self { messages: vec![message], next: Some("4711".to_owned()) }
+        let Message {
+            id,
+            inbox_id,
+            from,
+            to,
+            subject,
+            otp: code,
+            received_at,
+            ..
+        } = Message::example();
+        let message = MessageSummary {
+            id,
+            inbox_id,
+            from,
+            to,
+            subject,
+            code,
+            attachments: 0,
+            received_at,
+        };
+        Self {
+            messages: vec![message],
+            next: Some("4711".to_owned()),
+        }
     }
 }

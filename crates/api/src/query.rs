@@ -15,7 +15,8 @@ pub struct FindInboxQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CheckQuery {
-    /// Whether SPF, DKIM and DMARC are checked too, with queries to the DNS. Empty counts as absent.
+    /// Whether SPF, DKIM and DMARC are checked too, with queries to the DNS. Empty counts as
+    /// absent.
     #[schemars(with = "bool", extend("default" = false))]
     pub dns: String,
 }
@@ -24,7 +25,8 @@ pub struct CheckQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MessageQuery {
-    /// Only messages whose subject contains this text, compared without case. Empty counts as absent.
+    /// Only messages whose subject contains this text, compared without case. Empty counts as
+    /// absent.
     pub subject: String,
     /// Extension. Only messages whose `from` contains this text, without regard to case.
     #[schemars(extend("x-extension" = true))]
@@ -32,18 +34,21 @@ pub struct MessageQuery {
     /// Extension. Only messages whose To or Cc field contains this text, without regard to case.
     #[schemars(extend("x-extension" = true))]
     pub to: String,
-    /// Extension. Only messages whose text contains this text, without regard to case. The first 256 KiB are compared.
+    /// Extension. Only messages whose text contains this text, without regard to case. The first
+    /// 256 KiB are compared.
     #[schemars(extend("x-extension" = true))]
     pub text: String,
-    /// Extension. `Name:substring`: only messages with a header field of this name whose value contains the substring,
-    /// without regard to case.
+    /// Extension. `Name:substring`: only messages with a header field of this name whose value
+    /// contains the substring, without regard to case.
     #[schemars(extend("x-extension" = true, "pattern" = "^([!-9;-~]+:.*)?$", "example" = "X-Campaign:welcome"))]
     pub header: String,
-    /// Extension. Only messages that have a labelled code in any form (`code`), a one-time code as in the field `otp`
-    /// (`otp`), a link (`link`), or several of these, separated by commas (`code,link`). Empty: all messages.
+    /// Extension. Only messages that have a labelled code in any form (`code`), a one-time code as
+    /// in the field `otp` (`otp`), a link (`link`), or several of these, separated by commas
+    /// (`code,link`). Empty: all messages.
     #[schemars(extend("x-extension" = true, "pattern" = "^((otp|code|link)(,(otp|code|link))*)?$"))]
     pub has: String,
-    /// The id of a message in this inbox: only messages that arrived after it. Empty counts as absent.
+    /// The id of a message in this inbox: only messages that arrived after it. Empty counts as
+    /// absent.
     #[schemars(extend("anyOf" = [{"format": "uuid"}, {"maxLength": 0}]))]
     pub after: String,
 }
@@ -58,7 +63,8 @@ pub struct ListMessagesQuery {
     /// An extension. Maximum number of messages.
     #[schemars(with = "u64", range(min = 1))]
     pub limit: String,
-    /// An extension. The id of a message in this inbox: only messages that arrived before it. Empty counts as absent.
+    /// An extension. The id of a message in this inbox: only messages that arrived before it. Empty
+    /// counts as absent.
     #[schemars(extend("anyOf" = [{"format": "uuid"}, {"maxLength": 0}]))]
     pub before: String,
 }
@@ -70,8 +76,8 @@ pub struct WaitQuery {
     /// Which messages match.
     #[serde(flatten)]
     pub matching: MessageQuery,
-    /// Milliseconds, 0 to 120000. Values above 120000 are treated as 120000. 0 checks once and returns. Invalid values
-    /// are replaced by the default.
+    /// Milliseconds, 0 to 120000. Values above 120000 are treated as 120000. 0 checks once and
+    /// returns. Invalid values are replaced by the default.
     #[schemars(schema_with = "timeout", extend("default" = 15_000, "example" = 0))]
     pub timeout: String,
 }
@@ -80,7 +86,8 @@ pub struct WaitQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EventsQuery {
-    /// The value of `next` in an earlier answer: only events that no earlier answer had. Empty counts as absent.
+    /// The value of `next` in an earlier answer: only events that no earlier answer had. Empty
+    /// counts as absent.
     #[schemars(extend("pattern" = "^([0-9]+\\.[A-Za-z0-9_-]*)?$"))]
     pub after: String,
 }

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::Example;
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[expect(missing_docs, reason = "a doc comment would become the description of a schema that needs none")]
+#[expect(
+    missing_docs,
+    reason = "a doc comment would become the description of a schema that needs none"
+)]
 pub struct Health {
     #[schemars(extend("const" = "ok"))]
     pub status: String,
@@ -14,7 +17,10 @@ pub struct Health {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
-#[expect(missing_docs, reason = "a doc comment would become the description of a schema that needs none")]
+#[expect(
+    missing_docs,
+    reason = "a doc comment would become the description of a schema that needs none"
+)]
 pub struct ErrorBody {
     #[schemars(length(min = 1))]
     pub error: String,
@@ -22,6 +28,8 @@ pub struct ErrorBody {
 
 impl Example for Health {
     fn example() -> Self {
-        Self { status: "ok".to_owned() }
+        Self {
+            status: "ok".to_owned(),
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The rules: who gets a message, who owns the inboxes that it opens, which faults it uses, and when it is refused.
+//! The rules: who gets a message, who owns the inboxes that it opens, which faults it uses, and
+//! when it is refused.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +8,9 @@ use uuid::Uuid;
 use crate::notification::destination;
 use crate::shared::Destination;
 use crate::{
-    Address, Change, Copies, Decision, Facts, Fate, FaultAction, FaultUse, Inbox, InboxId, NewMessage, Notification,
-    Opening, PendingFault, Place, ProjectId, Recipient, Refusal, Request, Reservation, Source, UsedFault, Verdict,
-    Writes,
+    Address, Change, Copies, Decision, Facts, Fate, FaultAction, FaultUse, Inbox, InboxId,
+    NewMessage, Notification, Opening, PendingFault, Place, ProjectId, Recipient, Refusal, Request,
+    Reservation, Source, UsedFault, Verdict, Writes,
 };
 
 /// How new ids are made. Each is unique.
@@ -21,21 +22,45 @@ pub struct NewIds<'a> {
 }
 
 /// Decides a batch.
-pub fn decide<'a>(facts: &Facts, requests: impl IntoIterator<Item = &'a Request>, new_ids: NewIds<'_>) -> Decision {
-    let mut batch = Batch { state: State(facts.clone()), writes: Writes::default(), touched: BTreeSet::new(), new_ids };
-    let verdicts = requests.into_iter().enumerate().map(|(index, request)| batch.decide(index, request)).collect();
-    Decision { verdicts, changes: batch.changes(), writes: batch.writes }
+pub fn decide<'a>(
+    facts: &Facts,
+    requests: impl IntoIterator<Item = &'a Request>,
+    new_ids: NewIds<'_>,
+) -> Decision {
+    let mut batch = Batch {
+        state: State(facts.clone()),
+        writes: Writes::default(),
+        touched: BTreeSet::new(),
+        new_ids,
+    };
+    let verdicts = requests
+        .into_iter()
+        .enumerate()
+        .map(|(index, request)| batch.decide(index, request))
+        .collect();
+    Decision {
+        verdicts,
+        changes: batch.changes(),
+        writes: batch.writes,
+    }
 }
 
-/// Whether mail to `recipient` would be accepted, from a client that authenticated with a key of `sender`. Returns the
-/// inbox that would get it; `None` if the mail would open one with a shared address, or if nothing is known because the
-/// inbox is locked.
+/// Whether mail to `recipient` would be accepted, from a client that authenticated with a key of
+/// `sender`. Returns the inbox that would get it; `None` if the mail would open one with a shared
+/// address, or if nothing is known because the inbox is locked.
 ///
 /// # Errors
 /// [`Refusal`]; the same one that [`decide`] would give.
-pub fn check(facts: &Facts, recipient: &Recipient, sender: Option<ProjectId>) -> Result<Option<InboxId>, Refusal> {
+pub fn check(
+    facts: &Facts,
+    recipient: &Recipient,
+    sender: Option<ProjectId>,
+) -> Result<Option<InboxId>, Refusal> {
     let state = State(facts.clone());
-    let source = Source::Client { project: sender, reverse_path: String::new() };
+    let source = Source::Client {
+        project: sender,
+        reverse_path: String::new(),
+    };
     match state.inbox_of(recipient, &source) {
         Ok(Destination::Inbox(inbox)) => state.admit(&inbox, 1, &source).map(|_| Some(inbox)),
         Err(Verdict::Refused(refusal)) => Err(refusal),
@@ -72,7 +97,9 @@ struct Admitted {
 impl State {
     /// The inboxes of a request, with the faults that it uses; or why it is not accepted.
     fn judge(&self, request: &Request) -> Result<Vec<Admitted>, Verdict> {
-        if let Source::Service { lease: Some(lease), .. } = &request.source
+        if let Source::Service {
+            lease: Some(lease), ..
+        } = &request.source
             && !self.0.held_leases.contains(lease)
         {
             return Err(Verdict::LeaseLost);
@@ -84,7 +111,9 @@ impl State {
         let admitted = targets.into_iter().map(|target| {
             // A fault is used only by a message that would be stored without it.
             let copies = target.action().map_or(1, FaultAction::copies).max(1);
-            let owner = self.admit(&target.inbox, copies, &request.source).map_err(Verdict::Refused)?;
+            let owner = self
+                .admit(&target.inbox, copies, &request.source)
+                .map_err(Verdict::Refused)?;
             if !self.may_notify(&target, &request.source) {
                 return Err(Verdict::Refused(Refusal::TooManyBounces(target.inbox)));
             }
@@ -104,14 +133,18 @@ impl State {
             match targets.iter_mut().find(|target| target.inbox == inbox) {
                 Some(target) if target.recipients.contains(recipient) => {}
                 Some(target) => target.recipients.push(recipient.clone()),
-                None => targets.push(Target { inbox, recipients: vec![recipient.clone()], fault: None }),
+                None => targets.push(Target {
+                    inbox,
+                    recipients: vec![recipient.clone()],
+                    fault: None,
+                }),
             }
         }
         Ok(targets)
     }
 
-    /// The inbox of a recipient: that of the exact address, or, for an address with a tag, that of the address without
-    /// it if only that inbox is live.
+    /// The inbox of a recipient: that of the exact address, or, for an address with a tag, that of
+    /// the address without it if only that inbox is live.
     fn inbox_of(&self, recipient: &Recipient, source: &Source) -> Result<Destination, Verdict> {
         let id = match recipient {
             Recipient::Inbox(id) => id,
@@ -131,13 +164,18 @@ impl State {
         Ok(Destination::Inbox(id.clone()))
     }
 
-    /// Chooses the faults that a message uses. SMTP has one reply for all recipients, so of the faults that change the
-    /// reply, the first applies; and if it keeps the message from every inbox, no other fault does.
+    /// Chooses the faults that a message uses. SMTP has one reply for all recipients, so of the
+    /// faults that change the reply, the first applies; and if it keeps the message from every
+    /// inbox, no other fault does.
     fn choose_faults(&self, targets: &mut [Target]) {
         let mut is_reply_changed = false;
         for index in 0..targets.len() {
-            let Some(Address::Live(inbox)) = self.0.addresses.get(&targets[index].inbox) else { continue };
-            let Some(pending) = inbox.message_fault() else { continue };
+            let Some(Address::Live(inbox)) = self.0.addresses.get(&targets[index].inbox) else {
+                continue;
+            };
+            let Some(pending) = inbox.message_fault() else {
+                continue;
+            };
             let changes_reply = pending.fault.action.changes_reply();
             if changes_reply && pending.fault.action.copies() == 0 && !is_reply_changed {
                 targets.iter_mut().for_each(|target| target.fault = None);
@@ -158,7 +196,11 @@ impl State {
             (_, Source::Service { .. }) => return Err(Refusal::NoInbox(inbox.clone().into())),
             (_, Source::Client { project, .. }) => (self.next_owner(inbox, *project)?, 0),
         };
-        if messages + copies > self.0.policy.capacity { Err(Refusal::Full(inbox.clone())) } else { Ok(owner) }
+        if messages + copies > self.0.policy.capacity {
+            Err(Refusal::Full(inbox.clone()))
+        } else {
+            Ok(owner)
+        }
     }
 
     /// The project that owns an inbox if mail opens it now, from a client with a key of `sender`.
@@ -177,7 +219,9 @@ impl State {
         match (sender, self.reservation(inbox)) {
             // A project takes over a reserved address only by sending mail to it with its own key.
             (Some(sender), _) => Ok(sender),
-            (None, Some(reserved)) if reserved.owner_is_deleted => Err(Refusal::Disabled(inbox.clone())),
+            (None, Some(reserved)) if reserved.owner_is_deleted => {
+                Err(Refusal::Disabled(inbox.clone()))
+            }
             (None, Some(reserved)) => Ok(reserved.owner),
             (None, None) => Ok(self.0.policy.default_project),
         }
@@ -185,8 +229,11 @@ impl State {
 
     /// Whether the sender of a message can be notified if it bounces at an inbox.
     fn may_notify(&self, target: &Target, source: &Source) -> bool {
-        let Some(Address::Live(live)) = self.0.addresses.get(&target.inbox) else { return true };
-        let is_notified = matches!(source, Source::Client { reverse_path, .. } if !reverse_path.is_empty());
+        let Some(Address::Live(live)) = self.0.addresses.get(&target.inbox) else {
+            return true;
+        };
+        let is_notified =
+            matches!(source, Source::Client { reverse_path, .. } if !reverse_path.is_empty());
         !is_notified || target.action() != Some(&FaultAction::Bounce) || live.notifications_left > 0
     }
 
@@ -195,7 +242,9 @@ impl State {
         if self.0.shared.holder(id).is_some() {
             return None;
         }
-        let Some(Address::Reserved(reservation)) = self.0.addresses.get(id) else { return None };
+        let Some(Address::Reserved(reservation)) = self.0.addresses.get(id) else {
+            return None;
+        };
         Some(reservation)
     }
 }
@@ -207,8 +256,14 @@ impl Target {
 
     /// The fault that it uses, if it changes the reply.
     fn reply(&self) -> Option<UsedFault> {
-        let action = self.action().filter(|action| action.changes_reply())?.clone();
-        Some(UsedFault { inbox: self.inbox.clone(), action })
+        let action = self
+            .action()
+            .filter(|action| action.changes_reply())?
+            .clone();
+        Some(UsedFault {
+            inbox: self.inbox.clone(),
+            action,
+        })
     }
 }
 
@@ -216,7 +271,10 @@ impl Batch<'_> {
     fn decide(&mut self, index: usize, request: &Request) -> Verdict {
         let named = self.name_new_inboxes(request);
         let verdict = self.decide_named(index, request);
-        for inbox in named.iter().filter(|inbox| !self.state.0.addresses.contains_key(inbox)) {
+        for inbox in named
+            .iter()
+            .filter(|inbox| !self.state.0.addresses.contains_key(inbox))
+        {
             self.state.0.shared.remove(inbox);
         }
         verdict
@@ -228,25 +286,37 @@ impl Batch<'_> {
             Err(verdict) => return verdict,
         };
         let reply = admitted.iter().find_map(|admitted| admitted.target.reply());
-        admitted.iter().for_each(|admitted| self.use_fault(&admitted.target));
+        admitted
+            .iter()
+            .for_each(|admitted| self.use_fault(&admitted.target));
         match reply {
             Some(fault) if fault.action.copies() == 0 => Verdict::Swallowed(fault),
             reply => {
-                let copies = admitted.into_iter().map(|admitted| self.copies(index, &request.source, admitted));
-                Verdict::Accepted { copies: copies.collect(), reply }
+                let copies = admitted
+                    .into_iter()
+                    .map(|admitted| self.copies(index, &request.source, admitted));
+                Verdict::Accepted {
+                    copies: copies.collect(),
+                    reply,
+                }
             }
         }
     }
 
-    /// Gives each inbox with a shared address that the request would create an id; returns these inboxes.
+    /// Gives each inbox with a shared address that the request would create an id; returns these
+    /// inboxes.
     fn name_new_inboxes(&mut self, request: &Request) -> Vec<InboxId> {
         let mut named = Vec::new();
         for recipient in &request.recipients {
             if let Recipient::Shared(address) = recipient
-                && let Ok(Destination::New(owner)) = self.state.0.destination(address, &request.source)
+                && let Ok(Destination::New(owner)) =
+                    self.state.0.destination(address, &request.source)
             {
                 let inbox = (self.new_ids.inbox)();
-                self.state.0.shared.insert(address.clone(), owner, inbox.clone());
+                self.state
+                    .0
+                    .shared
+                    .insert(address.clone(), owner, inbox.clone());
                 named.push(inbox);
             }
         }
@@ -259,7 +329,10 @@ impl Batch<'_> {
             inbox.use_fault();
         }
         self.touched.insert(target.inbox.clone());
-        self.writes.uses.push(FaultUse { inbox: target.inbox.clone(), fault: fault.number });
+        self.writes.uses.push(FaultUse {
+            inbox: target.inbox.clone(),
+            fault: fault.number,
+        });
     }
 
     /// Gives an inbox its copies of a message, as many as its fault says.
@@ -267,11 +340,18 @@ impl Batch<'_> {
         let fate = match admitted.target.action() {
             Some(FaultAction::Bounce) => Fate::Bounced(self.notify(request, source, &admitted)),
             Some(FaultAction::Drop) => Fate::Dropped,
-            Some(FaultAction::Duplicate) => Fate::Duplicated([(); 2].map(|()| self.place(request, &admitted))),
+            Some(FaultAction::Duplicate) => {
+                Fate::Duplicated([(); 2].map(|()| self.place(request, &admitted)))
+            }
             _ => Fate::Stored(self.place(request, &admitted)),
         };
         let Admitted { target, owner } = admitted;
-        Copies { inbox: target.inbox, owner, recipients: target.recipients, fate }
+        Copies {
+            inbox: target.inbox,
+            owner,
+            recipients: target.recipients,
+            fate,
+        }
     }
 
     /// Queues the notification of a bounce for the sender, if there is one. A bounce never bounces.
@@ -281,14 +361,24 @@ impl Batch<'_> {
         source: &Source,
         Admitted { target, owner }: &Admitted,
     ) -> Option<Notification> {
-        let Source::Client { reverse_path, .. } = source else { return None };
+        let Source::Client { reverse_path, .. } = source else {
+            return None;
+        };
         let to = destination(reverse_path)?;
         if let Some(Address::Live(live)) = self.state.0.addresses.get_mut(&target.inbox) {
             live.notifications_left = live.notifications_left.saturating_sub(1);
         }
         let (inbox, recipients) = (target.inbox.clone(), target.recipients.clone());
-        let notification = Notification { id: (self.new_ids.uuid)(), inbox, project: *owner, to, recipients };
-        self.writes.notifications.push((request, notification.clone()));
+        let notification = Notification {
+            id: (self.new_ids.uuid)(),
+            inbox,
+            project: *owner,
+            to,
+            recipients,
+        };
+        self.writes
+            .notifications
+            .push((request, notification.clone()));
         Some(notification)
     }
 
@@ -297,10 +387,21 @@ impl Batch<'_> {
         let mut live = self.live(&target.inbox, *owner);
         live.messages += 1;
         live.last_sequence += 1;
-        let place = Place { message: (self.new_ids.uuid)(), sequence: live.last_sequence };
-        self.state.0.addresses.insert(target.inbox.clone(), Address::Live(live));
+        let place = Place {
+            message: (self.new_ids.uuid)(),
+            sequence: live.last_sequence,
+        };
+        self.state
+            .0
+            .addresses
+            .insert(target.inbox.clone(), Address::Live(live));
         self.touched.insert(target.inbox.clone());
-        self.writes.messages.push(NewMessage { request, inbox: target.inbox.clone(), project: *owner, place });
+        self.writes.messages.push(NewMessage {
+            request,
+            inbox: target.inbox.clone(),
+            project: *owner,
+            place,
+        });
         place
     }
 
@@ -311,8 +412,18 @@ impl Batch<'_> {
             Some(Address::Locked) | None => None,
         };
         let last_sequence = reserved.map_or(0, |reserved| reserved.last_sequence);
-        let address = self.state.0.shared.holder(id).map(|(address, _)| address.clone());
-        self.writes.openings.push(Opening { inbox: id.clone(), address, owner, was_reserved: reserved.is_some() });
+        let address = self
+            .state
+            .0
+            .shared
+            .holder(id)
+            .map(|(address, _)| address.clone());
+        self.writes.openings.push(Opening {
+            inbox: id.clone(),
+            address,
+            owner,
+            was_reserved: reserved.is_some(),
+        });
         Inbox::new(owner, 0, last_sequence)
     }
 
@@ -321,7 +432,8 @@ impl Batch<'_> {
         for id in &self.touched {
             changes.push(Change::Inbox(id.clone()));
             let is_full = |inbox: &Inbox| inbox.messages >= self.state.0.policy.capacity;
-            if matches!(self.state.0.addresses.get(id), Some(Address::Live(inbox)) if is_full(inbox)) {
+            if matches!(self.state.0.addresses.get(id), Some(Address::Live(inbox)) if is_full(inbox))
+            {
                 changes.push(Change::Full(id.clone()));
             }
         }

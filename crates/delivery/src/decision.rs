@@ -29,7 +29,8 @@ pub enum Verdict {
     Swallowed(UsedFault),
     /// The message is refused for all its recipients.
     Refused(Refusal),
-    /// Another transaction has locked the inbox of this recipient. The request can be decided again later.
+    /// Another transaction has locked the inbox of this recipient. The request can be decided again
+    /// later.
     Conflict(Recipient),
     /// The mail worker has lost its lease on the outgoing item, so the message is not stored.
     LeaseLost,
@@ -55,7 +56,8 @@ pub enum Fate {
     Stored(Place),
     /// A fault stores it twice.
     Duplicated([Place; 2]),
-    /// A fault makes it bounce. The sender gets the notification; `None` if the envelope has no sender.
+    /// A fault makes it bounce. The sender gets the notification; `None` if the envelope has no
+    /// sender.
     Bounced(Option<Notification>),
     /// A fault drops it.
     Dropped,
@@ -88,16 +90,19 @@ pub enum Refusal {
     /// The address is reserved for a project that was deleted.
     #[error("the project that owned {0} was deleted")]
     Disabled(InboxId),
-    /// The address has a tag, and the address without it is reserved for another project than the client's.
+    /// The address has a tag, and the address without it is reserved for another project than the
+    /// client's.
     #[error("the address {0} belongs to another project")]
     Foreign(InboxId),
-    /// The message would bounce, and the inbox has caused as many notifications as it may in this minute.
+    /// The message would bounce, and the inbox has caused as many notifications as it may in this
+    /// minute.
     #[error("inbox {0} bounces too many messages")]
     TooManyBounces(InboxId),
     /// There is no live inbox, and mail of the service opens none.
     #[error("there is no inbox {0}")]
     NoInbox(Recipient),
-    /// Several projects have a live inbox with this shared address, and the client used the key of none.
+    /// Several projects have a live inbox with this shared address, and the client used the key of
+    /// none.
     #[error("several projects have the address {0}")]
     Ambiguous(SharedAddress),
 }
@@ -162,8 +167,18 @@ pub enum Change {
 impl Verdict {
     /// The messages that are stored, in the order of the recipients.
     pub fn messages(&self) -> impl Iterator<Item = (&InboxId, Place)> {
-        let copies = if let Self::Accepted { copies, .. } = self { copies.as_slice() } else { &[] };
-        copies.iter().flat_map(|copies| copies.fate.places().iter().map(|place| (&copies.inbox, *place)))
+        let copies = if let Self::Accepted { copies, .. } = self {
+            copies.as_slice()
+        } else {
+            &[]
+        };
+        copies.iter().flat_map(|copies| {
+            copies
+                .fate
+                .places()
+                .iter()
+                .map(|place| (&copies.inbox, *place))
+        })
     }
 }
 

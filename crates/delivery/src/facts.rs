@@ -25,7 +25,8 @@ pub struct Facts {
     pub policy: Policy,
     /// An address without an entry is free: there is no inbox, and it is reserved for no project.
     pub addresses: BTreeMap<InboxId, Address>,
-    /// Those of these inboxes whose addresses are not on the mail domain. Mail to the mail domain never reaches them.
+    /// Those of these inboxes whose addresses are not on the mail domain. Mail to the mail domain
+    /// never reaches them.
     pub shared: SharedInboxes,
     /// Those of the requests' leases that the mail worker still has.
     pub held_leases: BTreeSet<Uuid>,
@@ -53,8 +54,8 @@ pub struct Inbox {
     pub last_sequence: i64,
     /// Its faults with uses left, in order. Only the first one is active.
     pub faults: VecDeque<PendingFault>,
-    /// How many notifications of bounces it may still cause in this minute. The sender of a message may be forged, so a
-    /// server must not become a source of unwanted mail.
+    /// How many notifications of bounces it may still cause in this minute. The sender of a message
+    /// may be forged, so a server must not become a source of unwanted mail.
     pub notifications_left: u32,
 }
 
@@ -65,7 +66,8 @@ pub struct Reservation {
     pub owner: ProjectId,
     /// That project was deleted.
     pub owner_is_deleted: bool,
-    /// The sequence of the last message that this address has received. A later inbox continues after it.
+    /// The sequence of the last message that this address has received. A later inbox continues
+    /// after it.
     pub last_sequence: i64,
 }
 
@@ -84,7 +86,12 @@ impl Facts {
     /// The facts if every address is free.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy, addresses: BTreeMap::new(), shared: SharedInboxes::default(), held_leases: BTreeSet::new() }
+        Self {
+            policy,
+            addresses: BTreeMap::new(),
+            shared: SharedInboxes::default(),
+            held_leases: BTreeSet::new(),
+        }
     }
 }
 
@@ -93,12 +100,20 @@ impl Inbox {
     #[must_use]
     pub fn new(owner: ProjectId, messages: u64, last_sequence: i64) -> Self {
         let (faults, notifications_left) = (VecDeque::new(), MAX_NOTIFICATIONS_A_MINUTE);
-        Self { owner, messages, last_sequence, faults, notifications_left }
+        Self {
+            owner,
+            messages,
+            last_sequence,
+            faults,
+            notifications_left,
+        }
     }
 
     /// The fault that applies to the next message.
     pub(crate) fn message_fault(&self) -> Option<&PendingFault> {
-        self.faults.front().filter(|pending| pending.fault.at == FaultPoint::Data)
+        self.faults
+            .front()
+            .filter(|pending| pending.fault.at == FaultPoint::Data)
     }
 
     /// Counts a use of the active fault.

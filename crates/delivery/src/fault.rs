@@ -77,11 +77,18 @@ impl Fault {
             return Err(FieldError::Invalid("times"));
         }
         let action = FaultAction::requested(at, fields)?;
-        let refuses = matches!(action, FaultAction::Defer { .. } | FaultAction::Reject { .. });
+        let refuses = matches!(
+            action,
+            FaultAction::Defer { .. } | FaultAction::Reject { .. }
+        );
         let may_store = at == FaultPoint::Data && action.closing().is_some();
         for (name, is_given, is_taken) in [
             ("reply", fields.reply.is_some(), refuses),
-            ("seconds", fields.seconds.is_some(), matches!(action, FaultAction::Delay { .. })),
+            (
+                "seconds",
+                fields.seconds.is_some(),
+                matches!(action, FaultAction::Delay { .. }),
+            ),
             ("store", fields.store.is_some(), may_store),
         ] {
             if is_given && !is_taken {
@@ -101,13 +108,20 @@ impl Fault {
             ..restante_api::Fault::default()
         };
         match &self.action {
-            FaultAction::Defer { reply } | FaultAction::Reject { reply } => {
-                restante_api::Fault { reply: reply.as_ref().map(ToString::to_string), ..fields }
-            }
+            FaultAction::Defer { reply } | FaultAction::Reject { reply } => restante_api::Fault {
+                reply: reply.as_ref().map(ToString::to_string),
+                ..fields
+            },
             FaultAction::Disconnect { store } | FaultAction::Reset { store } => {
-                restante_api::Fault { store: *store, ..fields }
+                restante_api::Fault {
+                    store: *store,
+                    ..fields
+                }
             }
-            FaultAction::Delay { seconds } => restante_api::Fault { seconds: Some(*seconds), ..fields },
+            FaultAction::Delay { seconds } => restante_api::Fault {
+                seconds: Some(*seconds),
+                ..fields
+            },
             FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate => fields,
         }
     }
@@ -117,16 +131,30 @@ impl FaultAction {
     fn requested(at: FaultPoint, fields: &restante_api::Fault) -> Result<Self, FieldError> {
         let word = fields.action.as_deref().ok_or(FieldError::Missing("do"))?;
         match Word::of_word(word).ok_or(FieldError::Invalid("do"))? {
-            Word::Defer => Ok(Self::Defer { reply: reply(fields, false)? }),
-            Word::Reject => Ok(Self::Reject { reply: reply(fields, true)? }),
-            Word::Disconnect => Ok(Self::Disconnect { store: fields.store }),
-            Word::Reset => Ok(Self::Reset { store: fields.store }),
+            Word::Defer => Ok(Self::Defer {
+                reply: reply(fields, false)?,
+            }),
+            Word::Reject => Ok(Self::Reject {
+                reply: reply(fields, true)?,
+            }),
+            Word::Disconnect => Ok(Self::Disconnect {
+                store: fields.store,
+            }),
+            Word::Reset => Ok(Self::Reset {
+                store: fields.store,
+            }),
             Word::Delay => {
                 let seconds = fields.seconds.ok_or(FieldError::Missing("seconds"))?;
                 let is_valid = (1..=MAX_FAULT_SECONDS).contains(&seconds);
-                if is_valid { Ok(Self::Delay { seconds }) } else { Err(FieldError::Invalid("seconds")) }
+                if is_valid {
+                    Ok(Self::Delay { seconds })
+                } else {
+                    Err(FieldError::Invalid("seconds"))
+                }
             }
-            Word::Bounce | Word::Drop | Word::Duplicate if at != FaultPoint::Data => Err(FieldError::Invalid("at")),
+            Word::Bounce | Word::Drop | Word::Duplicate if at != FaultPoint::Data => {
+                Err(FieldError::Invalid("at"))
+            }
             Word::Bounce => Ok(Self::Bounce),
             Word::Drop => Ok(Self::Drop),
             Word::Duplicate => Ok(Self::Duplicate),
@@ -165,8 +193,8 @@ impl FaultAction {
         }
     }
 
-    /// Whether this fault changes the reply to a message, which all its recipients share. Any other fault concerns
-    /// only its own inbox.
+    /// Whether this fault changes the reply to a message, which all its recipients share. Any other
+    /// fault concerns only its own inbox.
     #[must_use]
     pub fn changes_reply(&self) -> bool {
         match self {
@@ -206,8 +234,13 @@ impl FaultAction {
     }
 }
 
-fn reply(fields: &restante_api::Fault, is_permanent: bool) -> Result<Option<RequestedReply>, FieldError> {
-    let Some(text) = &fields.reply else { return Ok(None) };
+fn reply(
+    fields: &restante_api::Fault,
+    is_permanent: bool,
+) -> Result<Option<RequestedReply>, FieldError> {
+    let Some(text) = &fields.reply else {
+        return Ok(None);
+    };
     let reply = RequestedReply::parse(text).filter(|reply| reply.is_permanent() == is_permanent);
     reply.map(Some).ok_or(FieldError::Invalid("reply"))
 }
@@ -254,19 +287,46 @@ mod tests {
             (r#"{"at":"data"}"#, missing("do")),
             (r#"{"at":"data","do":"explode"}"#, invalid("do")),
             (r#"{"at":"data","do":"drop","times":0}"#, invalid("times")),
-            (r#"{"at":"data","do":"drop","times":1001}"#, invalid("times")),
+            (
+                r#"{"at":"data","do":"drop","times":1001}"#,
+                invalid("times"),
+            ),
             (r#"{"at":"rcpt","do":"bounce"}"#, invalid("at")),
             (r#"{"at":"rcpt","do":"drop"}"#, invalid("at")),
             (r#"{"at":"rcpt","do":"duplicate"}"#, invalid("at")),
-            (r#"{"at":"data","do":"defer","reply":"550 5.1.1 No"}"#, invalid("reply")),
-            (r#"{"at":"data","do":"reject","reply":"451 4.7.1 Later"}"#, invalid("reply")),
-            (r#"{"at":"data","do":"drop","reply":"451 4.7.1 Later"}"#, invalid("reply")),
+            (
+                r#"{"at":"data","do":"defer","reply":"550 5.1.1 No"}"#,
+                invalid("reply"),
+            ),
+            (
+                r#"{"at":"data","do":"reject","reply":"451 4.7.1 Later"}"#,
+                invalid("reply"),
+            ),
+            (
+                r#"{"at":"data","do":"drop","reply":"451 4.7.1 Later"}"#,
+                invalid("reply"),
+            ),
             (r#"{"at":"data","do":"delay"}"#, missing("seconds")),
-            (r#"{"at":"data","do":"delay","seconds":0}"#, invalid("seconds")),
-            (r#"{"at":"data","do":"delay","seconds":301}"#, invalid("seconds")),
-            (r#"{"at":"data","do":"defer","seconds":1}"#, invalid("seconds")),
-            (r#"{"at":"rcpt","do":"reset","store":true}"#, invalid("store")),
-            (r#"{"at":"data","do":"bounce","store":true}"#, invalid("store")),
+            (
+                r#"{"at":"data","do":"delay","seconds":0}"#,
+                invalid("seconds"),
+            ),
+            (
+                r#"{"at":"data","do":"delay","seconds":301}"#,
+                invalid("seconds"),
+            ),
+            (
+                r#"{"at":"data","do":"defer","seconds":1}"#,
+                invalid("seconds"),
+            ),
+            (
+                r#"{"at":"rcpt","do":"reset","store":true}"#,
+                invalid("store"),
+            ),
+            (
+                r#"{"at":"data","do":"bounce","store":true}"#,
+                invalid("store"),
+            ),
         ] {
             assert_eq!(requested(body), Err(error), "{body}");
         }
@@ -278,17 +338,48 @@ mod tests {
         let (deferred, rejected) = (RequestedReply::deferred(), RequestedReply::rejected());
         let (nine, close, reset) = (Duration::from_secs(9), Closing::Close, Closing::Reset);
         for (action, refusal, closing, delay) in [
-            (FaultAction::Defer { reply: None }, Some(deferred), None, None),
-            (FaultAction::Defer { reply: Some(reply.clone()) }, Some(reply), None, None),
-            (FaultAction::Reject { reply: None }, Some(rejected), None, None),
-            (FaultAction::Disconnect { store: None }, None, Some(close), None),
-            (FaultAction::Reset { store: Some(true) }, None, Some(reset), None),
+            (
+                FaultAction::Defer { reply: None },
+                Some(deferred),
+                None,
+                None,
+            ),
+            (
+                FaultAction::Defer {
+                    reply: Some(reply.clone()),
+                },
+                Some(reply),
+                None,
+                None,
+            ),
+            (
+                FaultAction::Reject { reply: None },
+                Some(rejected),
+                None,
+                None,
+            ),
+            (
+                FaultAction::Disconnect { store: None },
+                None,
+                Some(close),
+                None,
+            ),
+            (
+                FaultAction::Reset { store: Some(true) },
+                None,
+                Some(reset),
+                None,
+            ),
             (FaultAction::Delay { seconds: 9 }, None, None, Some(nine)),
             (FaultAction::Bounce, None, None, None),
             (FaultAction::Drop, None, None, None),
             (FaultAction::Duplicate, None, None, None),
         ] {
-            assert_eq!((action.refusal(), action.closing(), action.delay()), (refusal, closing, delay), "{action:?}");
+            assert_eq!(
+                (action.refusal(), action.closing(), action.delay()),
+                (refusal, closing, delay),
+                "{action:?}"
+            );
         }
     }
 }

@@ -16,7 +16,8 @@ pub struct InvalidId;
 pub fn parse_id(text: &str) -> Result<Uuid, InvalidId> {
     // Uuid also accepts braces and URNs, but an id has only one spelling.
     let id = Some(text).filter(|text| text.len() == uuid::fmt::Hyphenated::LENGTH);
-    id.and_then(|text| Uuid::try_parse(text).ok()).ok_or(InvalidId)
+    id.and_then(|text| Uuid::try_parse(text).ok())
+        .ok_or(InvalidId)
 }
 
 /// Identifies a project; a UUID of version 7.
@@ -46,9 +47,19 @@ mod tests {
     #[test]
     fn an_id_has_one_spelling() {
         let id = "0190163d-8694-739b-aea5-966c26f8ad91";
-        assert_eq!(ProjectId::parse(id).map(|id| id.to_string()).as_deref(), Ok(id));
+        assert_eq!(
+            ProjectId::parse(id).map(|id| id.to_string()).as_deref(),
+            Ok(id)
+        );
         assert_eq!(ProjectId::parse(&id.to_uppercase()), ProjectId::parse(id));
-        for text in ["", "x", &id[1..], &id.replace('-', ""), &format!("{{{id}}}"), &format!("urn:uuid:{id}")] {
+        for text in [
+            "",
+            "x",
+            &id[1..],
+            &id.replace('-', ""),
+            &format!("{{{id}}}"),
+            &format!("urn:uuid:{id}"),
+        ] {
             assert_eq!(ProjectId::parse(text), Err(InvalidId), "{text}");
         }
     }

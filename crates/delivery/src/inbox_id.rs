@@ -10,7 +10,8 @@ use restante_mail::{Domain, EmailAddress};
 #[error("not an inbox id")]
 pub struct InvalidInboxId;
 
-/// The local part of an inbox's address, in lower case. A clone does not copy the text: a delivery has several.
+/// The local part of an inbox's address, in lower case. A clone does not copy the text: a delivery
+/// has several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InboxId(Arc<str>);
 
@@ -27,7 +28,9 @@ impl InboxId {
     /// [`InvalidInboxId`] if it cannot be the local part of an address.
     pub fn parse(text: &str) -> Result<Self, InvalidInboxId> {
         let shortest_domain = Domain::parse("d").map_err(|_| InvalidInboxId)?;
-        EmailAddress::new(text, shortest_domain).map(|address| Self::of(&address)).map_err(|_| InvalidInboxId)
+        EmailAddress::new(text, shortest_domain)
+            .map(|address| Self::of(&address))
+            .map_err(|_| InvalidInboxId)
     }
 
     /// An id that was validated before it was stored.
@@ -39,12 +42,17 @@ impl InboxId {
     /// The id without its `+tag`, if it has one.
     #[must_use]
     pub fn without_tag(&self) -> Option<Self> {
-        self.0.split_once('+').filter(|(base, _)| !base.is_empty()).map(|(base, _)| Self(base.into()))
+        self.0
+            .split_once('+')
+            .filter(|(base, _)| !base.is_empty())
+            .map(|(base, _)| Self(base.into()))
     }
 
     /// The ids that a recipient may mean, in this order: with its `+tag`, and without.
     pub fn meant(&self) -> impl Iterator<Item = Self> + use<> {
-        [Some(self.clone()), self.without_tag()].into_iter().flatten()
+        [Some(self.clone()), self.without_tag()]
+            .into_iter()
+            .flatten()
     }
 
     /// The address of the inbox.

@@ -15,9 +15,12 @@ mod shared;
 
 pub use decide::{NewIds, check, decide};
 pub use decision::{
-    Change, Copies, Decision, Fate, FaultUse, NewMessage, Opening, Place, Refusal, UsedFault, Verdict, Writes,
+    Change, Copies, Decision, Fate, FaultUse, NewMessage, Opening, Place, Refusal, UsedFault,
+    Verdict, Writes,
 };
-pub use facts::{Address, Facts, Inbox, MAX_NOTIFICATIONS_A_MINUTE, PendingFault, Policy, Reservation};
+pub use facts::{
+    Address, Facts, Inbox, MAX_NOTIFICATIONS_A_MINUTE, PendingFault, Policy, Reservation,
+};
 pub use fault::{Fault, FaultAction, FaultPoint, FieldError};
 pub use id::{InvalidId, ProjectId, parse_id};
 pub use inbox_id::{InboxId, InvalidInboxId};

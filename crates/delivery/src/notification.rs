@@ -17,7 +17,8 @@ pub struct Notification {
     pub inbox: InboxId,
     /// The project that owns the inbox.
     pub project: ProjectId,
-    /// The sender of the message: the reverse-path, which can be an address that only another server has.
+    /// The sender of the message: the reverse-path, which can be an address that only another
+    /// server has.
     pub to: String,
     /// The recipients that the message did not reach, as addressed.
     pub recipients: Vec<Recipient>,
@@ -62,7 +63,10 @@ impl Notification {
                 last_attempt: Some(original.arrived_at.to_owned()),
             })
             .collect();
-        let addresses: Vec<&str> = recipients.iter().map(|failed| failed.address.as_str()).collect();
+        let addresses: Vec<&str> = recipients
+            .iter()
+            .map(|failed| failed.address.as_str())
+            .collect();
         let text = format!(
             "Your message could not be delivered to:\r\n\r\n    {}\r\n\r\n\
              A test has asked for this bounce. The message was not stored.\r\n",
@@ -84,14 +88,17 @@ impl Notification {
     }
 }
 
-/// The address for a notification: the reverse-path. A local part that needs no quotes is written without them, which
-/// means the same (RFC 5321, section 4.1.2), so that the address of an inbox is recognised. `None` for the null path.
+/// The address for a notification: the reverse-path. A local part that needs no quotes is written
+/// without them, which means the same (RFC 5321, section 4.1.2), so that the address of an inbox is
+/// recognised. `None` for the null path.
 pub(crate) fn destination(reverse_path: &str) -> Option<String> {
     if reverse_path.is_empty() {
         return None;
     }
     let address = match ForwardPath::parse(&format!("<{reverse_path}>")) {
-        Ok((ForwardPath::Mailbox { local_part, domain }, _)) => EmailAddress::new(&local_part, domain).ok(),
+        Ok((ForwardPath::Mailbox { local_part, domain }, _)) => {
+            EmailAddress::new(&local_part, domain).ok()
+        }
         _ => None,
     };
     Some(address.map_or_else(|| reverse_path.to_owned(), |address| address.to_string()))
@@ -112,10 +119,17 @@ mod tests {
             inbox: InboxId::parse("ada").unwrap(),
             project: ProjectId(Uuid::from_u128(1)),
             to: "app@client.example".to_owned(),
-            recipients: vec![InboxId::parse("ada+x").unwrap().into(), Recipient::Shared(shared)],
+            recipients: vec![
+                InboxId::parse("ada+x").unwrap().into(),
+                Recipient::Shared(shared),
+            ],
         };
         let bytes = b"Subject: Hi\r\nMessage-ID: <1@client.example>\r\n\r\nbody\r\n";
-        let original = Original { subject: "Hi", bytes, arrived_at: "Thu, 1 Jan 2026 00:00:00 +0000" };
+        let original = Original {
+            subject: "Hi",
+            bytes,
+            arrived_at: "Thu, 1 Jan 2026 00:00:00 +0000",
+        };
         let id = "00000000-0000-0000-0000-000000000007@restante.example.com";
         assert_eq!(notification.subject(&original), "Undelivered Mail: Hi");
         assert_eq!(notification.message_id(&mail_domain), format!("<{id}>"));
@@ -132,7 +146,10 @@ mod tests {
             "Diagnostic-Code: smtp; 550 5.1.1 Rejected on request",
             "Last-Attempt-Date: Thu, 1 Jan 2026 00:00:00 +0000",
         ] {
-            assert!(report.lines().any(|found| found == line), "{line}: {report}");
+            assert!(
+                report.lines().any(|found| found == line),
+                "{line}: {report}"
+            );
         }
         assert!(!report.contains("body"), "{report}");
     }

@@ -6,8 +6,8 @@ use restante_mail::{Domain, EmailAddress};
 
 use crate::InboxId;
 
-/// An address on an accepted domain other than the mail domain, in lower case: `ada@example.com`. Each project can have
-/// an inbox of its own with it.
+/// An address on an accepted domain other than the mail domain, in lower case: `ada@example.com`.
+/// Each project can have an inbox of its own with it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharedAddress(String);
 
@@ -24,7 +24,11 @@ impl SharedAddress {
     /// The address as inboxes have it. Local parts compare case-insensitively.
     #[must_use]
     pub fn of(address: &EmailAddress) -> Self {
-        Self(format!("{}@{}", address.local_part().to_lowercase(), address.domain()))
+        Self(format!(
+            "{}@{}",
+            address.local_part().to_lowercase(),
+            address.domain()
+        ))
     }
 
     /// An address that was validated before it was stored.
@@ -38,13 +42,17 @@ impl SharedAddress {
     pub fn without_tag(&self) -> Option<Self> {
         // A local part has no @.
         let (local_part, domain) = self.0.split_once('@')?;
-        let (base, _) = local_part.split_once('+').filter(|(base, _)| !base.is_empty())?;
+        let (base, _) = local_part
+            .split_once('+')
+            .filter(|(base, _)| !base.is_empty())?;
         Some(Self(format!("{base}@{domain}")))
     }
 
     /// The addresses that a recipient may mean, in this order: with its `+tag`, and without.
     pub fn meant(&self) -> impl Iterator<Item = Self> + use<> {
-        [Some(self.clone()), self.without_tag()].into_iter().flatten()
+        [Some(self.clone()), self.without_tag()]
+            .into_iter()
+            .flatten()
     }
 
     /// The address as text.
@@ -132,15 +140,29 @@ mod tests {
 
     #[test]
     fn only_the_mail_domain_has_inboxes_by_name() {
-        assert_eq!(recipient("Ada@Restante.Example.com"), Recipient::Inbox(InboxId::parse("ada").unwrap()));
-        assert_eq!(recipient("Ada@Bücher.example").to_string(), "ada@xn--bcher-kva.example");
+        assert_eq!(
+            recipient("Ada@Restante.Example.com"),
+            Recipient::Inbox(InboxId::parse("ada").unwrap())
+        );
+        assert_eq!(
+            recipient("Ada@Bücher.example").to_string(),
+            "ada@xn--bcher-kva.example"
+        );
         assert_eq!(recipient("Jörg@example.com"), recipient("JÖRG@EXAMPLE.COM"));
     }
 
     #[test]
     fn the_tag_starts_at_the_first_plus_of_the_local_part() {
-        let meant = |address: &str| recipient(address).meant().map(|it| it.to_string()).collect::<Vec<_>>();
-        assert_eq!(meant("ada+a+b@example.com"), ["ada+a+b@example.com", "ada@example.com"]);
+        let meant = |address: &str| {
+            recipient(address)
+                .meant()
+                .map(|it| it.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            meant("ada+a+b@example.com"),
+            ["ada+a+b@example.com", "ada@example.com"]
+        );
         assert_eq!(meant("+ada@example.com"), ["+ada@example.com"]);
         assert_eq!(meant("ada+x@restante.example.com"), ["ada+x", "ada"]);
     }

@@ -25,12 +25,14 @@ pub enum Source {
         /// The sender of the envelope, as the client gave it; empty for `<>`.
         reverse_path: String,
     },
-    /// The service itself: a bounce, or mail from one of its inboxes. It opens no inbox and uses no fault.
+    /// The service itself: a bounce, or mail from one of its inboxes. It opens no inbox and uses no
+    /// fault.
     Service {
-        /// The project of the inbox that sends or gets it. Of the inboxes with a shared address, its own gets the mail.
+        /// The project of the inbox that sends or gets it. Of the inboxes with a shared address,
+        /// its own gets the mail.
         project: ProjectId,
-        /// The outgoing item whose result is written with the message. The message is stored only if the mail worker
-        /// still has its lease on that item.
+        /// The outgoing item whose result is written with the message. The message is stored only
+        /// if the mail worker still has its lease on that item.
         lease: Option<Uuid>,
     },
 }
@@ -47,8 +49,8 @@ impl Source {
 }
 
 impl Request {
-    /// The shared addresses of which these requests need the inboxes, with and without their tags: those of one
-    /// project, or of all.
+    /// The shared addresses of which these requests need the inboxes, with and without their tags:
+    /// those of one project, or of all.
     pub fn shared_addresses<'a>(
         requests: impl IntoIterator<Item = &'a Self>,
     ) -> BTreeSet<(SharedAddress, Option<ProjectId>)> {
@@ -56,7 +58,11 @@ impl Request {
         for request in requests {
             for recipient in &request.recipients {
                 if let Recipient::Shared(address) = recipient {
-                    addresses.extend(address.meant().map(|meant| (meant, request.source.project())));
+                    addresses.extend(
+                        address
+                            .meant()
+                            .map(|meant| (meant, request.source.project())),
+                    );
                 }
             }
         }
@@ -74,17 +80,35 @@ mod tests {
         let address = |text: &str| SharedAddress::from_stored(text.to_owned());
         let project = ProjectId(Uuid::from_u128(1));
         let inbox = Recipient::Inbox(InboxId::from_stored("bob".to_owned()));
-        let client = |project| Source::Client { project, reverse_path: String::new() };
+        let client = |project| Source::Client {
+            project,
+            reverse_path: String::new(),
+        };
         let requests = [
-            Request { recipients: vec![inbox, Recipient::Shared(address("ada+x@a.test"))], source: client(None) },
-            Request { recipients: vec![Recipient::Shared(address("eve@a.test"))], source: client(Some(project)) },
+            Request {
+                recipients: vec![inbox, Recipient::Shared(address("ada+x@a.test"))],
+                source: client(None),
+            },
             Request {
                 recipients: vec![Recipient::Shared(address("eve@a.test"))],
-                source: Source::Service { project, lease: None },
+                source: client(Some(project)),
+            },
+            Request {
+                recipients: vec![Recipient::Shared(address("eve@a.test"))],
+                source: Source::Service {
+                    project,
+                    lease: None,
+                },
             },
         ];
-        let expected =
-            [(address("ada+x@a.test"), None), (address("ada@a.test"), None), (address("eve@a.test"), Some(project))];
-        assert_eq!(Request::shared_addresses(&requests), BTreeSet::from(expected));
+        let expected = [
+            (address("ada+x@a.test"), None),
+            (address("ada@a.test"), None),
+            (address("eve@a.test"), Some(project)),
+        ];
+        assert_eq!(
+            Request::shared_addresses(&requests),
+            BTreeSet::from(expected)
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Address, Facts, InboxId, ProjectId, Recipient, Refusal, Request, SharedAddress, Source, Verdict};
+use crate::{
+    Address, Facts, InboxId, ProjectId, Recipient, Refusal, Request, SharedAddress, Source, Verdict,
+};
 
 /// The inboxes with shared addresses, live or reserved: at most one for each address and project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +26,10 @@ impl SharedInboxes {
     /// Adds the inbox of a project with an address.
     pub fn insert(&mut self, address: SharedAddress, project: ProjectId, inbox: InboxId) {
         self.by_id.insert(inbox.clone(), (address.clone(), project));
-        self.by_address.entry(address).or_default().insert(project, inbox);
+        self.by_address
+            .entry(address)
+            .or_default()
+            .insert(project, inbox);
     }
 
     /// Removes an inbox.
@@ -49,33 +54,44 @@ impl SharedInboxes {
     }
 
     fn inboxes(&self, address: &SharedAddress) -> impl Iterator<Item = (ProjectId, &InboxId)> {
-        self.by_address.get(address).into_iter().flatten().map(|(project, inbox)| (*project, inbox))
+        self.by_address
+            .get(address)
+            .into_iter()
+            .flatten()
+            .map(|(project, inbox)| (*project, inbox))
     }
 }
 
 impl Facts {
-    /// The inboxes that these requests may change. The caller locks them, and updates their facts, before it decides.
-    /// The facts have the inboxes of the shared addresses (see [`Request::shared_addresses`]) as they were read without
-    /// locks.
-    pub fn inboxes<'a>(&self, requests: impl IntoIterator<Item = &'a Request>) -> BTreeSet<InboxId> {
+    /// The inboxes that these requests may change. The caller locks them, and updates their facts,
+    /// before it decides. The facts have the inboxes of the shared addresses (see
+    /// [`Request::shared_addresses`]) as they were read without locks.
+    pub fn inboxes<'a>(
+        &self,
+        requests: impl IntoIterator<Item = &'a Request>,
+    ) -> BTreeSet<InboxId> {
         let mut needed = BTreeSet::new();
         for request in requests {
             for recipient in &request.recipients {
                 match recipient {
                     Recipient::Inbox(id) => needed.extend(id.meant()),
-                    Recipient::Shared(address) => needed.extend(self.inboxes_of(address, &request.source)),
+                    Recipient::Shared(address) => {
+                        needed.extend(self.inboxes_of(address, &request.source))
+                    }
                 }
             }
         }
         needed
     }
 
-    /// The inbox that a message goes to now. If that changes before it is locked, the message goes to another inbox of
-    /// this list, or to a new one.
+    /// The inbox that a message goes to now. If that changes before it is locked, the message goes
+    /// to another inbox of this list, or to a new one.
     fn inboxes_of(&self, address: &SharedAddress, source: &Source) -> Vec<InboxId> {
         let owner = source.project().unwrap_or(self.policy.default_project);
-        let mut inboxes: Vec<InboxId> =
-            address.meant().filter_map(|meant| self.shared.inbox(&meant, owner).cloned()).collect();
+        let mut inboxes: Vec<InboxId> = address
+            .meant()
+            .filter_map(|meant| self.shared.inbox(&meant, owner).cloned())
+            .collect();
         if let Ok(Destination::Inbox(inbox)) = self.destination(address, source) {
             inboxes.push(inbox);
         }
@@ -84,9 +100,14 @@ impl Facts {
 
     /// Where a message to a shared address goes.
     ///
-    /// With a key, it is an inbox of the key's project. Without, it is the only live inbox with the address; if there
-    /// is none, an inbox of the only project that had one, or else of the default project.
-    pub(crate) fn destination(&self, address: &SharedAddress, source: &Source) -> Result<Destination, Verdict> {
+    /// With a key, it is an inbox of the key's project. Without, it is the only live inbox with the
+    /// address; if there is none, an inbox of the only project that had one, or else of the default
+    /// project.
+    pub(crate) fn destination(
+        &self,
+        address: &SharedAddress,
+        source: &Source,
+    ) -> Result<Destination, Verdict> {
         for meant in address.meant() {
             match self.live(&meant, source.project())?[..] {
                 [] => {}
@@ -96,34 +117,51 @@ impl Facts {
         }
         let owner = match source {
             Source::Service { .. } => {
-                return Err(Verdict::Refused(Refusal::NoInbox(Recipient::Shared(address.clone()))));
+                return Err(Verdict::Refused(Refusal::NoInbox(Recipient::Shared(
+                    address.clone(),
+                ))));
             }
             Source::Client { project, .. } => project.unwrap_or_else(|| self.last_owner(address)),
         };
-        Ok(self.shared.inbox(address, owner).map_or(Destination::New(owner), |inbox| Destination::Inbox(inbox.clone())))
+        Ok(self
+            .shared
+            .inbox(address, owner)
+            .map_or(Destination::New(owner), |inbox| {
+                Destination::Inbox(inbox.clone())
+            }))
     }
 
     /// The live inboxes with an address, of one project or of all.
-    fn live(&self, address: &SharedAddress, project: Option<ProjectId>) -> Result<Vec<&InboxId>, Verdict> {
+    fn live(
+        &self,
+        address: &SharedAddress,
+        project: Option<ProjectId>,
+    ) -> Result<Vec<&InboxId>, Verdict> {
         let mut live = Vec::new();
         for (owner, inbox) in self.shared.inboxes(address) {
             match self.addresses.get(inbox) {
                 _ if project.is_some_and(|project| project != owner) => {}
                 Some(Address::Live(_)) => live.push(inbox),
-                Some(Address::Locked) => return Err(Verdict::Conflict(Recipient::Shared(address.clone()))),
+                Some(Address::Locked) => {
+                    return Err(Verdict::Conflict(Recipient::Shared(address.clone())));
+                }
                 Some(Address::Reserved(_)) | None => {}
             }
         }
         Ok(live)
     }
 
-    /// The project that had an address, if it is only one; otherwise the default project. A project that was deleted
-    /// keeps no shared address from the others.
+    /// The project that had an address, if it is only one; otherwise the default project. A project
+    /// that was deleted keeps no shared address from the others.
     fn last_owner(&self, address: &SharedAddress) -> ProjectId {
         for meant in address.meant() {
-            let mut owners = self.shared.inboxes(&meant).filter_map(|(owner, inbox)| match self.addresses.get(inbox) {
-                Some(Address::Reserved(reservation)) if !reservation.owner_is_deleted => Some(owner),
-                _ => None,
+            let mut owners = self.shared.inboxes(&meant).filter_map(|(owner, inbox)| {
+                match self.addresses.get(inbox) {
+                    Some(Address::Reserved(reservation)) if !reservation.owner_is_deleted => {
+                        Some(owner)
+                    }
+                    _ => None,
+                }
             });
             match (owners.next(), owners.next()) {
                 (None, _) => {}

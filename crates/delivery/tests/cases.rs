@@ -11,7 +11,10 @@ use restante_deliveries::{Case, Model};
 fn every_case_holds() {
     let cases = Case::all();
     assert!(cases.len() >= 80, "{} cases", cases.len());
-    let problems: Vec<String> = cases.iter().filter_map(|case| now(case.play(&mut Model::of(case))).err()).collect();
+    let problems: Vec<String> = cases
+        .iter()
+        .filter_map(|case| now(case.play(&mut Model::of(case))).err())
+        .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 

@@ -10,13 +10,19 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use restante_deliveries::{Model, project_named, recipient};
 use restante_delivery::{
-    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, NewIds, Opening, PendingFault, Policy,
-    ProjectId, Recipient, Request, Reservation, SharedAddress, SharedInboxes, Source, Verdict, check, decide,
+    Address, Decision, Fault, FaultAction, FaultPoint, Inbox, InboxId, NewIds, Opening,
+    PendingFault, Policy, ProjectId, Recipient, Request, Reservation, SharedAddress, SharedInboxes,
+    Source, Verdict, check, decide,
 };
 use uuid::Uuid;
 
 const ADDRESSES: [&str; 6] = ["a", "b", "c", "a+x", "b+x", "b+y"];
-const SHARED: [&str; 4] = ["a@example.com", "a+x@example.com", "a@shop.test", "b@shop.test"];
+const SHARED: [&str; 4] = [
+    "a@example.com",
+    "a+x@example.com",
+    "a@shop.test",
+    "b@shop.test",
+];
 const PROJECTS: [&str; 4] = ["default", "one", "two", "three"];
 const CAPACITY: u64 = 4;
 /// The ids of inboxes with shared addresses that mail opens begin with it.
@@ -62,7 +68,11 @@ fn faults() -> impl Strategy<Value = Vec<PendingFault>> {
         let numbered = (0..).zip(faults);
         let pending = numbered.map(|(number, (at, action, times))| {
             let fault = Fault { at, action, times };
-            PendingFault { number, fault, left: times }
+            PendingFault {
+                number,
+                fault,
+                left: times,
+            }
         });
         pending.collect()
     })
@@ -72,23 +82,40 @@ fn known() -> impl Strategy<Value = Address> {
     let live = (projects(), 0..=CAPACITY, 0..5_i64, faults(), 0..3_u32);
     let live = live.prop_map(|(owner, messages, earlier, faults, notifications_left)| {
         let last_sequence = earlier + i64::try_from(messages).unwrap();
-        Address::Live(Inbox { owner, messages, last_sequence, faults: faults.into(), notifications_left })
+        Address::Live(Inbox {
+            owner,
+            messages,
+            last_sequence,
+            faults: faults.into(),
+            notifications_left,
+        })
     });
-    let reserved = (projects(), any::<bool>(), 0..5_i64).prop_map(|(owner, owner_is_deleted, last_sequence)| {
-        Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence })
-    });
+    let reserved = (projects(), any::<bool>(), 0..5_i64).prop_map(
+        |(owner, owner_is_deleted, last_sequence)| {
+            Address::Reserved(Reservation {
+                owner,
+                owner_is_deleted,
+                last_sequence,
+            })
+        },
+    );
     prop_oneof![4 => live, 4 => reserved, 1 => Just(Address::Locked)]
 }
 
 fn worlds() -> impl Strategy<Value = Model> {
     let shared = btree_map((select(&SHARED[..]), select(&PROJECTS[..])), known(), 0..8);
     (btree_map(addresses(), known(), 0..6), shared).prop_map(|(addresses, shared)| {
-        let mut model = Model::new(Policy { capacity: CAPACITY, default_project: project_named("default") });
+        let mut model = Model::new(Policy {
+            capacity: CAPACITY,
+            default_project: project_named("default"),
+        });
         model.held_leases = [HELD].into();
         model.addresses = addresses;
         for ((address, project), state) in shared {
             let id = model.name(&format!("{address}/{project}"));
-            model.addresses.insert(id, owned_by(state, project_named(project)));
+            model
+                .addresses
+                .insert(id, owned_by(state, project_named(project)));
         }
         model
     })
@@ -98,25 +125,43 @@ fn worlds() -> impl Strategy<Value = Model> {
 fn owned_by(state: Address, owner: ProjectId) -> Address {
     match state {
         Address::Live(inbox) => Address::Live(Inbox { owner, ..inbox }),
-        Address::Reserved(reservation) => Address::Reserved(Reservation { owner, ..reservation }),
+        Address::Reserved(reservation) => Address::Reserved(Reservation {
+            owner,
+            ..reservation
+        }),
         Address::Locked => Address::Locked,
     }
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
-    let paths = select(&["", "app@client.example", "a b@client.example"][..]).prop_map(str::to_owned);
+    let paths =
+        select(&["", "app@client.example", "a b@client.example"][..]).prop_map(str::to_owned);
     let client = (option::of(projects()), paths);
-    let client = client.prop_map(|(project, reverse_path)| Source::Client { project, reverse_path });
+    let client = client.prop_map(|(project, reverse_path)| Source::Client {
+        project,
+        reverse_path,
+    });
     let leases = select(&[None, Some(HELD), Some(LOST)][..]);
-    let service = (projects(), leases).prop_map(|(project, lease)| Source::Service { project, lease });
+    let service =
+        (projects(), leases).prop_map(|(project, lease)| Source::Service { project, lease });
     let sources = prop_oneof![4 => client, 1 => service];
-    vec((vec(recipients(), 1..4), sources), 1..8)
-        .prop_map(|mails| mails.into_iter().map(|(recipients, source)| Request { recipients, source }).collect())
+    vec((vec(recipients(), 1..4), sources), 1..8).prop_map(|mails| {
+        mails
+            .into_iter()
+            .map(|(recipients, source)| Request { recipients, source })
+            .collect()
+    })
 }
 
 fn decided(world: &Model, requests: &[Request]) -> Decision {
-    let (mut ids, mut inboxes) = ((1..).map(Uuid::from_u128), (1..).map(|number| id(&format!("{NEW}{number}"))));
-    let new_ids = NewIds { uuid: &mut || ids.next().unwrap(), inbox: &mut || inboxes.next().unwrap() };
+    let (mut ids, mut inboxes) = (
+        (1..).map(Uuid::from_u128),
+        (1..).map(|number| id(&format!("{NEW}{number}"))),
+    );
+    let new_ids = NewIds {
+        uuid: &mut || ids.next().unwrap(),
+        inbox: &mut || inboxes.next().unwrap(),
+    };
     decide(&world.facts(requests), requests, new_ids)
 }
 
@@ -130,7 +175,12 @@ fn is_from_a_client(request: &Request) -> bool {
 }
 
 /// Whether no other live inbox has the address.
-fn is_only_one(world: &Model, shared: &SharedInboxes, address: &SharedAddress, inbox: &InboxId) -> bool {
+fn is_only_one(
+    world: &Model,
+    shared: &SharedInboxes,
+    address: &SharedAddress,
+    inbox: &InboxId,
+) -> bool {
     let others = world.addresses.iter().filter(|(id, _)| *id != inbox);
     let mut live = others.filter(|(_, state)| matches!(state, Address::Live(_)));
     !live.any(|(id, _)| shared.holder(id).is_some_and(|(other, _)| other == address))
@@ -157,7 +207,8 @@ proptest! {
         }
     }
 
-    /// Invariant 3: the messages of an inbox continue its sequence without a gap, and it is never overfull.
+    /// Invariant 3: the messages of an inbox continue its sequence without a gap, and it is never
+    /// overfull.
     #[test]
     fn sequences_continue_without_a_gap(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
@@ -179,8 +230,9 @@ proptest! {
         }
     }
 
-    /// Invariant 4: an address changes its project only by mail with a key of the new one. An address with a tag
-    /// belongs to the owner of the address without it. Nothing is opened for a project that was deleted.
+    /// Invariant 4: an address changes its project only by mail with a key of the new one. An
+    /// address with a tag belongs to the owner of the address without it. Nothing is opened for a
+    /// project that was deleted.
     #[test]
     fn an_address_changes_owner_only_with_its_own_key(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);
@@ -214,8 +266,8 @@ proptest! {
         }
     }
 
-    /// With a login, mail to a shared address reaches only inboxes of that project. Without one, it never reaches one
-    /// of several live inboxes.
+    /// With a login, mail to a shared address reaches only inboxes of that project. Without one, it
+    /// never reaches one of several live inboxes.
     #[test]
     fn no_mail_to_a_shared_address_crosses_projects(world in worlds(), requests in requests()) {
         let decision = decided(&world, &requests);

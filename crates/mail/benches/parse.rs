@@ -32,13 +32,15 @@ const MESSAGES: &[&str] = &[
 ];
 
 fn message(name: &str) -> Vec<u8> {
-    let text = |opening: &str| format!("{HEAD}{PLAIN}{opening}{}", SENTENCE.repeat(58)).into_bytes();
+    let text =
+        |opening: &str| format!("{HEAD}{PLAIN}{opening}{}", SENTENCE.repeat(58)).into_bytes();
     match name {
         "prose, 4 KB" => text(""),
         "code and 2 links, 4 KB" => text(OPENING),
         "code and 2 links, text and HTML, 8 KB" => alternative().into_bytes(),
         "text with 100 links" => {
-            let link = |number| format!("See https://shop.test/orders/{number}?from=mail for more.\r\n");
+            let link =
+                |number| format!("See https://shop.test/orders/{number}?from=mail for more.\r\n");
             format!("{HEAD}{PLAIN}{}", (0..100).map(link).collect::<String>()).into_bytes()
         }
         "transactional HTML" => include_bytes!("../tests/mail/django-password-reset.eml").to_vec(),
@@ -60,7 +62,11 @@ fn alternative() -> String {
 
 fn multipart() -> String {
     let rows = format!("<tr><td style=\"padding:8px\"><p>{SENTENCE}</p></td></tr>\r\n").repeat(110);
-    let image = format!("{}\r\n", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3g=").repeat(160);
+    let image = format!(
+        "{}\r\n",
+        "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3g="
+    )
+    .repeat(160);
     format!(
         "{HEAD}Content-Type: multipart/mixed; boundary=m\r\n\r\n\
          --m\r\nContent-Type: multipart/alternative; boundary=a\r\n\r\n\
@@ -74,5 +80,7 @@ fn multipart() -> String {
 #[divan::bench(args = MESSAGES)]
 fn whole(bencher: Bencher<'_, '_>, name: &str) {
     let message = message(name);
-    bencher.counter(BytesCount::of_slice(&message)).bench_local(|| parse(divan::black_box(&message)));
+    bencher
+        .counter(BytesCount::of_slice(&message))
+        .bench_local(|| parse(divan::black_box(&message)));
 }

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::Domain;
 
-/// A list of patterns. A domain is accepted if one of them matches it; both are compared as IDNA ASCII in lower case.
+/// A list of patterns. A domain is accepted if one of them matches it; both are compared as IDNA
+/// ASCII in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AcceptedDomains(Vec<Pattern>);
 
@@ -21,7 +22,9 @@ enum Pattern {
 
 /// The text is not a list of domains and patterns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is neither a domain nor a pattern: write example.com, *.shop.test (every subdomain) or * (every domain)")]
+#[error(
+    "{0} is neither a domain nor a pattern: write example.com, *.shop.test (every subdomain) or * (every domain)"
+)]
 pub struct InvalidPattern(String);
 
 impl AcceptedDomains {
@@ -30,7 +33,10 @@ impl AcceptedDomains {
     pub fn accept(&self, domain: &Domain) -> bool {
         self.0.iter().any(|pattern| match pattern {
             Pattern::Every => true,
-            Pattern::Below(top) => domain.as_str().strip_suffix(top.as_str()).is_some_and(|rest| rest.ends_with('.')),
+            Pattern::Below(top) => domain
+                .as_str()
+                .strip_suffix(top.as_str())
+                .is_some_and(|rest| rest.ends_with('.')),
             Pattern::One(one) => one == domain,
         })
     }
@@ -53,13 +59,18 @@ impl FromStr for AcceptedDomains {
 
     /// Parses patterns separated by commas. An empty list accepts nothing.
     fn from_str(text: &str) -> Result<Self, InvalidPattern> {
-        let patterns = text.split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
+        let patterns = text
+            .split(',')
+            .map(str::trim)
+            .filter(|pattern| !pattern.is_empty());
         patterns.map(pattern).collect::<Result<_, _>>().map(Self)
     }
 }
 
 fn pattern(text: &str) -> Result<Pattern, InvalidPattern> {
-    let domain = |name: &str| Domain::parse(name).map_err(|_| InvalidPattern(text.escape_debug().to_string()));
+    let domain = |name: &str| {
+        Domain::parse(name).map_err(|_| InvalidPattern(text.escape_debug().to_string()))
+    };
     match text.strip_prefix('*') {
         Some("") => Ok(Pattern::Every),
         Some(rest) => domain(rest.strip_prefix('.').unwrap_or_default()).map(Pattern::Below),
@@ -89,7 +100,9 @@ mod tests {
     use super::*;
 
     fn accepts(list: &str, domain: &str) -> bool {
-        list.parse::<AcceptedDomains>().unwrap().accept(&Domain::parse(domain).unwrap())
+        list.parse::<AcceptedDomains>()
+            .unwrap()
+            .accept(&Domain::parse(domain).unwrap())
     }
 
     #[test]
@@ -121,7 +134,16 @@ mod tests {
 
     #[test]
     fn other_patterns_are_refused() {
-        for list in ["user@example.com", "*example.com", "*.", "*.*.test", "a.*.test", "a..b", "a b", "example.com."] {
+        for list in [
+            "user@example.com",
+            "*example.com",
+            "*.",
+            "*.*.test",
+            "a.*.test",
+            "a..b",
+            "a b",
+            "example.com.",
+        ] {
             let problem = list.parse::<AcceptedDomains>().unwrap_err().to_string();
             assert!(problem.starts_with(list), "{problem}");
         }
@@ -137,8 +159,17 @@ mod tests {
 
     #[test]
     fn only_the_asterisk_is_every_domain() {
-        for (list, are_all) in [("", false), ("*.test, example.com", false), ("*", true), ("example.com, *", true)] {
-            assert_eq!(list.parse::<AcceptedDomains>().unwrap().are_all(), are_all, "{list}");
+        for (list, are_all) in [
+            ("", false),
+            ("*.test, example.com", false),
+            ("*", true),
+            ("example.com, *", true),
+        ] {
+            assert_eq!(
+                list.parse::<AcceptedDomains>().unwrap().are_all(),
+                are_all,
+                "{list}"
+            );
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Mail addresses: a local part and a domain. The owner of the mail domain decides how local parts compare.
+//! Mail addresses: a local part and a domain. The owner of the mail domain decides how local parts
+//! compare.
 
 use std::fmt;
 
 /// Maximum number of bytes of a local part (RFC 5321, section 4.5.3.1.1).
 const LOCAL_PART_BYTES: usize = 64;
-/// Maximum number of bytes of an address: a path may have 256 with its angle brackets (RFC 5321, section 4.5.3.1.3).
+/// Maximum number of bytes of an address: a path may have 256 with its angle brackets (RFC 5321,
+/// section 4.5.3.1.3).
 const ADDRESS_BYTES: usize = 254;
 
 /// The text is not an address to which mail can be sent.
@@ -20,11 +22,11 @@ impl Domain {
     /// Parses a domain name, internationalised or not.
     ///
     /// # Errors
-    /// [`InvalidAddress`] for text that is not a host name: empty labels, characters other than letters, digits and
-    /// hyphens.
+    /// [`InvalidAddress`] for text that is not a host name: empty labels, characters other than
+    /// letters, digits and hyphens.
     pub fn parse(name: &str) -> Result<Self, InvalidAddress> {
-        let ascii =
-            idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::STD3).map_err(|_| InvalidAddress)?;
+        let ascii = idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::STD3)
+            .map_err(|_| InvalidAddress)?;
         let label_ok = |label: &str| (1..=63).contains(&label.len());
         if ascii.len() > 253 || !ascii.split('.').all(label_ok) {
             return Err(InvalidAddress);
@@ -56,15 +58,18 @@ impl EmailAddress {
     /// Combines parts that a parser has already separated.
     ///
     /// # Errors
-    /// [`InvalidAddress`] if the local part is not a dot-atom (RFC 5322, section 3.2.3, with the UTF-8 of RFC 6531) or
-    /// a part is too long.
+    /// [`InvalidAddress`] if the local part is not a dot-atom (RFC 5322, section 3.2.3, with the
+    /// UTF-8 of RFC 6531) or a part is too long.
     pub fn new(local_part: &str, domain: Domain) -> Result<Self, InvalidAddress> {
-        let too_long =
-            local_part.len() > LOCAL_PART_BYTES || local_part.len() + 1 + domain.as_str().len() > ADDRESS_BYTES;
+        let too_long = local_part.len() > LOCAL_PART_BYTES
+            || local_part.len() + 1 + domain.as_str().len() > ADDRESS_BYTES;
         if too_long || !is_dot_atom(local_part) {
             return Err(InvalidAddress);
         }
-        Ok(Self { local_part: local_part.to_owned(), domain })
+        Ok(Self {
+            local_part: local_part.to_owned(),
+            domain,
+        })
     }
 
     /// Parses one bare address: no display name, no angle brackets, no quotes.
@@ -96,7 +101,8 @@ impl fmt::Display for EmailAddress {
 }
 
 fn is_dot_atom(text: &str) -> bool {
-    text.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character))
+    text.split('.')
+        .all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character))
 }
 
 fn is_atom_character(character: char) -> bool {
@@ -117,7 +123,11 @@ mod tests {
             ("jörg@bücher.example", "jörg@xn--bcher-kva.example"),
             ("o'neil@localhost", "o'neil@localhost"),
         ] {
-            assert_eq!(EmailAddress::parse(text).map(|address| address.to_string()), Ok(shown.to_owned()), "{text}");
+            assert_eq!(
+                EmailAddress::parse(text).map(|address| address.to_string()),
+                Ok(shown.to_owned()),
+                "{text}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! What a list of messages shows of a header: the addresses and the Message-ID. The body is not read.
+//! What a list of messages shows of a header: the addresses and the Message-ID. The body is not
+//! read.
 
 use crate::budget::HEADER_SECTION_BYTES;
 use crate::details::{Mailbox, all_mailboxes};
@@ -26,10 +27,16 @@ pub struct Addressing {
 #[must_use]
 pub fn addressing(raw: &[u8]) -> Addressing {
     let fields = Section::read(raw, HEADER_SECTION_BYTES, |_| false).fields;
-    let message_id = fields.iter().find(|field| field.is("message-id")).map(|field| {
-        let id = ids(*field).into_iter().next().unwrap_or_else(|| text(field.bounded_value()));
-        id.trim_matches(['<', '>']).to_owned()
-    });
+    let message_id = fields
+        .iter()
+        .find(|field| field.is("message-id"))
+        .map(|field| {
+            let id = ids(*field)
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| text(field.bounded_value()));
+            id.trim_matches(['<', '>']).to_owned()
+        });
     Addressing {
         from: all_mailboxes(&fields, "from"),
         to: all_mailboxes(&fields, "to"),
@@ -40,15 +47,24 @@ pub fn addressing(raw: &[u8]) -> Addressing {
     }
 }
 
-/// The fields of the header as they were sent: each on one line, with encoded words left as they are.
+/// The fields of the header as they were sent: each on one line, with encoded words left as they
+/// are.
 #[must_use]
 pub fn sent_fields(raw: &[u8]) -> Vec<(String, String)> {
     let line = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
-        text.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
+        text.lines()
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ")
+            .trim()
+            .to_owned()
     };
     let fields = Section::read(raw, HEADER_SECTION_BYTES, |_| false).fields;
-    fields.iter().map(|field| (line(field.name), line(field.bounded_value()))).collect()
+    fields
+        .iter()
+        .map(|field| (line(field.name), line(field.bounded_value())))
+        .collect()
 }
 
 #[cfg(test)]
@@ -62,10 +78,17 @@ mod tests {
     #[test]
     fn addresses_are_read_only_from_the_header_section() {
         let read = addressing(RAW);
-        let addresses = |list: &[Mailbox]| list.iter().filter_map(|one| one.address.clone()).collect::<Vec<_>>();
+        let addresses = |list: &[Mailbox]| {
+            list.iter()
+                .filter_map(|one| one.address.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(read.from[0].name.as_deref(), Some("Caf\u{e9}"));
         assert_eq!(addresses(&read.to), ["a@x.example", "b@x.example"]);
-        assert_eq!((addresses(&read.bcc), addresses(&read.cc)), (vec!["c@x.example".to_owned()], vec![]));
+        assert_eq!(
+            (addresses(&read.bcc), addresses(&read.cc)),
+            (vec!["c@x.example".to_owned()], vec![])
+        );
         assert_eq!(addresses(&read.reply_to), ["help@app.example"]);
         assert_eq!(read.message_id, "1@app.example");
         assert_eq!(addressing(b"Message-ID: 2 3\n\n").message_id, "2 3");
@@ -75,8 +98,17 @@ mod tests {
     #[test]
     fn sent_fields_are_unfolded_and_not_decoded() {
         let fields = sent_fields(RAW);
-        assert_eq!(fields[0], ("From".to_owned(), "=?utf-8?q?Caf=C3=A9?= <shop@app.example>".to_owned()));
-        assert_eq!(fields[1], ("To".to_owned(), "a@x.example, b@x.example".to_owned()));
+        assert_eq!(
+            fields[0],
+            (
+                "From".to_owned(),
+                "=?utf-8?q?Caf=C3=A9?= <shop@app.example>".to_owned()
+            )
+        );
+        assert_eq!(
+            fields[1],
+            ("To".to_owned(), "a@x.example, b@x.example".to_owned())
+        );
         assert_eq!(fields.len(), 5);
     }
 }

@@ -1,4 +1,5 @@
-//! The structure of a message, for display: its header fields, every part, and the images that the HTML shows.
+//! The structure of a message, for display: its header fields, every part, and the images that the
+//! HTML shows.
 
 use std::collections::HashMap;
 
@@ -11,8 +12,15 @@ use crate::structure::{Part, Structure};
 use crate::{charset, encoded_word};
 
 /// Image types that are displayed, because they cannot contain scripts.
-const SHOWN_IMAGES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"];
-/// How many bytes longer the HTML may become when references are replaced by images, also in relation to the message.
+const SHOWN_IMAGES: [&str; 5] = [
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "image/bmp",
+];
+/// How many bytes longer the HTML may become when references are replaced by images, also in
+/// relation to the message.
 const GROWTH: usize = BODY_BYTES;
 const GROWTH_RATIO: usize = 16;
 /// The maximum number of header fields that are displayed.
@@ -75,16 +83,24 @@ pub(crate) fn of(structure: &Structure<'_>) -> Anatomy {
         (name, header::text(field.bounded_value()))
     });
     let depths = depths(structure);
-    let parts = structure.parts.iter().zip(depths).map(|(part, depth)| PartSummary {
-        depth,
-        content_type: part.content_type.value.clone(),
-        charset: part.content_type.parameter("charset").map(str::to_owned),
-        file_name: file_name(part),
-        is_attachment: part.attachment,
-        is_multipart: !part.children.is_empty(),
-        is_image: image_type(part).is_some(),
-        bytes: if part.children.is_empty() { part.encoding.decode(part.body).len() } else { 0 },
-    });
+    let parts = structure
+        .parts
+        .iter()
+        .zip(depths)
+        .map(|(part, depth)| PartSummary {
+            depth,
+            content_type: part.content_type.value.clone(),
+            charset: part.content_type.parameter("charset").map(str::to_owned),
+            file_name: file_name(part),
+            is_attachment: part.attachment,
+            is_multipart: !part.children.is_empty(),
+            is_image: image_type(part).is_some(),
+            bytes: if part.children.is_empty() {
+                part.encoding.decode(part.body).len()
+            } else {
+                0
+            },
+        });
     Anatomy {
         fields: fields.collect(),
         more_fields: structure.fields.len().saturating_sub(FIELDS),
@@ -99,17 +115,34 @@ pub fn part(raw: &[u8], index: usize) -> Option<PartContent> {
     let structure = Structure::read(raw);
     let part = structure.parts.get(index)?;
     let bytes = part.encoding.decode(part.body).into_owned();
-    Some(PartContent { image_type: image_type(part), file_name: file_name(part), bytes })
+    Some(PartContent {
+        image_type: image_type(part),
+        file_name: file_name(part),
+        bytes,
+    })
 }
 
-/// Appends `html` to `page`, with the `cid:` references to images of the message (RFC 2392) replaced by the images
-/// themselves, as far as the page has space for them.
-pub(crate) fn push_with_images(page: &mut String, raw: &[u8], structure: &Structure<'_>, html: &str) {
+/// Appends `html` to `page`, with the `cid:` references to images of the message (RFC 2392)
+/// replaced by the images themselves, as far as the page has space for them.
+pub(crate) fn push_with_images(
+    page: &mut String,
+    raw: &[u8],
+    structure: &Structure<'_>,
+    html: &str,
+) {
     let images: HashMap<&[u8], &Part<'_>> = structure
         .parts
         .iter()
         .filter(|part| image_type(part).is_some())
-        .filter_map(|part| Some((part.content_id?.trim_ascii_start().strip_prefix(b"<")?.strip_suffix(b">")?, part)))
+        .filter_map(|part| {
+            Some((
+                part.content_id?
+                    .trim_ascii_start()
+                    .strip_prefix(b"<")?
+                    .strip_suffix(b">")?,
+                part,
+            ))
+        })
         .collect();
     let limit = page.len() + html.len() + GROWTH.min(GROWTH_RATIO * raw.len());
     let mut rest = html;
@@ -117,7 +150,9 @@ pub(crate) fn push_with_images(page: &mut String, raw: &[u8], structure: &Struct
         let (before, reference) = rest.split_at(start);
         page.push_str(before);
         let id = &reference[4..];
-        let id = &id[..id.find(|character: char| " \t\r\n\"'<>)&".contains(character)).unwrap_or(id.len())];
+        let id = &id[..id
+            .find(|character: char| " \t\r\n\"'<>)&".contains(character))
+            .unwrap_or(id.len())];
         match images.get(percent_decoded(id).as_slice()) {
             Some(part) if page.len() + reference.len() + data_url_bytes(part) <= limit => {
                 push_data_url(page, part);
@@ -135,12 +170,16 @@ pub(crate) fn push_with_images(page: &mut String, raw: &[u8], structure: &Struct
 
 /// The position of the next `cid:`.
 fn find_scheme(html: &str) -> Option<usize> {
-    html.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"cid:"))
+    html.as_bytes()
+        .windows(4)
+        .position(|window| window.eq_ignore_ascii_case(b"cid:"))
 }
 
 /// The maximum number of bytes that [`push_data_url`] appends.
 fn data_url_bytes(part: &Part<'_>) -> usize {
-    part.encoding.most_decoded(part.body).div_ceil(3) * 4 + "data:;base64,".len() + part.content_type.value.len()
+    part.encoding.most_decoded(part.body).div_ceil(3) * 4
+        + "data:;base64,".len()
+        + part.content_type.value.len()
 }
 
 fn push_data_url(page: &mut String, part: &Part<'_>) {
@@ -153,11 +192,16 @@ fn push_data_url(page: &mut String, part: &Part<'_>) {
 }
 
 fn image_type(part: &Part<'_>) -> Option<&'static str> {
-    SHOWN_IMAGES.into_iter().find(|shown| part.content_type.value == *shown)
+    SHOWN_IMAGES
+        .into_iter()
+        .find(|shown| part.content_type.value == *shown)
 }
 
 fn file_name(part: &Part<'_>) -> Option<String> {
-    part.file_name.as_deref().map(|name| encoded_word::decode(name).into_owned()).filter(|name| !name.trim().is_empty())
+    part.file_name
+        .as_deref()
+        .map(|name| encoded_word::decode(name).into_owned())
+        .filter(|name| !name.trim().is_empty())
 }
 
 /// The number of parts that contain each part. A part precedes its children.
@@ -176,7 +220,9 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
     while let Some(byte) = bytes.next() {
         let mut ahead = bytes.clone();
-        let escaped = (byte == b'%').then(|| Some(hex(ahead.next()?)? << 4 | hex(ahead.next()?)?)).flatten();
+        let escaped = (byte == b'%')
+            .then(|| Some(hex(ahead.next()?)? << 4 | hex(ahead.next()?)?))
+            .flatten();
         if escaped.is_some() {
             bytes = ahead;
         }
@@ -186,7 +232,9 @@ fn percent_decoded(text: &str) -> Vec<u8> {
 }
 
 fn hex(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -210,14 +258,26 @@ mod tests {
     fn a_message_is_split_into_fields_and_parts() {
         let anatomy = dissect(MESSAGE);
         assert_eq!(anatomy.fields[0], ("Subject".to_owned(), "café".to_owned()));
-        let parts: Vec<_> =
-            anatomy.parts.iter().map(|part| (part.depth, part.content_type.as_str(), part.bytes)).collect();
+        let parts: Vec<_> = anatomy
+            .parts
+            .iter()
+            .map(|part| (part.depth, part.content_type.as_str(), part.bytes))
+            .collect();
         assert_eq!(
             parts,
-            [(0, "multipart/related", 0), (1, "text/html", 17), (1, "image/png", 4), (1, "image/svg+xml", 6)]
+            [
+                (0, "multipart/related", 0),
+                (1, "text/html", 17),
+                (1, "image/png", 4),
+                (1, "image/svg+xml", 6)
+            ]
         );
         assert_eq!(anatomy.parts[2].file_name.as_deref(), Some("../../x.png"));
-        assert!(anatomy.parts[2].is_image && !anatomy.parts[3].is_image && anatomy.parts[3].is_attachment);
+        assert!(
+            anatomy.parts[2].is_image
+                && !anatomy.parts[3].is_image
+                && anatomy.parts[3].is_attachment
+        );
         assert_eq!(part(MESSAGE, 2).unwrap().bytes, b"\x89PNG");
         assert_eq!(part(MESSAGE, 4), None);
     }
@@ -225,8 +285,14 @@ mod tests {
     #[test]
     fn only_images_of_the_message_replace_references() {
         let shown = |html: &str| with_images(MESSAGE, html);
-        assert_eq!(shown("<img src='cid:a@b'>"), "<img src='data:image/png;base64,iVBORw=='>");
-        assert_eq!(shown("url(CID:a%40b)"), "url(data:image/png;base64,iVBORw==)");
+        assert_eq!(
+            shown("<img src='cid:a@b'>"),
+            "<img src='data:image/png;base64,iVBORw=='>"
+        );
+        assert_eq!(
+            shown("url(CID:a%40b)"),
+            "url(data:image/png;base64,iVBORw==)"
+        );
         assert_eq!(shown("cid:s cid:none cid: é"), "cid:s cid:none cid: é");
     }
 
@@ -236,6 +302,10 @@ mod tests {
         let raw = format!("Content-Type: image/png\r\nContent-ID: <i>\r\n\r\n{image}");
         let html = "cid:i ".repeat(1_000);
         let shown = with_images(raw.as_bytes(), &html);
-        assert!((GROWTH / 2..=GROWTH + html.len()).contains(&shown.len()), "{}", shown.len());
+        assert!(
+            (GROWTH / 2..=GROWTH + html.len()).contains(&shown.len()),
+            "{}",
+            shown.len()
+        );
     }
 }

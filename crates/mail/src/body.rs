@@ -35,9 +35,17 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
     let html_view = Chooser::new(structure, View::Html).shown_or_files();
     let text_view = Chooser::new(structure, View::Text).shown_or_files();
-    body.html = joined(structure, html_view.into_iter().filter(is(Kind::Html)), BODY_BYTES);
+    body.html = joined(
+        structure,
+        html_view.into_iter().filter(is(Kind::Html)),
+        BODY_BYTES,
+    );
     body.page = html::read(&body.html);
-    body.text = joined(structure, text_view.iter().copied().filter(is(Kind::Plain)), BODY_BYTES);
+    body.text = joined(
+        structure,
+        text_view.iter().copied().filter(is(Kind::Plain)),
+        BODY_BYTES,
+    );
     if body.text.trim().is_empty() && !body.html.is_empty() {
         body.text = std::mem::take(&mut body.page.text);
         body.text_is_from_html = true;
@@ -64,26 +72,42 @@ pub(super) fn start(structure: &Structure<'_>, limit: usize) -> Start {
     let is = |kind: Kind| move |&part: &usize| structure.parts[part].kind == kind;
     // One more character shows whether there is more.
     let cut_off = |parts: Vec<usize>, kind: Kind| {
-        let mut text = joined(structure, parts.iter().copied().filter(is(kind)), limit + char::MAX_LEN_UTF8);
-        let is_undecoded = |&part: &usize| structure.parts[part].body.len() > limit.saturating_mul(ENCODED);
+        let mut text = joined(
+            structure,
+            parts.iter().copied().filter(is(kind)),
+            limit + char::MAX_LEN_UTF8,
+        );
+        let is_undecoded =
+            |&part: &usize| structure.parts[part].body.len() > limit.saturating_mul(ENCODED);
         let is_cut = text.len() > limit || parts.iter().any(is_undecoded);
         cut(&mut text, limit);
         (text, is_cut)
     };
     let (html, is_cut) = cut_off(view(View::Html), Kind::Html);
     if !html.is_empty() {
-        return Start { html, text: String::new(), is_cut };
+        return Start {
+            html,
+            text: String::new(),
+            is_cut,
+        };
     }
     let (text, is_cut) = cut_off(view(View::Text), Kind::Plain);
     Start { html, text, is_cut }
 }
 
-/// The text, with each HTML part rendered at its position. If an HTML part only repeats the text, the result is `text`.
+/// The text, with each HTML part rendered at its position. If an HTML part only repeats the text,
+/// the result is `text`.
 fn with_rendered(structure: &Structure<'_>, parts: &[usize], text: String) -> String {
     let squeezed: String = text.split_whitespace().collect();
-    let repeats = |piece: &str| piece.split_whitespace().flat_map(str::bytes).eq(squeezed.bytes());
+    let repeats = |piece: &str| {
+        piece
+            .split_whitespace()
+            .flat_map(str::bytes)
+            .eq(squeezed.bytes())
+    };
     let mut shown = String::new();
-    for run in parts.chunk_by(|&one, &next| structure.parts[one].kind == structure.parts[next].kind) {
+    for run in parts.chunk_by(|&one, &next| structure.parts[one].kind == structure.parts[next].kind)
+    {
         let mut piece = joined(structure, run.iter().copied(), BODY_BYTES);
         if structure.parts[run[0]].kind == Kind::Html {
             piece = html::read(&piece).text;
@@ -112,16 +136,23 @@ struct Chooser<'a, 'b> {
     view: View,
     /// Whether parts with a file name are also shown.
     files: bool,
-    /// The parts that were checked, and whether they are blank: an alternative in alternatives is asked for by each.
+    /// The parts that were checked, and whether they are blank: an alternative in alternatives is
+    /// asked for by each.
     blank: RefCell<BTreeMap<usize, bool>>,
 }
 
 impl<'a, 'b> Chooser<'a, 'b> {
     fn new(structure: &'b Structure<'a>, view: View) -> Self {
-        Self { structure, view, files: false, blank: RefCell::default() }
+        Self {
+            structure,
+            view,
+            files: false,
+            blank: RefCell::default(),
+        }
     }
 
-    /// The visible parts, in order. Text with a file name counts as a file, unless there are no other parts.
+    /// The visible parts, in order. Text with a file name counts as a file, unless there are no
+    /// other parts.
     fn shown_or_files(mut self) -> Vec<usize> {
         let shown = self.shown(0, false);
         if !shown.is_empty() {
@@ -137,44 +168,75 @@ impl<'a, 'b> Chooser<'a, 'b> {
             return Vec::new();
         }
         match &part.kind {
-            Kind::Plain | Kind::Html if part.file_name.is_some() && !is_alternative && !self.files => Vec::new(),
+            Kind::Plain | Kind::Html
+                if part.file_name.is_some() && !is_alternative && !self.files =>
+            {
+                Vec::new()
+            }
             Kind::Plain | Kind::Html => vec![index],
-            Kind::Multipart => part.children.iter().flat_map(|&child| self.shown(child, false)).collect(),
+            Kind::Multipart => part
+                .children
+                .iter()
+                .flat_map(|&child| self.shown(child, false))
+                .collect(),
             Kind::Related(start) => self.shown_root(part, start.as_deref()),
             Kind::Alternative => self.best(part),
             Kind::Opaque => Vec::new(),
         }
     }
 
-    /// The root of a multipart/related (RFC 2387), or, if the root cannot be shown, the next part that can.
+    /// The root of a multipart/related (RFC 2387), or, if the root cannot be shown, the next part
+    /// that can.
     fn shown_root(&self, part: &Part<'_>, start: Option<&str>) -> Vec<usize> {
         let is_start = |&&child: &&usize| {
-            start.is_some_and(|start| self.structure.parts[child].content_id.is_some_and(|id| id == start.as_bytes()))
+            start.is_some_and(|start| {
+                self.structure.parts[child]
+                    .content_id
+                    .is_some_and(|id| id == start.as_bytes())
+            })
         };
         let root = part.children.iter().find(is_start);
         // Each once: a root that cannot be shown may be as deep as the message.
-        let mut candidates = root.into_iter().chain(part.children.iter().filter(|&child| Some(child) != root));
-        let shown = |&child: &usize| Some(self.shown(child, true)).filter(|shown| !shown.is_empty());
+        let mut candidates = root
+            .into_iter()
+            .chain(part.children.iter().filter(|&child| Some(child) != root));
+        let shown =
+            |&child: &usize| Some(self.shown(child, true)).filter(|shown| !shown.is_empty());
         candidates.find_map(shown).unwrap_or_default()
     }
 
-    /// The last alternative that the view can show (RFC 2046, section 5.1.4) and that is not empty; if there is none,
-    /// the last one.
+    /// The last alternative that the view can show (RFC 2046, section 5.1.4) and that is not empty;
+    /// if there is none, the last one.
     fn best(&self, part: &Part<'_>) -> Vec<usize> {
-        let alternatives = part.children.iter().filter(|&&child| !self.is_beyond_us(child));
+        let alternatives = part
+            .children
+            .iter()
+            .filter(|&&child| !self.is_beyond_us(child));
         let mut shown: Vec<_> = alternatives.map(|&child| self.shown(child, true)).collect();
         shown.retain(|shown| shown.iter().any(|&part| !self.is_blank(part)));
-        let has_html = |shown: &[usize]| shown.iter().any(|&part| self.structure.parts[part].kind == Kind::Html);
+        let has_html = |shown: &[usize]| {
+            shown
+                .iter()
+                .any(|&part| self.structure.parts[part].kind == Kind::Html)
+        };
         let understood = |shown: &Vec<usize>| has_html(shown) == (self.view == View::Html);
-        let best = shown.iter().rposition(understood).or(shown.len().checked_sub(1));
+        let best = shown
+            .iter()
+            .rposition(understood)
+            .or(shown.len().checked_sub(1));
         best.map(|best| shown.swap_remove(best)).unwrap_or_default()
     }
 
     fn is_blank(&self, index: usize) -> bool {
-        *self.blank.borrow_mut().entry(index).or_insert_with(|| is_blank(&self.structure.parts[index]))
+        *self
+            .blank
+            .borrow_mut()
+            .entry(index)
+            .or_insert_with(|| is_blank(&self.structure.parts[index]))
     }
 
-    /// Whether a multipart has rich text that is not supported, so that its other parts are not the whole text.
+    /// Whether a multipart has rich text that is not supported, so that its other parts are not the
+    /// whole text.
     fn is_beyond_us(&self, index: usize) -> bool {
         let is_unknown_text = |&child: &usize| {
             let part = &self.structure.parts[child];
@@ -186,7 +248,10 @@ impl<'a, 'b> Chooser<'a, 'b> {
 }
 
 fn is_rich_text(content_type: &str) -> bool {
-    matches!(content_type, "text/richtext" | "text/enriched" | "text/rtf" | "application/rtf")
+    matches!(
+        content_type,
+        "text/richtext" | "text/enriched" | "text/rtf" | "application/rtf"
+    )
 }
 
 /// Whether a part is empty. A large part is not checked.
@@ -216,10 +281,16 @@ fn joined(structure: &Structure<'_>, parts: impl Iterator<Item = usize>, limit: 
 fn decoded(part: &Part<'_>, limit: usize) -> String {
     let bytes = start_of(part, limit);
     let label = part.content_type.parameter("charset");
-    let declared = if label.is_none() && part.kind == Kind::Html { html::declared_charset(&bytes) } else { None };
+    let declared = if label.is_none() && part.kind == Kind::Html {
+        html::declared_charset(&bytes)
+    } else {
+        None
+    };
     let mut text = normalized(charset::decode(bytes, label.or(declared.as_deref())));
     let is = |name: &str, value: &str| {
-        part.content_type.parameter(name).is_some_and(|given| given.trim().eq_ignore_ascii_case(value))
+        part.content_type
+            .parameter(name)
+            .is_some_and(|given| given.trim().eq_ignore_ascii_case(value))
     };
     if part.kind == Kind::Plain && is("format", "flowed") {
         text = flowed::unwrapped(&text, is("delsp", "yes"));
@@ -228,8 +299,8 @@ fn decoded(part: &Part<'_>, limit: usize) -> String {
     text
 }
 
-/// The bytes of a part without its transfer encoding. If only the start of the text is needed, the rest of a long part
-/// is not decoded.
+/// The bytes of a part without its transfer encoding. If only the start of the text is needed, the
+/// rest of a long part is not decoded.
 fn start_of<'a>(part: &Part<'a>, limit: usize) -> Cow<'a, [u8]> {
     let encoded = &part.body[..part.body.len().min(limit.saturating_mul(ENCODED))];
     let mut bytes = part.encoding.decode(encoded);
@@ -246,8 +317,14 @@ fn start_of<'a>(part: &Part<'a>, limit: usize) -> Cow<'a, [u8]> {
 /// Converts line ends to `
 /// `, and NUL, which databases do not store, to a replacement character.
 fn normalized(text: String) -> String {
-    let text = if text.contains('\0') { without_nul(&text) } else { text };
-    let Some(first) = text.find('\r') else { return text };
+    let text = if text.contains('\0') {
+        without_nul(&text)
+    } else {
+        text
+    };
+    let Some(first) = text.find('\r') else {
+        return text;
+    };
     let mut bytes = text.into_bytes();
     let (mut read, mut written) = (first, first);
     // Each round starts at a CR and copies the text up to the next CR.
@@ -296,7 +373,10 @@ mod tests {
     #[test]
     fn line_endings_are_normalized() {
         assert_eq!(normalized("a\r\nb\rc\nd\r".to_owned()), "a\nb\nc\nd\n");
-        assert_eq!(normalized("\r\r\n\r\rä\r\n\r\n\r".to_owned()), "\n\n\n\nä\n\n\n");
+        assert_eq!(
+            normalized("\r\r\n\r\rä\r\n\r\n\r".to_owned()),
+            "\n\n\n\nä\n\n\n"
+        );
         assert_eq!(normalized("a\0b".to_owned()), "a\u{FFFD}b");
     }
 }

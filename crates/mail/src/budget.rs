@@ -8,15 +8,16 @@ use std::fmt;
 pub(super) const HEADER_SECTION_BYTES: usize = 1024 * 1024;
 /// Bytes of one header field that are read.
 pub(super) const HEADER_FIELD_BYTES: usize = 100 * 1024;
-/// Bytes of a field with parameters that are read. A boundary has at most 70 bytes (RFC 2046, section 5.1.1); the rest
-/// is file names. The time for joining their RFC 2231 pieces is proportional to the square of their number.
+/// Bytes of a field with parameters that are read. A boundary has at most 70 bytes (RFC 2046,
+/// section 5.1.1); the rest is file names. The time for joining their RFC 2231 pieces is
+/// proportional to the square of their number.
 pub(super) const PARAMETERS_BYTES: usize = 4 * 1024;
 /// Maximum number of parts that are read.
 pub(super) const PARTS: usize = 1_000;
 /// Maximum number of levels of nested multiparts.
 pub(super) const DEPTH: usize = 100;
-/// Bytes of the text, and of the HTML, in UTF-8. Only a message near the default size limit can reach this, if it needs
-/// more bytes after decoding.
+/// Bytes of the text, and of the HTML, in UTF-8. Only a message near the default size limit can
+/// reach this, if it needs more bytes after decoding.
 pub(super) const BODY_BYTES: usize = 25 * 1024 * 1024;
 /// Maximum number of links of one message.
 pub(super) const LINKS: usize = 10_000;
@@ -24,8 +25,8 @@ pub(super) const LINKS: usize = 10_000;
 pub(super) const LINK_BYTES: usize = 64 * 1024;
 /// Bytes of all links of one message.
 pub(super) const ALL_LINKS_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum number of levels of nested elements whose style or numbers are kept. Deeper elements are laid out without
-/// styles.
+/// Maximum number of levels of nested elements whose style or numbers are kept. Deeper elements are
+/// laid out without styles.
 pub(super) const NESTED_LAYOUTS: usize = 1_000;
 /// Bytes of the visible text that are searched for a one-time code.
 pub(super) const CODE_SEARCH_BYTES: usize = 256 * 1024;
@@ -45,9 +46,10 @@ pub enum Budget {
     BodySize,
 }
 
-/// The memory for reading a message of this many bytes, with the message itself, as [`crate::details::details`] and the
-/// functions of [`crate::view`] do. Text and HTML take twice the size of the message at most, and so many small header
-/// fields as fit into their limit take several times their size.
+/// The memory for reading a message of this many bytes, with the message itself, as
+/// [`crate::details::details`] and the functions of [`crate::view`] do. Text and HTML take twice
+/// the size of the message at most, and so many small header fields as fit into their limit take
+/// several times their size.
 #[must_use]
 pub fn working_memory(bytes: usize) -> usize {
     3 * bytes + 16 * bytes.min(HEADER_SECTION_BYTES)

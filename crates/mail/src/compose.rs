@@ -1,5 +1,5 @@
-//! Composes a message (RFC 5322): text, HTML, or both as alternatives. [`letter`] adds names, copies, further header
-//! fields and attachments.
+//! Composes a message (RFC 5322): text, HTML, or both as alternatives. [`letter`] adds names,
+//! copies, further header fields and attachments.
 
 pub mod letter;
 
@@ -13,7 +13,8 @@ use crate::address::EmailAddress;
 use crate::submission::with_crlf;
 use crate::threading::{self, Threading};
 
-/// Bytes of text in one encoded word. With this length, its base64 and the field name fit on a line of 76 characters.
+/// Bytes of text in one encoded word. With this length, its base64 and the field name fit on a line
+/// of 76 characters.
 const ENCODED_WORD_BYTES: usize = 39;
 
 /// Bytes of the longest name of a person or a file.
@@ -75,10 +76,13 @@ pub enum ComposeError {
 /// Composes a message. Its lines end with CR LF and have at most 998 bytes.
 ///
 /// # Errors
-/// [`ComposeError`] if an address is invalid, or a header contains a control character. The latter ensures that a draft
-/// cannot add header fields.
+/// [`ComposeError`] if an address is invalid, or a header contains a control character. The latter
+/// ensures that a draft cannot add header fields.
 pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
-    if [draft.subject, draft.date].iter().any(|value| value.contains(char::is_control)) {
+    if [draft.subject, draft.date]
+        .iter()
+        .any(|value| value.contains(char::is_control))
+    {
         return Err(ComposeError::ControlCharacter);
     }
     if !threading::is_bracketed_id(draft.message_id) {
@@ -89,9 +93,15 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
         .to(mailbox(draft.to)?)
         .raw_header(header("Date", draft.date.to_owned()))
         .raw_header(header("Message-ID", draft.message_id.to_owned()))
-        .raw_header(text_header(HeaderName::new_from_ascii_str("Subject"), draft.subject));
+        .raw_header(text_header(
+            HeaderName::new_from_ascii_str("Subject"),
+            draft.subject,
+        ));
     if let Some(parent) = draft.in_reply_to {
-        for (name, ids) in [("In-Reply-To", parent_id(parent)), ("References", thread(parent))] {
+        for (name, ids) in [
+            ("In-Reply-To", parent_id(parent)),
+            ("References", thread(parent)),
+        ] {
             if !ids.is_empty() {
                 builder = builder.raw_header(header(name, ids.join("\r\n ")));
             }
@@ -102,7 +112,11 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
     let message = match (draft.text.is_empty(), draft.html.is_empty()) {
         (_, true) => builder.singlepart(plain()),
         (true, false) => builder.singlepart(html()),
-        (false, false) => builder.multipart(MultiPart::alternative().singlepart(plain()).singlepart(html())),
+        (false, false) => builder.multipart(
+            MultiPart::alternative()
+                .singlepart(plain())
+                .singlepart(html()),
+        ),
     }?;
     Ok(message.formatted())
 }
@@ -110,16 +124,22 @@ pub fn compose(draft: &Draft<'_>) -> Result<Vec<u8>, ComposeError> {
 fn mailbox(address: &str) -> Result<Mailbox, ComposeError> {
     let refused = || ComposeError::Address(address.escape_debug().to_string());
     let parsed = EmailAddress::parse(address).map_err(|_| refused())?;
-    let address = Address::new(parsed.local_part(), parsed.domain().as_str()).map_err(|_| refused())?;
+    let address =
+        Address::new(parsed.local_part(), parsed.domain().as_str()).map_err(|_| refused())?;
     Ok(Mailbox::new(None, address))
 }
 
 /// A header whose value is ASCII without control characters and may be folded.
 fn header(name: &'static str, value: String) -> HeaderValue {
-    HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
+    HeaderValue::dangerous_new_pre_encoded(
+        HeaderName::new_from_ascii_str(name),
+        value.clone(),
+        value,
+    )
 }
 
-/// The text with CR LF at the end of each line but the last. The library would do it, but in quadratic time.
+/// The text with CR LF at the end of each line but the last. The library would do it, but in
+/// quadratic time.
 fn crlf(text: &str) -> String {
     let mut lines = with_crlf(text.as_bytes());
     if !text.ends_with(['\r', '\n']) {
@@ -139,7 +159,8 @@ fn text_header(name: HeaderName, text: &str) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(name, text.to_owned(), encoded_words(text))
 }
 
-/// Writes the text as encoded words (RFC 2047), so that text that looks like an encoded word is not decoded.
+/// Writes the text as encoded words (RFC 2047), so that text that looks like an encoded word is not
+/// decoded.
 fn encoded_words(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut rest = text;
@@ -152,13 +173,23 @@ fn encoded_words(text: &str) -> String {
 }
 
 fn parent_id(parent: &Threading) -> Vec<String> {
-    parent.message_id.iter().filter(|id| threading::is_bracketed_id(id)).cloned().collect()
+    parent
+        .message_id
+        .iter()
+        .filter(|id| threading::is_bracketed_id(id))
+        .cloned()
+        .collect()
 }
 
 /// The ids of the parent's thread; the last one is the parent.
 fn thread(parent: &Threading) -> Vec<String> {
     let references = parent.references.iter().chain(&parent.message_id);
-    threading::bounded(references.filter(|id| threading::is_bracketed_id(id)).cloned().collect())
+    threading::bounded(
+        references
+            .filter(|id| threading::is_bracketed_id(id))
+            .cloned()
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -168,9 +199,14 @@ mod tests {
     #[test]
     fn a_subject_that_looks_encoded_arrives_as_it_was_written() {
         let long = format!("=?UTF-8?Q?x?= {}", "ü = 🐌 ".repeat(40));
-        for subject in
-            ["=?UTF-8?Q?x?=", "a =?utf-8?b?eA==?= b", "ü =?UTF-8?Q?x?= ü", "=?", "1 =? 2 ?=", long.trim_end()]
-        {
+        for subject in [
+            "=?UTF-8?Q?x?=",
+            "a =?utf-8?b?eA==?= b",
+            "ü =?UTF-8?Q?x?= ü",
+            "=?",
+            "1 =? 2 ?=",
+            long.trim_end(),
+        ] {
             let draft = Draft {
                 from: "a@shop.example",
                 to: "b@restante.example.com",
@@ -182,7 +218,13 @@ mod tests {
                 in_reply_to: None,
             };
             let message = compose(&draft).unwrap();
-            assert!(message.split(|byte| *byte == b'\n').all(|line| line.len() <= 77), "{}", message.escape_ascii());
+            assert!(
+                message
+                    .split(|byte| *byte == b'\n')
+                    .all(|line| line.len() <= 77),
+                "{}",
+                message.escape_ascii()
+            );
             assert_eq!(crate::parse(&message).subject, subject);
         }
     }

@@ -1,5 +1,6 @@
-//! The names in style sheets and style attributes: properties, units, functions, at-rules, selectors. It does not parse
-//! CSS: braces, semicolons and colons are enough to distinguish the names.
+//! The names in style sheets and style attributes: properties, units, functions, at-rules,
+//! selectors. It does not parse CSS: braces, semicolons and colons are enough to distinguish the
+//! names.
 
 /// Calls `found` with each name of a style sheet.
 pub(crate) fn names_of_sheet(sheet: &str, found: &mut impl FnMut(&str)) {
@@ -23,7 +24,9 @@ pub(crate) fn names_of_sheet(sheet: &str, found: &mut impl FnMut(&str)) {
 /// Calls `found` with each name of a style attribute.
 pub(crate) fn names_of_declarations(style: &str, found: &mut impl FnMut(&str)) {
     let style = without_comments(style, found);
-    style.split(';').for_each(|piece| names_of_declaration(piece.trim(), found));
+    style
+        .split(';')
+        .for_each(|piece| names_of_declaration(piece.trim(), found));
 }
 
 fn without_comments(text: &str, found: &mut impl FnMut(&str)) -> String {
@@ -40,12 +43,21 @@ fn without_comments(text: &str, found: &mut impl FnMut(&str)) -> String {
 }
 
 fn names_of_rule(rule: &str, found: &mut impl FnMut(&str)) {
-    let name = rule[1..].split(|character: char| !is_name(character)).next().unwrap_or_default();
+    let name = rule[1..]
+        .split(|character: char| !is_name(character))
+        .next()
+        .unwrap_or_default();
     found(&format!("at:{}", name.trim_start_matches("-webkit-")));
     if name == "media" {
         for feature in rule.split('(').skip(1) {
-            let feature = feature.split(|character: char| !is_name(character)).next().unwrap_or_default();
-            let feature = feature.trim_start_matches("-webkit-").trim_start_matches("min-").trim_start_matches("max-");
+            let feature = feature
+                .split(|character: char| !is_name(character))
+                .next()
+                .unwrap_or_default();
+            let feature = feature
+                .trim_start_matches("-webkit-")
+                .trim_start_matches("min-")
+                .trim_start_matches("max-");
             found(&format!("media:{feature}"));
         }
     }
@@ -58,32 +70,49 @@ fn names_of_selector(selector: &str, found: &mut impl FnMut(&str)) {
         }
     }
     for pseudo in selector.split(':').skip(1) {
-        let name = pseudo.split(|character: char| !is_name(character)).next().unwrap_or_default();
+        let name = pseudo
+            .split(|character: char| !is_name(character))
+            .next()
+            .unwrap_or_default();
         found(&format!("pseudo:{name}"));
     }
 }
 
 fn names_of_declaration(declaration: &str, found: &mut impl FnMut(&str)) {
-    let Some((property, value)) = declaration.split_once(':') else { return };
-    let (property, value) = (property.trim().to_ascii_lowercase(), value.trim().to_ascii_lowercase());
+    let Some((property, value)) = declaration.split_once(':') else {
+        return;
+    };
+    let (property, value) = (
+        property.trim().to_ascii_lowercase(),
+        value.trim().to_ascii_lowercase(),
+    );
     if property.is_empty() || !property.chars().all(is_name) {
         return;
     }
     found(&format!("prop:{property}"));
-    found(&format!("val:{property}:{}", value.split_whitespace().next().unwrap_or_default()));
+    found(&format!(
+        "val:{property}:{}",
+        value.split_whitespace().next().unwrap_or_default()
+    ));
     if value.contains("!important") {
         found("important");
     }
-    for word in value.split(|character: char| character.is_whitespace() || "(),/!".contains(character)) {
+    for word in
+        value.split(|character: char| character.is_whitespace() || "(),/!".contains(character))
+    {
         found(&format!("val:{word}"));
-        let unit =
-            word.trim_start_matches(['+', '-']).trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
+        let unit = word
+            .trim_start_matches(['+', '-'])
+            .trim_start_matches(|one: char| one.is_ascii_digit() || one == '.');
         if unit.len() < word.len() && !unit.is_empty() && !word.starts_with('#') {
             found(&format!("unit:{unit}"));
         }
     }
     for (position, _) in value.match_indices('(') {
-        let name = value[..position].rsplit(|character: char| !is_name(character)).next().unwrap_or_default();
+        let name = value[..position]
+            .rsplit(|character: char| !is_name(character))
+            .next()
+            .unwrap_or_default();
         found(&format!("fn:{}", name.trim_start_matches("-webkit-")));
     }
 }
@@ -104,10 +133,18 @@ mod tests {
 
     #[test]
     fn a_style_sheet_is_parsed_into_rules() {
-        let found = names("@media (max-width:1px){a:hover{width:CALC(1px + 2.5rem)!important;}}/* x */");
-        for name in
-            ["at:media", "media:width", "pseudo:hover", "prop:width", "fn:calc", "unit:px", "unit:rem", "important"]
-        {
+        let found =
+            names("@media (max-width:1px){a:hover{width:CALC(1px + 2.5rem)!important;}}/* x */");
+        for name in [
+            "at:media",
+            "media:width",
+            "pseudo:hover",
+            "prop:width",
+            "fn:calc",
+            "unit:px",
+            "unit:rem",
+            "important",
+        ] {
             assert!(found.iter().any(|one| one == name), "{name}: {found:?}");
         }
         assert!(found.iter().any(|one| one == "css-comment"));

@@ -1,5 +1,5 @@
-//! All details of a message, for tests that check them: every header field, all addresses, where each link and the code
-//! were found, and the attachments.
+//! All details of a message, for tests that check them: every header field, all addresses, where
+//! each link and the code were found, and the attachments.
 
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
@@ -98,14 +98,25 @@ pub struct ListUnsubscribe {
 pub fn details(raw: &[u8]) -> Details {
     let structure = Structure::read(raw);
     let headers = structure.fields.iter().map(header_line).collect();
-    Details { headers, ..of(&structure, &body::choose(&structure)) }
+    Details {
+        headers,
+        ..of(&structure, &body::choose(&structure))
+    }
 }
 
 /// The details without the header fields.
 pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
-    let field = |name: &str| structure.fields.iter().find(|field| field.is(name)).copied();
+    let field = |name: &str| {
+        structure
+            .fields
+            .iter()
+            .find(|field| field.is(name))
+            .copied()
+    };
     let first_id = |name: &str| field(name).and_then(|field| ids(field).into_iter().next());
-    let subject = field("subject").map(|field| header::text(field.bounded_value())).unwrap_or_default();
+    let subject = field("subject")
+        .map(|field| header::text(field.bounded_value()))
+        .unwrap_or_default();
     let (own_text, page_text) = texts(body);
     Details {
         headers: Vec::new(),
@@ -119,7 +130,10 @@ pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
         codes: otp::recognise(&subject, own_text, page_text, &body.page.quotes),
         links: all_links(body, own_text, page_text),
         attachments: all_attachments(structure),
-        list_unsubscribe: list_unsubscribe(field("list-unsubscribe"), field("list-unsubscribe-post")),
+        list_unsubscribe: list_unsubscribe(
+            field("list-unsubscribe"),
+            field("list-unsubscribe-post"),
+        ),
     }
 }
 
@@ -138,14 +152,22 @@ pub fn attachments(raw: &[u8]) -> Vec<Attachment> {
     all_attachments(&Structure::read(raw))
 }
 
-/// What `read` returns for each attachment: it gets the attachment, its number in the tree of parts (`2`, or `1.3` in a
-/// multipart that is the first part; `0` if it is the whole message), and its decoded content.
-pub fn each_attachment<T>(raw: &[u8], mut read: impl FnMut(Attachment, String, &[u8]) -> T) -> Vec<T> {
+/// What `read` returns for each attachment: it gets the attachment, its number in the tree of parts
+/// (`2`, or `1.3` in a multipart that is the first part; `0` if it is the whole message), and its
+/// decoded content.
+pub fn each_attachment<T>(
+    raw: &[u8],
+    mut read: impl FnMut(Attachment, String, &[u8]) -> T,
+) -> Vec<T> {
     let structure = Structure::read(raw);
     let numbers = numbers(&structure);
     let attached = attached(&structure).map(|(place, part)| {
         let content = part.encoding.decode(part.body);
-        read(attachment(place, part, content.len()), numbers[place].clone(), &content)
+        read(
+            attachment(place, part, content.len()),
+            numbers[place].clone(),
+            &content,
+        )
     });
     attached.collect()
 }
@@ -154,7 +176,11 @@ pub fn each_attachment<T>(raw: &[u8], mut read: impl FnMut(Attachment, String, &
 fn numbers(structure: &Structure<'_>) -> Vec<String> {
     let mut numbers = vec!["0".to_owned(); structure.parts.len()];
     for (place, part) in structure.parts.iter().enumerate() {
-        let parent = if place == 0 { String::new() } else { format!("{}.", numbers[place]) };
+        let parent = if place == 0 {
+            String::new()
+        } else {
+            format!("{}.", numbers[place])
+        };
         for (child, number) in part.children.iter().zip(1..) {
             numbers[*child] = format!("{parent}{number}");
         }
@@ -162,51 +188,85 @@ fn numbers(structure: &Structure<'_>) -> Vec<String> {
     numbers
 }
 
-/// The decoded values of the header fields with one of these names, in lower case, each on one line. `raw` is a message
-/// or the start of one.
+/// The decoded values of the header fields with one of these names, in lower case, each on one
+/// line. `raw` is a message or the start of one.
 pub fn header_values(raw: &[u8], names: &[&str]) -> impl Iterator<Item = String> {
     let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
-    let fields = section.fields.into_iter().filter(|field| names.iter().any(|name| field.is(name)));
+    let fields = section
+        .fields
+        .into_iter()
+        .filter(|field| names.iter().any(|name| field.is(name)));
     fields.map(|field| header::text(field.bounded_value()))
 }
 
 /// The text of the message and the visible text of its HTML.
 pub(crate) fn texts(body: &Body) -> (&str, &str) {
-    if body.text_is_from_html { ("", &body.text) } else { (&body.text, &body.page.text) }
+    if body.text_is_from_html {
+        ("", &body.text)
+    } else {
+        (&body.text, &body.page.text)
+    }
 }
 
 fn header_line(field: &Field<'_>) -> (String, String) {
-    (charset::decode_unlabelled(field.name).into_owned(), header::text(field.bounded_value()))
+    (
+        charset::decode_unlabelled(field.name).into_owned(),
+        header::text(field.bounded_value()),
+    )
 }
 
 /// The addresses in all fields with this name.
 pub(crate) fn all_mailboxes(fields: &[Field<'_>], name: &str) -> Vec<Mailbox> {
     let fields = fields.iter().filter(|field| field.is(name));
-    fields.flat_map(|field| field_mailboxes(field.bounded_value())).take(ADDRESSES).collect()
+    fields
+        .flat_map(|field| field_mailboxes(field.bounded_value()))
+        .take(ADDRESSES)
+        .collect()
 }
 
 pub(crate) fn field_mailboxes(value: &[u8]) -> Vec<Mailbox> {
     let mut line = value.trim_ascii().to_vec();
     line.push(b'\n');
-    let HeaderValue::Address(parsed) = MessageStream::new(&line).parse_address() else { return Vec::new() };
+    let HeaderValue::Address(parsed) = MessageStream::new(&line).parse_address() else {
+        return Vec::new();
+    };
     let addresses: Vec<_> = match parsed {
         Address::List(list) => list,
-        Address::Group(groups) => groups.into_iter().flat_map(|group| group.addresses).collect(),
+        Address::Group(groups) => groups
+            .into_iter()
+            .flat_map(|group| group.addresses)
+            .collect(),
     };
     let clean = |text: Option<std::borrow::Cow<'_, str>>| {
-        let text: String =
-            text?.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+        let text: String = text?
+            .chars()
+            .map(|character| {
+                if character.is_control() {
+                    ' '
+                } else {
+                    character
+                }
+            })
+            .collect();
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     };
-    let mailboxes = addresses.into_iter().map(|one| Mailbox { name: clean(one.name), address: clean(one.address) });
-    mailboxes.filter(|mailbox| mailbox.name.is_some() || mailbox.address.is_some()).collect()
+    let mailboxes = addresses.into_iter().map(|one| Mailbox {
+        name: clean(one.name),
+        address: clean(one.address),
+    });
+    mailboxes
+        .filter(|mailbox| mailbox.name.is_some() || mailbox.address.is_some())
+        .collect()
 }
 
 fn date(field: Field<'_>) -> Option<String> {
     let mut line = field.bounded_value().trim_ascii().to_vec();
     line.push(b'\n');
-    let HeaderValue::DateTime(date) = MessageStream::new(&line).parse_date() else { return None };
-    let is_valid = date.is_valid() && date.year <= 9_999 && date.tz_hour < 24 && date.tz_minute < 60;
+    let HeaderValue::DateTime(date) = MessageStream::new(&line).parse_date() else {
+        return None;
+    };
+    let is_valid =
+        date.is_valid() && date.year <= 9_999 && date.tz_hour < 24 && date.tz_minute < 60;
     is_valid.then(|| date.to_rfc3339())
 }
 
@@ -220,23 +280,33 @@ fn all_links(body: &Body, own_text: &str, page_text: &str) -> Vec<Link> {
         };
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = words.chars().take(WORDS_CHARACTERS).collect();
-        Link { url, text: Some(text).filter(|text| !text.is_empty()), is_in_html }
+        Link {
+            url,
+            text: Some(text).filter(|text| !text.is_empty()),
+            is_in_html,
+        }
     };
     found.into_iter().map(link).collect()
 }
 
 /// The parts that the body does not use.
 fn attached<'s, 'a>(structure: &'s Structure<'a>) -> impl Iterator<Item = (usize, &'s Part<'a>)> {
-    structure.parts.iter().enumerate().filter(|(_, part)| match part.kind {
-        Kind::Plain | Kind::Html => part.attachment || part.file_name.is_some(),
-        Kind::Opaque => true,
-        Kind::Alternative | Kind::Related(_) | Kind::Multipart => false,
-    })
+    structure
+        .parts
+        .iter()
+        .enumerate()
+        .filter(|(_, part)| match part.kind {
+            Kind::Plain | Kind::Html => part.attachment || part.file_name.is_some(),
+            Kind::Opaque => true,
+            Kind::Alternative | Kind::Related(_) | Kind::Multipart => false,
+        })
 }
 
 /// The number of attachments that are not shown within the text.
 pub(crate) fn count_attachments(structure: &Structure<'_>) -> usize {
-    attached(structure).filter(|(_, part)| !is_inline(part)).count()
+    attached(structure)
+        .filter(|(_, part)| !is_inline(part))
+        .count()
 }
 
 /// Whether the part is shown within the text, as an image of the HTML is.
@@ -245,18 +315,25 @@ fn is_inline(part: &Part<'_>) -> bool {
 }
 
 fn content_id(part: &Part<'_>) -> Option<String> {
-    let id = header::text(part.content_id?).trim_matches(['<', '>']).to_owned();
+    let id = header::text(part.content_id?)
+        .trim_matches(['<', '>'])
+        .to_owned();
     Some(id).filter(|id| !id.is_empty())
 }
 
 fn all_attachments(structure: &Structure<'_>) -> Vec<Attachment> {
     let size = |part: &Part<'_>| part.encoding.decode(part.body).len();
-    attached(structure).map(|(place, part)| attachment(place, part, size(part))).collect()
+    attached(structure)
+        .map(|(place, part)| attachment(place, part, size(part)))
+        .collect()
 }
 
 /// An attachment whose decoded content has `size` bytes.
 fn attachment(place: usize, part: &Part<'_>, size: usize) -> Attachment {
-    let file_name = part.file_name.as_deref().map(|name| encoded_word::decode(name).replace('\0', "\u{fffd}"));
+    let file_name = part
+        .file_name
+        .as_deref()
+        .map(|name| encoded_word::decode(name).replace('\0', "\u{fffd}"));
     Attachment {
         part: place,
         file_name: file_name.filter(|name| !name.trim().is_empty()),
@@ -267,12 +344,24 @@ fn attachment(place: usize, part: &Part<'_>, size: usize) -> Attachment {
     }
 }
 
-pub(crate) fn list_unsubscribe(field: Option<Field<'_>>, post: Option<Field<'_>>) -> Option<ListUnsubscribe> {
+pub(crate) fn list_unsubscribe(
+    field: Option<Field<'_>>,
+    post: Option<Field<'_>>,
+) -> Option<ListUnsubscribe> {
     let value = header::text(field?.bounded_value());
-    let pieces = value.split('<').skip(1).filter_map(|piece| piece.split_once('>'));
-    let urls: Vec<String> = pieces.map(|(url, _)| url.split_whitespace().collect()).collect();
-    let post = post.map(|field| header::text(field.bounded_value())).unwrap_or_default();
-    let one_click = post.trim().eq_ignore_ascii_case("List-Unsubscribe=One-Click");
+    let pieces = value
+        .split('<')
+        .skip(1)
+        .filter_map(|piece| piece.split_once('>'));
+    let urls: Vec<String> = pieces
+        .map(|(url, _)| url.split_whitespace().collect())
+        .collect();
+    let post = post
+        .map(|field| header::text(field.bounded_value()))
+        .unwrap_or_default();
+    let one_click = post
+        .trim()
+        .eq_ignore_ascii_case("List-Unsubscribe=One-Click");
     (!urls.is_empty()).then_some(ListUnsubscribe { urls, one_click })
 }
 
@@ -296,31 +385,55 @@ mod tests {
         --b--\r\n";
 
     fn mailbox(name: Option<&str>, address: &str) -> Mailbox {
-        Mailbox { name: name.map(str::to_owned), address: Some(address.to_owned()) }
+        Mailbox {
+            name: name.map(str::to_owned),
+            address: Some(address.to_owned()),
+        }
     }
 
     #[test]
     fn addresses_ids_and_the_date_are_read() {
         let details = details(MESSAGE);
-        assert_eq!(details.headers[0], ("From".to_owned(), "Café <shop@app.example>".to_owned()));
+        assert_eq!(
+            details.headers[0],
+            ("From".to_owned(), "Café <shop@app.example>".to_owned())
+        );
         assert_eq!(details.from, [mailbox(Some("Café"), "shop@app.example")]);
-        assert_eq!(details.to, [mailbox(None, "a@x.example"), mailbox(Some("Bob"), "b@x.example")]);
-        assert_eq!(details.cc, [mailbox(None, "c@x.example"), mailbox(None, "d@x.example")]);
+        assert_eq!(
+            details.to,
+            [
+                mailbox(None, "a@x.example"),
+                mailbox(Some("Bob"), "b@x.example")
+            ]
+        );
+        assert_eq!(
+            details.cc,
+            [mailbox(None, "c@x.example"), mailbox(None, "d@x.example")]
+        );
         assert_eq!(details.reply_to, []);
         assert_eq!(details.message_id.as_deref(), Some("<1@app.example>"));
         assert_eq!(details.in_reply_to.as_deref(), Some("<0@app.example>"));
         assert_eq!(details.date.as_deref(), Some("2026-11-20T10:30:00+01:00"));
         let unsubscribe = details.list_unsubscribe.unwrap();
-        assert_eq!(unsubscribe.urls, ["mailto:out@app.example", "https://app.example/out"]);
+        assert_eq!(
+            unsubscribe.urls,
+            ["mailto:out@app.example", "https://app.example/out"]
+        );
         assert!(unsubscribe.one_click);
     }
 
     #[test]
     fn links_have_their_words_and_the_code_its_line() {
         let details = details(MESSAGE);
-        let links: Vec<_> = details.links.iter().map(|link| (link.url.as_str(), link.text.as_deref())).collect();
-        let expected =
-            [("https://app.example/confirm", Some("Confirm your account")), ("https://app.example/help", None)];
+        let links: Vec<_> = details
+            .links
+            .iter()
+            .map(|link| (link.url.as_str(), link.text.as_deref()))
+            .collect();
+        let expected = [
+            ("https://app.example/confirm", Some("Confirm your account")),
+            ("https://app.example/help", None),
+        ];
         assert_eq!(links, expected);
         assert!(details.links.iter().all(|link| link.is_in_html));
         assert_eq!(details.codes.labelled[0].line, "Your code is 482913.");
@@ -329,30 +442,65 @@ mod tests {
     #[test]
     fn every_part_except_the_body_is_an_attachment() {
         let details = details(MESSAGE);
-        let attachments: Vec<_> = details.attachments.iter().map(|one| (one.content_type.as_str(), one.size)).collect();
-        assert_eq!(attachments, [("text/plain", 5), ("image/png", 4), ("application/pdf", 4)]);
+        let attachments: Vec<_> = details
+            .attachments
+            .iter()
+            .map(|one| (one.content_type.as_str(), one.size))
+            .collect();
+        assert_eq!(
+            attachments,
+            [("text/plain", 5), ("image/png", 4), ("application/pdf", 4)]
+        );
         let image = &details.attachments[1];
-        assert_eq!((image.content_id.as_deref(), image.is_inline, &image.file_name), (Some("logo@app"), true, &None));
+        assert_eq!(
+            (
+                image.content_id.as_deref(),
+                image.is_inline,
+                &image.file_name
+            ),
+            (Some("logo@app"), true, &None)
+        );
         assert!(!details.attachments[2].is_inline);
         let (pdf, content) = attachment_content(MESSAGE, 2).unwrap();
-        assert_eq!((pdf.file_name.as_deref(), content.as_slice()), (Some("invoice.pdf"), &b"%PDF"[..]));
+        assert_eq!(
+            (pdf.file_name.as_deref(), content.as_slice()),
+            (Some("invoice.pdf"), &b"%PDF"[..])
+        );
         assert_eq!(attachment_content(MESSAGE, 3), None);
-        let numbered = each_attachment(MESSAGE, |one, number, content| (number, one.size == content.len()));
-        assert_eq!(numbered, [("2".to_owned(), true), ("3".to_owned(), true), ("4".to_owned(), true)]);
+        let numbered = each_attachment(MESSAGE, |one, number, content| {
+            (number, one.size == content.len())
+        });
+        assert_eq!(
+            numbered,
+            [
+                ("2".to_owned(), true),
+                ("3".to_owned(), true),
+                ("4".to_owned(), true)
+            ]
+        );
     }
 
     #[test]
     fn an_empty_content_id_is_none_wherever_attachments_are_counted() {
         let raw = b"Content-Type: image/png\r\nContent-ID: <>\r\n\r\nx";
         assert_eq!(crate::parse(raw).attachments, 1);
-        assert!(matches!(details(raw).attachments.as_slice(), [one] if !one.is_inline && one.content_id.is_none()));
+        assert!(
+            matches!(details(raw).attachments.as_slice(), [one] if !one.is_inline && one.content_id.is_none())
+        );
     }
 
     #[test]
     fn a_broken_message_has_empty_details() {
-        for raw in [&b""[..], b"Date: yesterday\r\nFrom: \xff<>\r\nList-Unsubscribe: none\r\n\r\n", &[b'<'; 5_000]] {
+        for raw in [
+            &b""[..],
+            b"Date: yesterday\r\nFrom: \xff<>\r\nList-Unsubscribe: none\r\n\r\n",
+            &[b'<'; 5_000],
+        ] {
             let details = details(raw);
-            assert_eq!((details.date, details.list_unsubscribe, details.message_id), (None, None, None));
+            assert_eq!(
+                (details.date, details.list_unsubscribe, details.message_id),
+                (None, None, None)
+            );
         }
     }
 }

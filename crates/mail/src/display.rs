@@ -1,17 +1,27 @@
 //! Prepares the HTML of a message for the frame that shows it.
 //!
-//! The content security policy of the response makes the frame harmless. But browsers open connections in advance, for
-//! frames, links and hints that the policy then blocks. Such a connection reveals to the sender that the message is
-//! being read. This module therefore removes content that cannot be shown anyway, and replaces each link by one to a
-//! page that shows where the link leads.
+//! The content security policy of the response makes the frame harmless. But browsers open
+//! connections in advance, for frames, links and hints that the policy then blocks. Such a
+//! connection reveals to the sender that the message is being read. This module therefore removes
+//! content that cannot be shown anyway, and replaces each link by one to a page that shows where
+//! the link leads.
 
 use std::collections::HashSet;
 
 use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tokenizer};
 
 /// Elements that are removed together with their content.
-const LEFT_OUT: [&[u8]; 9] =
-    [b"script", b"iframe", b"noembed", b"noframes", b"title", b"portal", b"fencedframe", b"noscript", b"plaintext"];
+const LEFT_OUT: [&[u8]; 9] = [
+    b"script",
+    b"iframe",
+    b"noembed",
+    b"noframes",
+    b"title",
+    b"portal",
+    b"fencedframe",
+    b"noscript",
+    b"plaintext",
+];
 /// Elements of which only the tags are removed.
 /// The animations are removed because they could give a link another target.
 const TAGS_LEFT_OUT: [&[u8]; 14] = [
@@ -33,23 +43,36 @@ const TAGS_LEFT_OUT: [&[u8]; 14] = [
 /// Names of `meta` elements that control how a page is shown.
 const KEPT_META: [&[u8]; 3] = [b"color-scheme", b"supported-color-schemes", b"viewport"];
 /// Attributes with a URL that a browser might load or open.
-const LEADING: [&[u8]; 6] = [b"href", b"xlink:href", b"ping", b"action", b"formaction", b"target"];
+const LEADING: [&[u8]; 6] = [
+    b"href",
+    b"xlink:href",
+    b"ping",
+    b"action",
+    b"formaction",
+    b"target",
+];
 
-/// Returns `html` without content that a frame without network access cannot show. A link opens `links`, followed by
-/// the encoded target, in a new tab; without `links` it only shows its target.
+/// Returns `html` without content that a frame without network access cannot show. A link opens
+/// `links`, followed by the encoded target, in a new tab; without `links` it only shows its target.
 #[must_use]
 pub fn displayed(html: &str, links: Option<&str>) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let html_bytes = String::with_capacity(html.len());
-    let mut display = Display { html: html_bytes, links, left_out: None, in_style: false };
+    let mut display = Display {
+        html: html_bytes,
+        links,
+        left_out: None,
+        in_style: false,
+    };
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         display.token(&token);
     }
     display.html
 }
 
-/// The number of different images that `html` would load from other hosts: of elements, and of style sheets.
+/// The number of different images that `html` would load from other hosts: of elements, and of
+/// style sheets.
 #[must_use]
 pub fn remote_images(html: &str) -> usize {
     let mut emitter = DefaultEmitter::default();
@@ -64,7 +87,9 @@ pub fn remote_images(html: &str) -> usize {
                 }
             }
             Token::EndTag(_) => in_style = false,
-            Token::String(text) if in_style => images_of_style(&String::from_utf8_lossy(&text), &mut found),
+            Token::String(text) if in_style => {
+                images_of_style(&String::from_utf8_lossy(&text), &mut found)
+            }
             _ => {}
         }
     }
@@ -78,7 +103,12 @@ fn images_of(element: &[u8], name: &[u8], value: &str, found: &mut HashSet<Strin
         b"style" => images_of_style(value, found),
         // A browser loads one of the candidates.
         b"srcset" if is_image => {
-            found.extend(remote(value.split([',', ' ']).find(|url| !url.is_empty()).unwrap_or("")));
+            found.extend(remote(
+                value
+                    .split([',', ' '])
+                    .find(|url| !url.is_empty())
+                    .unwrap_or(""),
+            ));
         }
         b"src" | b"href" | b"xlink:href" if is_image => found.extend(remote(value)),
         b"background" => found.extend(remote(value)),
@@ -90,17 +120,25 @@ fn images_of(element: &[u8], name: &[u8], value: &str, found: &mut HashSet<Strin
 /// Adds the remote images of a style sheet. Fonts and imported style sheets are never loaded.
 fn images_of_style(style: &str, found: &mut HashSet<String>) {
     let lower = style.to_ascii_lowercase();
-    // Each search begins where the last one ended: a style sheet of `url(` without an end would take quadratic time.
+    // Each search begins where the last one ended: a style sheet of `url(` without an end would
+    // take quadratic time.
     let (mut position, mut is_font) = (0, false);
-    while let Some(start) = lower[position..].find("url(").map(|length| position + length) {
+    while let Some(start) = lower[position..]
+        .find("url(")
+        .map(|length| position + length)
+    {
         if let Some(brace) = lower[position..start].rfind(['{', '}']) {
             is_font = lower[..position + brace].trim_end().ends_with("@font-face");
         }
         let is_import = lower[..start].trim_end().ends_with("@import");
         let value = start + "url(".len();
-        position = lower[value..].find(')').map_or(lower.len(), |length| value + length);
+        position = lower[value..]
+            .find(')')
+            .map_or(lower.len(), |length| value + length);
         if !is_font && !is_import {
-            found.extend(remote(style[value..position].trim().trim_matches(['"', '\''])));
+            found.extend(remote(
+                style[value..position].trim().trim_matches(['"', '\'']),
+            ));
         }
     }
 }
@@ -108,8 +146,14 @@ fn images_of_style(style: &str, found: &mut HashSet<String>) {
 /// The URL, if it leads to another host.
 fn remote(url: &str) -> Option<String> {
     let url = url.trim();
-    let has = |scheme: &&str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    ["http://", "https://", "//"].iter().any(has).then(|| url.to_owned())
+    let has = |scheme: &&str| {
+        url.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    ["http://", "https://", "//"]
+        .iter()
+        .any(has)
+        .then(|| url.to_owned())
 }
 
 struct Display<'l> {
@@ -145,11 +189,13 @@ impl Display<'_> {
         }
         self.in_style = name == b"style";
         self.html.push('<');
-        self.html.push_str(shown_name(&String::from_utf8_lossy(name)));
+        self.html
+            .push_str(shown_name(&String::from_utf8_lossy(name)));
         for (name, value) in &tag.attributes {
             self.attribute(&tag.name, name, &String::from_utf8_lossy(value));
         }
-        self.html.push_str(if tag.self_closing { "/>" } else { ">" });
+        self.html
+            .push_str(if tag.self_closing { "/>" } else { ">" });
     }
 
     fn attribute(&mut self, element: &[u8], name: &[u8], value: &str) {
@@ -162,9 +208,11 @@ impl Display<'_> {
             b"href" | b"xlink:href" if is_link => {
                 self.link(value);
             }
-            // Other elements with a link: MathML. A reference within the document and the source of an image stay.
+            // Other elements with a link: MathML. A reference within the document and the source of
+            // an image stay.
             b"href" | b"xlink:href" if element != b"image" && !value.starts_with('#') => {}
-            _ if LEADING.contains(&name) && (is_link || matches!(element, b"form" | b"button" | b"input")) => {}
+            _ if LEADING.contains(&name)
+                && (is_link || matches!(element, b"form" | b"button" | b"input")) => {}
             b"title" if is_link => {}
             _ => self.write_attribute(&String::from_utf8_lossy(name), value),
         }
@@ -197,7 +245,8 @@ impl Display<'_> {
             return;
         }
         self.html.push_str("</");
-        self.html.push_str(shown_name(&String::from_utf8_lossy(&tag.name)));
+        self.html
+            .push_str(shown_name(&String::from_utf8_lossy(&tag.name)));
         self.html.push('>');
     }
 
@@ -205,11 +254,14 @@ impl Display<'_> {
         if !self.in_style {
             return self.escape(text);
         }
-        // Browsers parse a style sheet inside an SVG for tags, and a valid style sheet contains nothing that looks like
-        // a tag.
+        // Browsers parse a style sheet inside an SVG for tags, and a valid style sheet contains
+        // nothing that looks like a tag.
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
-            let opens = character == '<' && characters.peek().is_some_and(|next| !next.is_ascii_whitespace());
+            let opens = character == '<'
+                && characters
+                    .peek()
+                    .is_some_and(|next| !next.is_ascii_whitespace());
             if !opens {
                 self.html.push(character);
             }
@@ -218,7 +270,9 @@ impl Display<'_> {
 
     fn doctype(&mut self, doctype: &Doctype<()>) {
         let identifier = |text: &Option<HtmlString>| {
-            let text = text.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
+            let text = text
+                .as_ref()
+                .map(|text| String::from_utf8_lossy(text).into_owned());
             text.filter(|text| !text.contains(['"', '<', '>']))
         };
         self.html.push_str("<!DOCTYPE html");
@@ -263,14 +317,25 @@ fn is_tag_left_out(name: &[u8]) -> bool {
 }
 
 fn is_kept_meta(tag: &StartTag<()>) -> bool {
-    let name = tag.attributes.iter().find(|(name, _)| name.as_slice() == b"name");
-    let kept = name.is_some_and(|(_, value)| KEPT_META.contains(&value.to_ascii_lowercase().as_slice()));
-    kept && !tag.attributes.keys().any(|name| name.as_slice() == b"http-equiv")
+    let name = tag
+        .attributes
+        .iter()
+        .find(|(name, _)| name.as_slice() == b"name");
+    let kept =
+        name.is_some_and(|(_, value)| KEPT_META.contains(&value.to_ascii_lowercase().as_slice()));
+    kept && !tag
+        .attributes
+        .keys()
+        .any(|name| name.as_slice() == b"http-equiv")
 }
 
 /// Replaces old elements whose content is read as text by the element that succeeded them.
 fn shown_name(name: &str) -> &str {
-    if matches!(name, "xmp" | "listing") { "pre" } else { name }
+    if matches!(name, "xmp" | "listing") {
+        "pre"
+    } else {
+        name
+    }
 }
 
 #[cfg(test)]
@@ -294,7 +359,10 @@ mod tests {
     #[test]
     fn links_say_where_they_lead_and_do_not_lead_there() {
         assert_eq!(
-            displayed("<a href='https://x.example/?a&amp;b' target=_top ping=//y>Go</a>", None),
+            displayed(
+                "<a href='https://x.example/?a&amp;b' target=_top ping=//y>Go</a>",
+                None
+            ),
             "<a href=\"#\" title=\"https://x.example/?a&amp;b\">Go</a>"
         );
         assert_eq!(
@@ -307,16 +375,30 @@ mod tests {
     fn a_link_opens_the_page_that_shows_its_target() {
         let shown = |html| displayed(html, Some("/link?to="));
         let opens = |url: &str, title: &str| {
-            format!("<a href=\"/link?to={url}\" target=\"_blank\" rel=\"noopener noreferrer\" title=\"{title}\">")
+            format!(
+                "<a href=\"/link?to={url}\" target=\"_blank\" rel=\"noopener noreferrer\" title=\"{title}\">"
+            )
         };
         assert_eq!(
             shown("<a target=_self href='https://x.example/?a=ä'>"),
-            opens("https%3A%2F%2Fx.example%2F%3Fa%3D%C3%A4", "https://x.example/?a=ä")
+            opens(
+                "https%3A%2F%2Fx.example%2F%3Fa%3D%C3%A4",
+                "https://x.example/?a=ä"
+            )
         );
-        assert_eq!(shown("<a href=' javascript:x'>"), opens("javascript%3Ax", " javascript:x"));
+        assert_eq!(
+            shown("<a href=' javascript:x'>"),
+            opens("javascript%3Ax", " javascript:x")
+        );
         assert_eq!(shown("<a href='#top'>"), "<a href=\"#\" title=\"#top\">");
-        assert_eq!(shown("<svg><a><animate attributeName=href to=//x></a>"), "<svg><a></a>");
-        assert_eq!(shown("<math href=//x><mtext xlink:href=//x>"), "<math><mtext>");
+        assert_eq!(
+            shown("<svg><a><animate attributeName=href to=//x></a>"),
+            "<svg><a></a>"
+        );
+        assert_eq!(
+            shown("<math href=//x><mtext xlink:href=//x>"),
+            "<math><mtext>"
+        );
     }
 
     #[test]
@@ -341,12 +423,27 @@ mod tests {
     fn remote_images_are_counted() {
         for (html, count) in [
             ("", 0),
-            ("<img src=cid:a><img src='data:image/png,x'><img alt='https://x'>", 0),
-            ("<img src='https://a/b.png'><IMG SRC=' HTTP://a'><td background=//a/b>", 3),
+            (
+                "<img src=cid:a><img src='data:image/png,x'><img alt='https://x'>",
+                0,
+            ),
+            (
+                "<img src='https://a/b.png'><IMG SRC=' HTTP://a'><td background=//a/b>",
+                3,
+            ),
             ("<!-- <img src=https://a> --><a href=https://a>x</a>", 0),
-            ("<img src=//a/1><td style=\"background:url('https://a/2')\"><style>p{background:URL(http://a/3)}", 3),
-            ("<img src=https://a/1 srcset='https://a/1 1x, https://a/2 2x'><img src=https://a/1>", 1),
-            ("<style>@import url(https://a/x.css);@font-face{src:url(https://a/f.woff)}</style>url(https://a)", 0),
+            (
+                "<img src=//a/1><td style=\"background:url('https://a/2')\"><style>p{background:URL(http://a/3)}",
+                3,
+            ),
+            (
+                "<img src=https://a/1 srcset='https://a/1 1x, https://a/2 2x'><img src=https://a/1>",
+                1,
+            ),
+            (
+                "<style>@import url(https://a/x.css);@font-face{src:url(https://a/f.woff)}</style>url(https://a)",
+                0,
+            ),
         ] {
             assert_eq!(remote_images(html), count, "{html}");
         }
@@ -363,9 +460,18 @@ mod tests {
 
     #[test]
     fn text_never_becomes_a_tag() {
-        assert_eq!(displayed("<svg><style><iframe src=//x></style>", None), "<svg><style>iframe src=//x></style>");
-        assert_eq!(displayed("<xmp><link></xmp>", None), "<pre>&lt;link&gt;</pre>");
-        assert_eq!(displayed("<textarea><link></textarea>", None), "<textarea>&lt;link&gt;</textarea>");
+        assert_eq!(
+            displayed("<svg><style><iframe src=//x></style>", None),
+            "<svg><style>iframe src=//x></style>"
+        );
+        assert_eq!(
+            displayed("<xmp><link></xmp>", None),
+            "<pre>&lt;link&gt;</pre>"
+        );
+        assert_eq!(
+            displayed("<textarea><link></textarea>", None),
+            "<textarea>&lt;link&gt;</textarea>"
+        );
         assert_eq!(displayed("<a\"<iframe src=//x>", None), "");
         assert_eq!(displayed("<p a<iframe=1 onclick=x>", None), "<p>");
     }

@@ -1,5 +1,5 @@
-//! Encoded-words (RFC 2047) in header values, including malformed ones: a character split between two words, spaces
-//! within a word, words without a space between them, words without an end.
+//! Encoded-words (RFC 2047) in header values, including malformed ones: a character split between
+//! two words, spaces within a word, words without a space between them, words without an end.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,8 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut decoded = String::with_capacity(text.len());
-    // Words of one charset are decoded together, because some programs split a character between two words.
+    // Words of one charset are decoded together, because some programs split a character between
+    // two words.
     let mut pending: Option<(&str, Vec<u8>)> = None;
     let mut rest = text;
     while let Some(start) = rest.find("=?") {
@@ -41,7 +42,9 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
             decoded.push_str(before);
         }
         match &mut pending {
-            Some((charset, bytes)) if charset.eq_ignore_ascii_case(word.charset) => bytes.extend(word.bytes),
+            Some((charset, bytes)) if charset.eq_ignore_ascii_case(word.charset) => {
+                bytes.extend(word.bytes)
+            }
             _ => {
                 flush(&mut pending, &mut decoded);
                 pending = Some((word.charset, word.bytes));
@@ -79,13 +82,17 @@ fn read(text: &str) -> Option<Word<'_>> {
         (data, true) => (data, data_start + data.len() + 2),
         (data, false) => (data, data_start + data.len()),
     };
-    Some(Word { charset, bytes: decode(data.as_bytes()), length })
+    Some(Word {
+        charset,
+        bytes: decode(data.as_bytes()),
+        length,
+    })
 }
 
 /// The encoded text, and whether `?=` ends it; without that it ends at the next space.
 fn encoded_text(rest: &str) -> (&str, bool) {
-    // Searches only up to the next word: searching the whole text for the end of each word would take quadratic time.
-    // In `=?=` the first equals sign is padding.
+    // Searches only up to the next word: searching the whole text for the end of each word would
+    // take quadratic time. In `=?=` the first equals sign is padding.
     for mark in memchr::memchr_iter(b'?', rest.as_bytes()) {
         if rest[mark..].starts_with("?=") {
             return (&rest[..mark], true);
@@ -94,7 +101,10 @@ fn encoded_text(rest: &str) -> (&str, bool) {
             break;
         }
     }
-    (rest.split(char::is_whitespace).next().unwrap_or_default(), false)
+    (
+        rest.split(char::is_whitespace).next().unwrap_or_default(),
+        false,
+    )
 }
 
 fn split_at_question_mark(text: &str, limit: usize) -> Option<(&str, &str)> {
@@ -113,11 +123,17 @@ mod tests {
             ("=?UTF-8?B?w6k=?= =?utf-8?b?w6k=?=", "éé"),
             ("=?utf-8?q?=C3?= =?utf-8?q?=A9?=", "é"),
             ("=?utf-8?B?8J+Y?= =?utf-8?B?gA==?= ok", "😀 ok"),
-            ("=?iso-8859-1*de?q?gr=FC=DFe?= from =?koi8-r?q?=F1?=", "grüße from Я"),
+            (
+                "=?iso-8859-1*de?q?gr=FC=DFe?= from =?koi8-r?q?=F1?=",
+                "grüße from Я",
+            ),
             ("=?iso-8859-1?q?a?= =?utf-8?q?b?=", "ab"),
             ("plain =?utf-8?q?a?=, b", "plain a, b"),
             ("=?UTF-8?B?Q2Fmw6k=?=. Mail failure.", "Café. Mail failure."),
-            ("=?UTF-8?B?8J+UkSA=?=482913 is your code", "🔑 482913 is your code"),
+            (
+                "=?UTF-8?B?8J+UkSA=?=482913 is your code",
+                "🔑 482913 is your code",
+            ),
             (
                 "=?ISO-2022-JP?B?GyRCM05HJyUzITwlSSROJCpDTiRpJDsbKEI=?= =?ISO-2022-JP?B?GyRCJEckORsoQg==?=",
                 "確認コードのお知らせです",

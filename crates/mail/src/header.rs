@@ -1,4 +1,5 @@
-//! Header sections: their fields (RFC 5322, section 2.2), and the values of the fields that this crate needs.
+//! Header sections: their fields (RFC 5322, section 2.2), and the values of the fields that this
+//! crate needs.
 
 use std::borrow::Cow;
 
@@ -38,10 +39,16 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Reads fields up to the empty line, up to a line that cannot belong to a header, or up to a line for which `ends`
-    /// is true. Only fields that start within the first `limit` bytes are kept.
+    /// Reads fields up to the empty line, up to a line that cannot belong to a header, or up to a
+    /// line for which `ends` is true. Only fields that start within the first `limit` bytes are
+    /// kept.
     pub(super) fn read(text: &'a [u8], limit: usize, ends: impl Fn(&[u8]) -> bool) -> Self {
-        let mut section = Self { fields: Vec::new(), length: 0, field_too_long: false, section_too_long: false };
+        let mut section = Self {
+            fields: Vec::new(),
+            length: 0,
+            field_too_long: false,
+            section_too_long: false,
+        };
         let mut position = 0;
         while position < text.len() {
             let line = line_at(text, position);
@@ -79,7 +86,10 @@ impl<'a> Section<'a> {
             return;
         }
         let name = text[start..start + colon].trim_ascii();
-        self.fields.push(Field { name, value: &text[start + colon + 1..end] });
+        self.fields.push(Field {
+            name,
+            value: &text[start + colon + 1..end],
+        });
     }
 
     /// Adds the line that ends at `end` to the last field.
@@ -94,8 +104,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether a line without a field name belongs to the header: a continuation, the "From " line of a mailbox file,
-    /// or a malformed line that is followed by more of the header.
+    /// Whether a line without a field name belongs to the header: a continuation, the "From " line
+    /// of a mailbox file, or a malformed line that is followed by more of the header.
     fn is_stray_line(&self, line: &[u8], after: &[u8], position: usize) -> bool {
         starts_with_space(line)
             || position == 0 && (line.starts_with(b"From ") || line.starts_with(b">From "))
@@ -109,7 +119,10 @@ impl<'a> Section<'a> {
 /// The line at `position` with its line end.
 pub(super) fn line_at(text: &[u8], position: usize) -> &[u8] {
     let rest = &text[position..];
-    let length = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
+    let length = rest
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .map_or(rest.len(), |end| end + 1);
     &rest[..length]
 }
 
@@ -119,12 +132,17 @@ fn starts_with_space(line: &[u8]) -> bool {
 
 /// The position of the colon after a field name, if the line starts with one.
 fn field_colon(line: &[u8]) -> Option<usize> {
-    let colon = line.iter().position(|byte| !matches!(byte, 33..=57 | 59..=126))?;
-    let spaces = line[colon..].iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
+    let colon = line
+        .iter()
+        .position(|byte| !matches!(byte, 33..=57 | 59..=126))?;
+    let spaces = line[colon..]
+        .iter()
+        .position(|byte| !matches!(byte, b' ' | b'\t'))?;
     (colon > 0 && line[colon + spaces] == b':').then_some(colon + spaces)
 }
 
-/// An unstructured value as one line of text: decoded, unfolded, with control characters replaced by spaces.
+/// An unstructured value as one line of text: decoded, unfolded, with control characters replaced
+/// by spaces.
 pub(super) fn text(value: &[u8]) -> String {
     let text = charset::decode_unlabelled(value);
     let unfolded = unfolded(text.trim());
@@ -137,12 +155,20 @@ pub(super) fn text(value: &[u8]) -> String {
     };
     let line: String = decoded.trim().chars().map(shown).collect();
     // A control character at the start or end has become a space.
-    if line.trim().len() == line.len() { line } else { line.trim().to_owned() }
+    if line.trim().len() == line.len() {
+        line
+    } else {
+        line.trim().to_owned()
+    }
 }
 
 /// Removes the line ends; the white space after each remains (RFC 5322, section 2.2.3).
 fn unfolded(text: &str) -> Cow<'_, str> {
-    if text.contains(['\r', '\n']) { Cow::Owned(text.replace(['\r', '\n'], "")) } else { Cow::Borrowed(text) }
+    if text.contains(['\r', '\n']) {
+        Cow::Owned(text.replace(['\r', '\n'], ""))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// A Content-Type or Content-Disposition field: a value, and parameters by name in lower case.
@@ -172,13 +198,24 @@ impl Parameterized {
             None => kind,
         };
         let parameters = parsed.attributes().unwrap_or_default().iter();
-        let parameters = parameters.map(|attribute| (attribute.name.to_ascii_lowercase(), attribute.value.to_string()));
-        Self { value, parameters: parameters.collect() }
+        let parameters = parameters.map(|attribute| {
+            (
+                attribute.name.to_ascii_lowercase(),
+                attribute.value.to_string(),
+            )
+        });
+        Self {
+            value,
+            parameters: parameters.collect(),
+        }
     }
 
     /// The first parameter with this name.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.parameters
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -203,7 +240,10 @@ mod tests {
 
     #[test]
     fn text_is_one_decoded_line() {
-        assert_eq!(text(b" =?utf-8?q?caf=C3=A9?=\r\n =?utf-8?b?IQ==?= now\r\n"), "café! now");
+        assert_eq!(
+            text(b" =?utf-8?q?caf=C3=A9?=\r\n =?utf-8?b?IQ==?= now\r\n"),
+            "café! now"
+        );
         assert_eq!(text(b" one\r\n\ttwo\x07 \xc3\xa9\n"), "one two  é");
         assert_eq!(text(b" caf\xe9\n"), "café");
     }

@@ -1,4 +1,5 @@
-//! Parses messages: from the bytes of a message to its text, HTML, links and one-time code. Also composes messages.
+//! Parses messages: from the bytes of a message to its text, HTML, links and one-time code. Also
+//! composes messages.
 //!
 //! Find the code in this message:
 //!
@@ -9,12 +10,12 @@
 //! assert_eq!(read.links, ["https://shop.example/in?token=f3b1c"]);
 //! ```
 //!
-//! This crate is pure: it depends only on its input. [`parse`] never fails and never panics. For any message, its time
-//! grows linearly with the size of the message: see [`Budget`].
+//! This crate is pure: it depends only on its input. [`parse`] never fails and never panics. For
+//! any message, its time grows linearly with the size of the message: see [`Budget`].
 //!
-//! A message is parsed in these steps: [`structure`] finds the parts. [`body`] chooses the parts that a mail client
-//! would show, and decodes them ([`transfer`], [`charset`], [`flowed`]). [`html`] extracts the visible text of the
-//! HTML. [`links`] and [`otp`] search that text.
+//! A message is parsed in these steps: [`structure`] finds the parts. [`body`] chooses the parts
+//! that a mail client would show, and decodes them ([`transfer`], [`charset`], [`flowed`]).
+//! [`html`] extracts the visible text of the HTML. [`links`] and [`otp`] search that text.
 
 mod accepted;
 mod address;
@@ -48,31 +49,34 @@ pub use addressing::{Addressing, addressing, sent_fields};
 pub use budget::{Budget, working_memory};
 pub use details::header_values;
 pub use otp::{Codes, Recognised, Rule};
-pub use submission::{Submission, bounded_mailboxes, bounded_submission, submission, with_crlf, without_bcc};
+pub use submission::{
+    Submission, bounded_mailboxes, bounded_submission, submission, with_crlf, without_bcc,
+};
 pub use threading::{Threading, threading};
 
 use structure::Structure;
 
-/// The fields of a message that a test reads. No field contains a NUL character, because databases do not store it.
+/// The fields of a message that a test reads. No field contains a NUL character, because databases
+/// do not store it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedMessage {
     /// The first address of the From header, if one parses.
     pub from: Option<String>,
     /// The decoded subject, on one line; empty if there is none.
     pub subject: String,
-    /// The text as a mail client shows it; generated from the HTML if there is no text. Lines end with `\n`;
-    /// the last line has no line end.
+    /// The text as a mail client shows it; generated from the HTML if there is no text. Lines end
+    /// with `\n`; the last line has no line end.
     pub text: String,
     /// The HTML as sent, with line ends as in `text`; empty if there is none.
     pub html: String,
-    /// Absolute URIs in the order of the message, without duplicates: first those of the HTML, then those that are only
-    /// in the text. At most 10,000, together at most 4 MiB.
+    /// Absolute URIs in the order of the message, without duplicates: first those of the HTML, then
+    /// those that are only in the text. At most 10,000, together at most 4 MiB.
     pub links: Vec<String>,
-    /// The one-time code, 4 to 8 ASCII digits; empty if there is none. Only the first 256 KiB of the visible text are
-    /// searched.
+    /// The one-time code, 4 to 8 ASCII digits; empty if there is none. Only the first 256 KiB of
+    /// the visible text are searched.
     pub otp: String,
-    /// The code that a person would type: `otp` if it is labelled, or else a labelled code of another form, with
-    /// letters or with 9 or 10 digits; empty if there is none.
+    /// The code that a person would type: `otp` if it is labelled, or else a labelled code of
+    /// another form, with letters or with 9 or 10 digits; empty if there is none.
     pub code: String,
     /// The number of attachments, without images that the HTML shows.
     pub attachments: usize,
@@ -82,14 +86,21 @@ pub struct ParsedMessage {
     pub over_budget: Option<Budget>,
 }
 
-/// Parses a message. Never fails: malformed parts are read as well as possible, and missing fields are empty.
+/// Parses a message. Never fails: malformed parts are read as well as possible, and missing fields
+/// are empty.
 #[must_use]
 pub fn parse(raw: &[u8]) -> ParsedMessage {
     let structure = Structure::read(raw);
-    let fields_named = |name: &'static str| structure.fields.iter().filter(move |field| field.is(name));
+    let fields_named =
+        |name: &'static str| structure.fields.iter().filter(move |field| field.is(name));
     let from = fields_named("from").find_map(|field| sender::address(field.bounded_value()));
-    let subject = fields_named("subject").next().map(|field| header::text(field.bounded_value())).unwrap_or_default();
-    let has_message_id = fields_named("message-id").next().is_some_and(|field| !threading::ids(*field).is_empty());
+    let subject = fields_named("subject")
+        .next()
+        .map(|field| header::text(field.bounded_value()))
+        .unwrap_or_default();
+    let has_message_id = fields_named("message-id")
+        .next()
+        .is_some_and(|field| !threading::ids(*field).is_empty());
     let body = body::choose(&structure);
     let (own_text, page_text) = details::texts(&body);
     let links = links::collect(&body.page, page_text, own_text);
@@ -97,5 +108,16 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let over_budget = structure.over_budget.or(body.over_budget);
     let attachments = details::count_attachments(&structure);
     let (text, html) = (body.text, body.html);
-    ParsedMessage { from, subject, links, otp, code, text, html, attachments, has_message_id, over_budget }
+    ParsedMessage {
+        from,
+        subject,
+        links,
+        otp,
+        code,
+        text,
+        html,
+        attachments,
+        has_message_id,
+        over_budget,
+    }
 }

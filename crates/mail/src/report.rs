@@ -1,6 +1,7 @@
 //! Delivery status notifications (RFC 3464): reports that a message could not be delivered.
 //!
-//! A report has three parts: a text for people, fields for programs, and the header of the original message.
+//! A report has three parts: a text for people, fields for programs, and the header of the original
+//! message.
 
 use crate::address::Domain;
 
@@ -47,7 +48,11 @@ impl Report<'_> {
     #[must_use]
     pub fn compose(&self) -> Vec<u8> {
         // RFC 6533 has separate content types for fields with UTF-8.
-        let ascii = self.to.is_ascii() && self.recipients.iter().all(|recipient| recipient.address.is_ascii());
+        let ascii = self.to.is_ascii()
+            && self
+                .recipients
+                .iter()
+                .all(|recipient| recipient.address.is_ascii());
         let (status_type, header_type) = if ascii {
             ("message/delivery-status", "text/rfc822-headers")
         } else {
@@ -86,22 +91,45 @@ impl Report<'_> {
     }
 
     fn threading(&self) -> String {
-        self.message_id.map_or_else(String::new, |id| format!("In-Reply-To: {id}\r\nReferences: {id}\r\n"))
+        self.message_id.map_or_else(String::new, |id| {
+            format!("In-Reply-To: {id}\r\nReferences: {id}\r\n")
+        })
     }
 
     /// The fields of the message and of each recipient (RFC 3464, sections 2.2 and 2.3).
     fn fields(&self, ascii: bool) -> String {
         let address_type = if ascii { "rfc822" } else { "utf-8" };
-        let mut fields =
-            vec![format!("Reporting-MTA: dns; {}", self.mail_domain), format!("Arrival-Date: {}", self.arrived_at)];
-        for FailedRecipient { address, status, server, reply, last_attempt } in self.recipients {
+        let mut fields = vec![
+            format!("Reporting-MTA: dns; {}", self.mail_domain),
+            format!("Arrival-Date: {}", self.arrived_at),
+        ];
+        for FailedRecipient {
+            address,
+            status,
+            server,
+            reply,
+            last_attempt,
+        } in self.recipients
+        {
             fields.push(String::new());
             fields.push(format!("Final-Recipient: {address_type}; {address}"));
             fields.push("Action: failed".to_owned());
             fields.push(format!("Status: {status}"));
-            fields.extend(server.iter().map(|server| format!("Remote-MTA: dns; {server}")));
-            fields.extend(reply.iter().map(|reply| format!("Diagnostic-Code: smtp; {reply}")));
-            fields.extend(last_attempt.iter().map(|date| format!("Last-Attempt-Date: {date}")));
+            fields.extend(
+                server
+                    .iter()
+                    .map(|server| format!("Remote-MTA: dns; {server}")),
+            );
+            fields.extend(
+                reply
+                    .iter()
+                    .map(|reply| format!("Diagnostic-Code: smtp; {reply}")),
+            );
+            fields.extend(
+                last_attempt
+                    .iter()
+                    .map(|date| format!("Last-Attempt-Date: {date}")),
+            );
         }
         fields.join("\r\n") + "\r\n"
     }
@@ -117,11 +145,24 @@ pub fn header_section(message: &[u8]) -> &[u8] {
 /// The raw value of `Subject`, still encoded and folded, without the last line end.
 fn subject(header: &[u8]) -> &[u8] {
     const NAME: &[u8] = b"subject:";
-    let begins = |at: &usize| header[*at..].get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
-    let line_starts = header.windows(2).enumerate().filter(|(_, end)| *end == b"\r\n").map(|(at, _)| at + 2);
-    let Some(start) = std::iter::once(0).chain(line_starts.clone()).find(begins) else { return b"" };
+    let begins = |at: &usize| {
+        header[*at..]
+            .get(..NAME.len())
+            .is_some_and(|name| name.eq_ignore_ascii_case(NAME))
+    };
+    let line_starts = header
+        .windows(2)
+        .enumerate()
+        .filter(|(_, end)| *end == b"\r\n")
+        .map(|(at, _)| at + 2);
+    let Some(start) = std::iter::once(0).chain(line_starts.clone()).find(begins) else {
+        return b"";
+    };
     let continues = |at: &usize| matches!(header.get(*at), Some(b' ' | b'\t'));
-    let end = line_starts.filter(|at| *at > start).find(|at| !continues(at)).unwrap_or(header.len());
+    let end = line_starts
+        .filter(|at| *at > start)
+        .find(|at| !continues(at))
+        .unwrap_or(header.len());
     header[start + NAME.len()..end].trim_ascii_end()
 }
 
@@ -163,14 +204,22 @@ mod tests {
             message_id: None,
             text: "It failed.\r\n",
             arrived_at: "Fri, 20 Nov 2026 09:30:00 +0000",
-            recipients: &[recipient("a@restante.example.com"), recipient("b@restante.example.com")],
+            recipients: &[
+                recipient("a@restante.example.com"),
+                recipient("b@restante.example.com"),
+            ],
             id: "1",
             date: "Fri, 20 Nov 2026 09:30:01 +0000",
         };
         let report = report.compose();
         let parsed = MessageParser::new().parse(&report).unwrap();
-        let [whole, text, fields, header] = &parsed.parts[..] else { panic!("{} parts", parsed.parts.len()) };
-        assert_eq!(whole.content_type().unwrap().attribute("report-type"), Some("delivery-status"));
+        let [whole, text, fields, header] = &parsed.parts[..] else {
+            panic!("{} parts", parsed.parts.len())
+        };
+        assert_eq!(
+            whole.content_type().unwrap().attribute("report-type"),
+            Some("delivery-status")
+        );
         assert_eq!(text.text_contents().unwrap().trim_end(), "It failed.");
         assert_eq!(header.text_contents().unwrap().trim_end(), "From: a");
         let fields = String::from_utf8_lossy(fields.contents());

@@ -1,15 +1,16 @@
-//! Finds the sender's address in a From field, including fields that do not conform to RFC 5322, section 3.4.
+//! Finds the sender's address in a From field, including fields that do not conform to RFC 5322,
+//! section 3.4.
 //!
-//! Every `@` outside quotes and comments may be part of an address: the text before it, up to a separator, is the local
-//! part, and the text after it is the domain. Within one entry of the list, an address in angle brackets takes
-//! precedence over the text before it.
+//! Every `@` outside quotes and comments may be part of an address: the text before it, up to a
+//! separator, is the local part, and the text after it is the domain. Within one entry of the list,
+//! an address in angle brackets takes precedence over the text before it.
 
 use std::borrow::Cow;
 
 use crate::{charset, encoded_word};
 
-/// Maximum length of an address literal in bytes. One without an end would be searched to the end of the field, again
-/// and again.
+/// Maximum length of an address literal in bytes. One without an end would be searched to the end
+/// of the field repeatedly.
 const MAX_LITERAL: usize = 255;
 
 /// The first address of a From field.
@@ -17,10 +18,12 @@ pub(super) fn address(value: &[u8]) -> Option<String> {
     let text = charset::decode_unlabelled(value);
     let text = without_comments(&text);
     // Some programs encode the address together with the name.
-    first_address(&text).or_else(|| first_address(&encoded_word::decode(&text.replace(['\r', '\n'], ""))))
+    first_address(&text)
+        .or_else(|| first_address(&encoded_word::decode(&text.replace(['\r', '\n'], ""))))
 }
 
-/// The text, with each comment replaced by a space. An unclosed parenthesis is an ordinary character.
+/// The text, with each comment replaced by a space. An unclosed parenthesis is an ordinary
+/// character.
 fn without_comments(text: &str) -> Cow<'_, str> {
     if !text.contains('(') {
         return Cow::Borrowed(text);
@@ -87,10 +90,14 @@ fn address_at(text: &str, at: usize) -> Option<String> {
 /// The word, or the quoted string, at the end of `text`.
 fn local_part(text: &str) -> &str {
     if let Some(quoted) = text.strip_suffix('"') {
-        let opening = quoted.rfind('"').filter(|&opening| !quoted[opening..].contains(char::is_control));
+        let opening = quoted
+            .rfind('"')
+            .filter(|&opening| !quoted[opening..].contains(char::is_control));
         return opening.map_or("", |opening| &text[opening..]);
     }
-    let start = text.rfind(is_separator).map_or(0, |index| text.ceil_char_boundary(index + 1));
+    let start = text
+        .rfind(is_separator)
+        .map_or(0, |index| text.ceil_char_boundary(index + 1));
     &text[start..]
 }
 
@@ -116,7 +123,11 @@ struct Marks<'a> {
 
 impl<'a> Marks<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, position: 0, last_quote: text.rfind('"').unwrap_or(0) }
+        Self {
+            text,
+            position: 0,
+            last_quote: text.rfind('"').unwrap_or(0),
+        }
     }
 }
 
@@ -125,7 +136,9 @@ impl Iterator for Marks<'_> {
 
     fn next(&mut self) -> Option<(usize, char)> {
         let mut quoted = false;
-        while let Some(length) = self.text[self.position..].find(['"', '\\', '(', ')', '<', '>', '@', ',', ';']) {
+        while let Some(length) =
+            self.text[self.position..].find(['"', '\\', '(', ')', '<', '>', '@', ',', ';'])
+        {
             let index = self.position + length;
             self.position = index + 1;
             match self.text.as_bytes()[index] {
@@ -158,11 +171,17 @@ mod tests {
             ("a@b.example", Some("a@b.example")),
             ("\"Doe, J.\" <j.doe@b.example>\r\n", Some("j.doe@b.example")),
             ("Doe, J. <j.doe@b.example>", Some("j.doe@b.example")),
-            ("=?utf-8?Q?J=C3=B6rg_=3Cj=40b=2Eexample=3E?=", Some("j@b.example")),
+            (
+                "=?utf-8?Q?J=C3=B6rg_=3Cj=40b=2Eexample=3E?=",
+                Some("j@b.example"),
+            ),
             ("Friends: a@b.example, c@d.example;", Some("a@b.example")),
             ("a@x.example, B <c@d.example>", Some("a@x.example")),
             ("\"quoted local\"@b.test", Some("\"quoted local\"@b.test")),
-            ("N <\"quoted local\"@b.test>", Some("\"quoted local\"@b.test")),
+            (
+                "N <\"quoted local\"@b.test>",
+                Some("\"quoted local\"@b.test"),
+            ),
             ("\"a@evil.example\" <b@c.example>", Some("b@c.example")),
             ("a@evil.example <b@c.example>", Some("b@c.example")),
             ("a @ b.test", Some("a@b.test")),

@@ -1,7 +1,7 @@
 //! The parts of a message (RFC 2046, section 5.1), found in one pass over its lines.
 //!
-//! The pass keeps the open boundaries and looks up each line among them, so it takes linear time for any input. A
-//! message inside the message is not parsed: it is never shown.
+//! The pass keeps the open boundaries and looks up each line among them, so it takes linear time
+//! for any input. A message inside the message is not parsed: it is never shown.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use crate::budget::{Budget, DEPTH, HEADER_SECTION_BYTES, PARTS};
 use crate::header::{Field, Parameterized, Section, line_at};
 use crate::transfer::TransferEncoding;
 
-/// How many bytes of a multipart without a boundary are searched for the first line that may be one.
+/// How many bytes of a multipart without a boundary are searched for the first line that may be
+/// one.
 const BOUNDARY_SEARCH_BYTES: usize = 4 * 1024;
 
 /// The kind of a part.
@@ -19,8 +20,8 @@ pub(super) enum Kind {
     Html,
     /// Its children are forms of the same content, in increasing order of preference.
     Alternative,
-    /// Its first child, or the one with this Content-ID, is shown. The other children are its images and other
-    /// resources.
+    /// Its first child, or the one with this Content-ID, is shown. The other children are its
+    /// images and other resources.
     Related(Option<String>),
     /// Its children are shown one after the other.
     Multipart,
@@ -64,7 +65,11 @@ impl<'a> Structure<'a> {
         walk.note(&section);
         walk.begin(&section, 0, None);
         walk.run(section.length);
-        Self { fields: section.fields, parts: walk.parts, over_budget: walk.over_budget }
+        Self {
+            fields: section.fields,
+            parts: walk.parts,
+            over_budget: walk.over_budget,
+        }
     }
 }
 
@@ -72,7 +77,8 @@ impl<'a> Structure<'a> {
 struct Open {
     part: usize,
     boundary: Vec<u8>,
-    /// The earlier meaning of the boundary: an inner multipart may use the boundary of an outer one.
+    /// The earlier meaning of the boundary: an inner multipart may use the boundary of an outer
+    /// one.
     shadowed: Option<usize>,
 }
 
@@ -116,22 +122,36 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if self.parts.len() >= PARTS || self.part_header_bytes > HEADER_SECTION_BYTES {
-                let reason = if self.parts.len() >= PARTS { Budget::Parts } else { Budget::HeaderSection };
+                let reason = if self.parts.len() >= PARTS {
+                    Budget::Parts
+                } else {
+                    Budget::HeaderSection
+                };
                 self.over_budget.get_or_insert(reason);
                 break;
             }
             position = self.read_part(position, index);
         }
-        let end = if self.open.is_empty() { raw.len() } else { position };
+        let end = if self.open.is_empty() {
+            raw.len()
+        } else {
+            position
+        };
         self.end_at(end, 0);
     }
 
     /// Reads the header of a part of the multipart at `index`; returns the start of its body.
     fn read_part(&mut self, position: usize, index: usize) -> usize {
-        let section = Section::read(&self.raw[position..], HEADER_SECTION_BYTES, |line| self.delimiter(line).is_some());
+        let section = Section::read(&self.raw[position..], HEADER_SECTION_BYTES, |line| {
+            self.delimiter(line).is_some()
+        });
         self.part_header_bytes += section.length;
         self.note(&section);
-        self.begin(&section, position, self.open.get(index).map(|open| open.part));
+        self.begin(
+            &section,
+            position,
+            self.open.get(index).map(|open| open.part),
+        );
         position + section.length
     }
 
@@ -146,9 +166,16 @@ impl<'a> Walk<'a> {
     /// Starts the part whose header was read at `position`.
     fn begin(&mut self, section: &Section<'a>, position: usize, parent: Option<usize>) {
         let body_start = position + section.length;
-        let mut part = Part::from_header(section, parent.map(|parent| self.parts[parent].content_type.value.as_str()));
+        let mut part = Part::from_header(
+            section,
+            parent.map(|parent| self.parts[parent].content_type.value.as_str()),
+        );
         let index = self.parts.len();
-        let boundary = if part.kind.is_multipart() { self.boundary(&part, body_start) } else { None };
+        let boundary = if part.kind.is_multipart() {
+            self.boundary(&part, body_start)
+        } else {
+            None
+        };
         match boundary {
             Some(_) if self.open.len() >= DEPTH => {
                 self.over_budget.get_or_insert(Budget::Depth);
@@ -158,7 +185,11 @@ impl<'a> Walk<'a> {
             Some(boundary) => {
                 let shadowed = self.boundaries.insert(boundary.clone(), self.open.len());
                 part.body = &self.raw[body_start..];
-                self.open.push(Open { part: index, boundary, shadowed });
+                self.open.push(Open {
+                    part: index,
+                    boundary,
+                    shadowed,
+                });
                 self.leaf = None;
             }
             None => {
@@ -174,10 +205,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The boundary in the header of a multipart, or the first line of its body that looks like one.
+    /// The boundary in the header of a multipart, or the first line of its body that looks like
+    /// one.
     fn boundary(&self, part: &Part<'_>, body_start: usize) -> Option<Vec<u8>> {
-        if let Some(boundary) =
-            part.content_type.parameter("boundary").map(str::trim_end).filter(|text| !text.is_empty())
+        if let Some(boundary) = part
+            .content_type
+            .parameter("boundary")
+            .map(str::trim_end)
+            .filter(|text| !text.is_empty())
         {
             return Some(boundary.as_bytes().to_vec());
         }
@@ -193,7 +228,9 @@ impl<'a> Walk<'a> {
         if let Some(&index) = self.boundaries.get(text) {
             return Some((index, false));
         }
-        let &index = self.boundaries.get(text.strip_suffix(b"--")?.trim_ascii_end())?;
+        let &index = self
+            .boundaries
+            .get(text.strip_suffix(b"--")?.trim_ascii_end())?;
         Some((index, true))
     }
 
@@ -201,10 +238,15 @@ impl<'a> Walk<'a> {
     fn end_at(&mut self, position: usize, keep: usize) {
         // The line end before a delimiter belongs to the delimiter.
         let content = &self.raw[..position];
-        let content =
-            content.strip_suffix(b"\n").map_or(content, |content| content.strip_suffix(b"\r").unwrap_or(content));
+        let content = content.strip_suffix(b"\n").map_or(content, |content| {
+            content.strip_suffix(b"\r").unwrap_or(content)
+        });
         if let Some((part, start)) = self.leaf.take() {
-            let end = if self.open.is_empty() || position == self.raw.len() { position } else { content.len() };
+            let end = if self.open.is_empty() || position == self.raw.len() {
+                position
+            } else {
+                content.len()
+            };
             self.parts[part].body = &self.raw[start..end.max(start)];
         }
         while self.open.len() > keep {
@@ -232,18 +274,29 @@ impl Kind {
 
 impl<'a> Part<'a> {
     fn from_header(section: &Section<'a>, parent: Option<&str>) -> Self {
-        let content_type =
-            section.field("content-type").map(|field| Parameterized::parse(field.value)).unwrap_or_default();
-        let disposition =
-            section.field("content-disposition").map(|field| Parameterized::parse(field.value)).unwrap_or_default();
+        let content_type = section
+            .field("content-type")
+            .map(|field| Parameterized::parse(field.value))
+            .unwrap_or_default();
+        let disposition = section
+            .field("content-disposition")
+            .map(|field| Parameterized::parse(field.value))
+            .unwrap_or_default();
         let encoding = section.field("content-transfer-encoding");
         Self {
             kind: kind(&content_type, parent),
-            encoding: encoding.map(|field| TransferEncoding::parse(field.bounded_value())).unwrap_or_default(),
-            content_id: section.field("content-id").map(|field| field.bounded_value().trim_ascii()),
+            encoding: encoding
+                .map(|field| TransferEncoding::parse(field.bounded_value()))
+                .unwrap_or_default(),
+            content_id: section
+                .field("content-id")
+                .map(|field| field.bounded_value().trim_ascii()),
             attachment: disposition.value == "attachment",
             inline: disposition.value == "inline",
-            file_name: disposition.parameter("filename").or(content_type.parameter("name")).map(str::to_owned),
+            file_name: disposition
+                .parameter("filename")
+                .or(content_type.parameter("name"))
+                .map(str::to_owned),
             content_type,
             body: &[],
             children: Vec::new(),
@@ -260,7 +313,8 @@ fn kind(content_type: &Parameterized, parent: Option<&str>) -> Kind {
         "multipart/alternative" => Kind::Alternative,
         "multipart/related" => Kind::Related(content_type.parameter("start").map(str::to_owned)),
         value if value.starts_with("multipart/") || value == "multipart" => Kind::Multipart,
-        // A value without type and subtype is an error, so the default applies (RFC 2045, section 5.2).
+        // A value without type and subtype is an error, so the default applies (RFC 2045, section
+        // 5.2).
         value if !value.contains('/') => Kind::Plain,
         _ => Kind::Opaque,
     }

@@ -1,5 +1,5 @@
-//! What a submission program such as `sendmail -t` does with a message: it reads the sender and the recipients from the
-//! header, removes the blind copies, and ends every line with CR LF.
+//! What a submission program such as `sendmail -t` does with a message: it reads the sender and the
+//! recipients from the header, removes the blind copies, and ends every line with CR LF.
 
 use crate::budget::HEADER_SECTION_BYTES;
 use crate::details::{Mailbox, field_mailboxes};
@@ -18,22 +18,31 @@ pub struct Submission {
     pub recipients: Vec<String>,
 }
 
-/// Reads the header of a message. Never fails, and unlike [`crate::details`] it has no limits, because no recipient may
-/// be left out: use it for the user's own messages only.
+/// Reads the header of a message. Never fails, and unlike [`crate::details`] it has no limits,
+/// because no recipient may be left out: use it for the user's own messages only.
 #[must_use]
 pub fn submission(raw: &[u8]) -> Submission {
     let section = Section::read(raw, usize::MAX, |_| false);
     let named = |names: &[&str], field: &Field<'_>| names.iter().any(|name| field.is(name));
-    let from = section.fields.iter().filter(|field| named(&["from"], field));
-    let to = section.fields.iter().filter(|field| named(&["to", "cc", "bcc"], field));
+    let from = section
+        .fields
+        .iter()
+        .filter(|field| named(&["from"], field));
+    let to = section
+        .fields
+        .iter()
+        .filter(|field| named(&["to", "cc", "bcc"], field));
     Submission {
         from: from.filter_map(|field| sender::address(field.value)).next(),
-        recipients: to.flat_map(|field| field_mailboxes(field.value)).filter_map(|mailbox| mailbox.address).collect(),
+        recipients: to
+            .flat_map(|field| field_mailboxes(field.value))
+            .filter_map(|mailbox| mailbox.address)
+            .collect(),
     }
 }
 
-/// As [`submission`], for anybody's message: it reads at most `most` recipients. `None` if the header has more than
-/// 1 MiB, or a field is too long for so few addresses.
+/// As [`submission`], for anybody's message: it reads at most `most` recipients. `None` if the
+/// header has more than 1 MiB, or a field is too long for so few addresses.
 #[must_use]
 pub fn bounded_submission(raw: &[u8], most: usize) -> Option<Submission> {
     let section = Section::read(raw, HEADER_SECTION_BYTES, |_| false);
@@ -41,20 +50,30 @@ pub fn bounded_submission(raw: &[u8], most: usize) -> Option<Submission> {
         return None;
     }
     let named = |names: &[&str], field: &Field<'_>| names.iter().any(|name| field.is(name));
-    let mut from = section.fields.iter().filter(|field| named(&["from"], field));
+    let mut from = section
+        .fields
+        .iter()
+        .filter(|field| named(&["from"], field));
     let mut recipients = Vec::new();
-    for field in section.fields.iter().filter(|field| named(&["to", "cc", "bcc"], field)) {
+    for field in section
+        .fields
+        .iter()
+        .filter(|field| named(&["to", "cc", "bcc"], field))
+    {
         if recipients.len() < most {
             let mailboxes = bounded_mailboxes(field.value, most)?;
             recipients.extend(mailboxes.into_iter().filter_map(|mailbox| mailbox.address));
         }
     }
     recipients.truncate(most);
-    Some(Submission { from: from.find_map(|field| sender::address(field.bounded_value())), recipients })
+    Some(Submission {
+        from: from.find_map(|field| sender::address(field.bounded_value())),
+        recipients,
+    })
 }
 
-/// The first mailboxes of a field, at most `most`. A malformed one has no address. `None` if the field is too long for
-/// so few.
+/// The first mailboxes of a field, at most `most`. A malformed one has no address. `None` if the
+/// field is too long for so few.
 #[must_use]
 pub fn bounded_mailboxes(value: &[u8], most: usize) -> Option<Vec<Mailbox>> {
     let bytes = most.saturating_mul(ADDRESS_BYTES);
@@ -76,7 +95,9 @@ pub fn with_crlf(message: &[u8]) -> Vec<u8> {
         lines.extend_from_slice(&rest[..end]);
         lines.extend_from_slice(b"\r\n");
         let is_pair = rest[end..].starts_with(b"\r\n");
-        rest = rest.get(end + if is_pair { 2 } else { 1 }..).unwrap_or_default();
+        rest = rest
+            .get(end + if is_pair { 2 } else { 1 }..)
+            .unwrap_or_default();
     }
     lines
 }
@@ -111,14 +132,23 @@ mod tests {
 
     #[test]
     fn every_line_ends_with_cr_lf() {
-        assert_eq!(with_crlf(b"a\nb\r\nc\rd\n\n\r\re"), b"a\r\nb\r\nc\r\nd\r\n\r\n\r\n\r\ne\r\n");
-        assert_eq!((with_crlf(b""), with_crlf(b"\n")), (b"".to_vec(), b"\r\n".to_vec()));
+        assert_eq!(
+            with_crlf(b"a\nb\r\nc\rd\n\n\r\re"),
+            b"a\r\nb\r\nc\r\nd\r\n\r\n\r\n\r\ne\r\n"
+        );
+        assert_eq!(
+            (with_crlf(b""), with_crlf(b"\n")),
+            (b"".to_vec(), b"\r\n".to_vec())
+        );
     }
 
     #[test]
     fn bcc_is_removed_only_from_the_headers() {
         let message = b"To: a\r\nBCC : b,\r\n\tc\r\nSubject: d\r\n\r\nBcc: e\r\n";
-        assert_eq!(without_bcc(message), b"To: a\r\nSubject: d\r\n\r\nBcc: e\r\n");
+        assert_eq!(
+            without_bcc(message),
+            b"To: a\r\nSubject: d\r\n\r\nBcc: e\r\n"
+        );
         assert_eq!(without_bcc(b"Bcc: a\r\n"), b"");
     }
 
@@ -128,13 +158,17 @@ mod tests {
             bcc : 4@b.example\nTo: 5@b.example\n\nTo: 6@b.example\n";
         let read = submission(raw);
         assert_eq!(read.from.as_deref(), Some("app@a.example"));
-        let expected: Vec<String> = [1, 2, 3, 4, 5].map(|number| format!("{number}@b.example")).into();
+        let expected: Vec<String> = [1, 2, 3, 4, 5]
+            .map(|number| format!("{number}@b.example"))
+            .into();
         assert_eq!(read.recipients, expected);
     }
 
     #[test]
     fn every_recipient_of_a_long_header_is_found() {
-        let many: Vec<String> = (0..20_000).map(|number| format!("{number}@b.example")).collect();
+        let many: Vec<String> = (0..20_000)
+            .map(|number| format!("{number}@b.example"))
+            .collect();
         let raw = format!("To: {}\r\nBcc: last@b.example\r\n\r\n", many.join(",\r\n "));
         assert_eq!(submission(raw.as_bytes()).recipients.len(), 20_001);
     }
@@ -142,7 +176,8 @@ mod tests {
     #[test]
     fn of_anybody_s_message_only_so_many_recipients_are_read() {
         let list = |count: usize| vec!["a@b"; count].join(",");
-        let read = |raw: &str| bounded_submission(raw.as_bytes(), 3).map(|read| read.recipients.len());
+        let read =
+            |raw: &str| bounded_submission(raw.as_bytes(), 3).map(|read| read.recipients.len());
         for (raw, found) in [
             ("From: a@b\n\nTo: a@b\n".to_owned(), Some(0)),
             (format!("To: {}\nCc: a@b\n\n", list(1)), Some(2)),
@@ -161,8 +196,25 @@ mod tests {
 
     #[test]
     fn a_message_without_a_header_has_none() {
-        for raw in [&b""[..], b"Hello", b"\n", b":", b"\n\n", b"\r\n.\r\n", b"From", b"From:", b"To:\n", b" ", b"\0"] {
-            assert_eq!(submission(raw), Submission::default(), "{}", raw.escape_ascii());
+        for raw in [
+            &b""[..],
+            b"Hello",
+            b"\n",
+            b":",
+            b"\n\n",
+            b"\r\n.\r\n",
+            b"From",
+            b"From:",
+            b"To:\n",
+            b" ",
+            b"\0",
+        ] {
+            assert_eq!(
+                submission(raw),
+                Submission::default(),
+                "{}",
+                raw.escape_ascii()
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Content transfer encodings (RFC 2045, section 6), decoded leniently: malformed data is kept if possible.
+//! Content transfer encodings (RFC 2045, section 6), decoded leniently: malformed data is kept if
+//! possible.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,11 @@ pub(super) enum TransferEncoding {
 impl TransferEncoding {
     /// Parses the value of a Content-Transfer-Encoding field.
     pub(super) fn parse(value: &[u8]) -> Self {
-        let name = value.split(|&byte| byte == b';' || byte == b'(').next().unwrap_or_default().trim_ascii();
+        let name = value
+            .split(|&byte| byte == b';' || byte == b'(')
+            .next()
+            .unwrap_or_default()
+            .trim_ascii();
         if name.eq_ignore_ascii_case(b"base64") {
             Self::Base64
         } else if name.eq_ignore_ascii_case(b"quoted-printable") {
@@ -27,7 +32,11 @@ impl TransferEncoding {
 
     /// The maximum number of bytes of [`Self::decode`], unless text is wrongly labelled as base64.
     pub(super) fn most_decoded(self, body: &[u8]) -> usize {
-        if self == Self::Base64 { body.len() / 4 * 3 + 3 } else { body.len() }
+        if self == Self::Base64 {
+            body.len() / 4 * 3 + 3
+        } else {
+            body.len()
+        }
     }
 
     /// The decoded bytes of `body`.
@@ -40,33 +49,53 @@ impl TransferEncoding {
     }
 }
 
-/// Whether a body that is labelled as base64 is base64. Some senders give plain text this label: then its first line
-/// has many characters outside the alphabet, or it has spaces and does not decode to text.
+/// Whether a body that is labelled as base64 is base64. Some senders give plain text this label:
+/// then its first line has many characters outside the alphabet, or it has spaces and does not
+/// decode to text.
 fn looks_like_base64(body: &[u8]) -> bool {
-    let line = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+    let line = body
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .find(|line| !line.is_empty());
     let Some(line) = line else { return true };
     let sample = &line[..line.len().min(256)];
     let spaces = sample.iter().filter(|&&byte| byte == b' ').count();
-    let strange = sample.iter().filter(|&&byte| sextet(byte).is_none() && byte != b'=' && byte != b' ').count();
-    if spaces == 0 { strange * 8 <= sample.len() } else { strange == 0 && looks_like_text(&base64(sample)) }
+    let strange = sample
+        .iter()
+        .filter(|&&byte| sextet(byte).is_none() && byte != b'=' && byte != b' ')
+        .count();
+    if spaces == 0 {
+        strange * 8 <= sample.len()
+    } else {
+        strange == 0 && looks_like_text(&base64(sample))
+    }
 }
 
 fn looks_like_text(bytes: &[u8]) -> bool {
-    let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b);
+    let is_control =
+        |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b);
     // The sample may have cut the last character.
-    let is_utf8 = std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none());
+    let is_utf8 = std::str::from_utf8(bytes)
+        .err()
+        .is_none_or(|error| error.error_len().is_none());
     is_utf8 && !bytes.iter().any(is_control)
 }
 
-/// Decodes base64. Characters outside the alphabet are skipped (RFC 2045, section 6.8). Padding ends a group. The data
-/// ends if other text follows the padding on a new line, as list servers append it.
+/// Decodes base64. Characters outside the alphabet are skipped (RFC 2045, section 6.8). Padding
+/// ends a group. The data ends if other text follows the padding on a new line, as list servers
+/// append it.
 pub(super) fn base64(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 3);
     let mut group: u32 = 0;
     let mut sextets = 0;
     let mut padded = false;
     for line in text.split(|&byte| byte == b'\n') {
-        if padded && line.trim_ascii().iter().any(|&byte| sextet(byte).is_none() && byte != b'=') {
+        if padded
+            && line
+                .trim_ascii()
+                .iter()
+                .any(|&byte| sextet(byte).is_none() && byte != b'=')
+        {
             break;
         }
         for &byte in line {
@@ -107,13 +136,15 @@ pub(super) fn sextet(byte: u8) -> Option<u8> {
     }
 }
 
-/// Decodes quoted-printable. An equals sign that does not start an escape is kept (RFC 2045, section 6.7).
+/// Decodes quoted-printable. An equals sign that does not start an escape is kept (RFC 2045,
+/// section 6.7).
 fn quoted_printable(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         let content = line.trim_ascii_end();
         let ended = line.ends_with(b"\n");
-        // White space at the end of a line was added in transit (rule 3); an equals sign there joins the lines.
+        // White space at the end of a line was added in transit (rule 3); an equals sign there
+        // joins the lines.
         let (content, soft) = match content.strip_suffix(b"=") {
             Some(content) => (content, true),
             None => (content, false),
@@ -156,7 +187,10 @@ fn unescape(text: &[u8], escape: u8, decoded: &mut Vec<u8>) {
 }
 
 fn escaped_byte(text: &[u8]) -> Option<u8> {
-    let digit = |index: usize| text.get(index).and_then(|&byte| char::from(byte).to_digit(16));
+    let digit = |index: usize| {
+        text.get(index)
+            .and_then(|&byte| char::from(byte).to_digit(16))
+    };
     u8::try_from(digit(1)? * 16 + digit(2)?).ok()
 }
 
@@ -170,29 +204,62 @@ mod tests {
 
     #[test]
     fn names_are_read_in_any_case_and_with_trimmings() {
-        assert_eq!(TransferEncoding::parse(b" BASE64 ; x=y\r\n"), TransferEncoding::Base64);
-        assert_eq!(TransferEncoding::parse(b"Quoted-Printable (why not)"), TransferEncoding::QuotedPrintable);
-        assert_eq!(TransferEncoding::parse(b"x-something"), TransferEncoding::Identity);
+        assert_eq!(
+            TransferEncoding::parse(b" BASE64 ; x=y\r\n"),
+            TransferEncoding::Base64
+        );
+        assert_eq!(
+            TransferEncoding::parse(b"Quoted-Printable (why not)"),
+            TransferEncoding::QuotedPrintable
+        );
+        assert_eq!(
+            TransferEncoding::parse(b"x-something"),
+            TransferEncoding::Identity
+        );
     }
 
     #[test]
     fn base64_is_decoded_despite_invalid_characters() {
         let base64 = TransferEncoding::Base64;
-        assert_eq!(decoded(base64, "SGVsbG8s\r\nIHdvcmxkIQ==\r\n"), "Hello, world!");
+        assert_eq!(
+            decoded(base64, "SGVsbG8s\r\nIHdvcmxkIQ==\r\n"),
+            "Hello, world!"
+        );
         assert_eq!(decoded(base64, "SGVsbG8"), "Hello");
         assert_eq!(decoded(base64, "SGVs*bG8="), "Hello");
         assert_eq!(decoded(base64, "SGVsbG8=\nIHdvcmxkIQ==\n"), "Hello world!");
-        assert_eq!(decoded(base64, "SGVs bG8s IHdv\n cmxk IQ==\n"), "Hello, world!");
-        assert_eq!(decoded(base64, "Hello there\nthis is plain text\n"), "Hello there\nthis is plain text\n");
-        assert_eq!(decoded(base64, "SGVsbG8=\n\n_____\nThe list's footer.\n"), "Hello");
-        assert_eq!(decoded(base64, "This was never encoded, honestly.\n"), "This was never encoded, honestly.\n");
+        assert_eq!(
+            decoded(base64, "SGVs bG8s IHdv\n cmxk IQ==\n"),
+            "Hello, world!"
+        );
+        assert_eq!(
+            decoded(base64, "Hello there\nthis is plain text\n"),
+            "Hello there\nthis is plain text\n"
+        );
+        assert_eq!(
+            decoded(base64, "SGVsbG8=\n\n_____\nThe list's footer.\n"),
+            "Hello"
+        );
+        assert_eq!(
+            decoded(base64, "This was never encoded, honestly.\n"),
+            "This was never encoded, honestly.\n"
+        );
     }
 
     #[test]
     fn quoted_printable_keeps_invalid_escapes() {
         let quoted = TransferEncoding::QuotedPrintable;
-        assert_eq!(decoded(quoted, "caf=C3=A9 =\r\nau lait  \r\nend"), "café au lait\nend");
-        assert_eq!(decoded(quoted, "a=3db =zz 100=% =\t\nx="), "a=b =zz 100=% x");
-        assert_eq!(decoded(quoted, "https://x.example/?a=3D1&b=\r\n=3D2"), "https://x.example/?a=1&b=2");
+        assert_eq!(
+            decoded(quoted, "caf=C3=A9 =\r\nau lait  \r\nend"),
+            "café au lait\nend"
+        );
+        assert_eq!(
+            decoded(quoted, "a=3db =zz 100=% =\t\nx="),
+            "a=b =zz 100=% x"
+        );
+        assert_eq!(
+            decoded(quoted, "https://x.example/?a=3D1&b=\r\n=3D2"),
+            "https://x.example/?a=1&b=2"
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! What the pages of a dashboard show of a message: the start of its text, HTML and source, its structure and details.
+//! What the pages of a dashboard show of a message: the start of its text, HTML and source, its
+//! structure and details.
 //!
-//! A page shows at most [`SHOWN_BYTES`] of each text, so that its size does not depend on what the text consists of.
+//! A page shows at most [`SHOWN_BYTES`] of each text, so that its size does not depend on what the
+//! text consists of.
 
 use crate::anatomy::{self, Anatomy};
 use crate::body;
@@ -37,7 +39,10 @@ pub struct Shown {
 
 impl Shown {
     fn new(text: &str) -> Self {
-        Self { start: text[..text.floor_char_boundary(SHOWN_BYTES)].to_owned(), bytes: text.len() }
+        Self {
+            start: text[..text.floor_char_boundary(SHOWN_BYTES)].to_owned(),
+            bytes: text.len(),
+        }
     }
 
     /// Whether the text is longer.
@@ -58,13 +63,17 @@ pub fn view(raw: &[u8]) -> View {
         details: details::of(&structure, &body),
         text: Shown::new(&body.text),
         html: Shown::new(&body.html),
-        source: Shown { bytes: raw.len(), ..Shown::new(&source) },
+        source: Shown {
+            bytes: raw.len(),
+            ..Shown::new(&source)
+        },
     }
 }
 
-/// The message as one HTML page for a frame without network access: the start of its HTML with its own images, or of
-/// its text if it has no HTML. A page that is cut off says so, with a link to the whole message at `download`. Links of
-/// the message open `links` followed by their target, as [`displayed`] describes.
+/// The message as one HTML page for a frame without network access: the start of its HTML with its
+/// own images, or of its text if it has no HTML. A page that is cut off says so, with a link to the
+/// whole message at `download`. Links of the message open `links` followed by their target, as
+/// [`displayed`] describes.
 #[must_use]
 pub fn page(raw: &[u8], download: &str, links: Option<&str>) -> String {
     let structure = Structure::read(raw);
@@ -90,7 +99,10 @@ pub fn page(raw: &[u8], download: &str, links: Option<&str>) -> String {
 
 /// Appends text so that it contains no tag and no entity.
 fn push_escaped(page: &mut String, text: &str) {
-    let escaped: usize = text.bytes().map(|byte| if matches!(byte, b'&' | b'<') { 5 } else { 1 }).sum();
+    let escaped: usize = text
+        .bytes()
+        .map(|byte| if matches!(byte, b'&' | b'<') { 5 } else { 1 })
+        .sum();
     page.reserve_exact(escaped + 1024);
     for character in text.chars() {
         match character {
@@ -111,7 +123,11 @@ mod tests {
             let raw = format!("{head}Subject: long\r\n\r\n{}", "&é".repeat(SHOWN_BYTES));
             let page = page(raw.as_bytes(), "raw", None);
             assert!(page.contains("<a href=\"raw\">The download</a> is complete."));
-            assert!((3 * SHOWN_BYTES / 2..5 * SHOWN_BYTES).contains(&page.len()), "{}", page.len());
+            assert!(
+                (3 * SHOWN_BYTES / 2..5 * SHOWN_BYTES).contains(&page.len()),
+                "{}",
+                page.len()
+            );
             assert!(!page.contains('\u{FFFD}') && page.contains("&amp;é&amp;é"));
         }
     }
@@ -122,18 +138,32 @@ mod tests {
             page(b"\r\n1 < 2 & 3", "raw", None),
             "<!DOCTYPE html><meta charset=\"utf-8\"><pre style=\"white-space:pre-wrap\">1 &lt; 2 &amp; 3</pre>"
         );
-        assert_eq!(page(b"Content-Type: text/html\r\n\r\n<p onclick=x>Hi", "raw", None), "<p>Hi");
+        assert_eq!(
+            page(
+                b"Content-Type: text/html\r\n\r\n<p onclick=x>Hi",
+                "raw",
+                None
+            ),
+            "<p>Hi"
+        );
     }
 
     #[test]
     fn the_start_of_a_long_text_is_decoded_as_the_whole_text_would_be() {
         for encoding in ["base64", "quoted-printable", "8bit"] {
             let text = "é".repeat(10 * SHOWN_BYTES);
-            let body = if encoding == "base64" { "w6k=".repeat(10 * SHOWN_BYTES) } else { text };
+            let body = if encoding == "base64" {
+                "w6k=".repeat(10 * SHOWN_BYTES)
+            } else {
+                text
+            };
             let raw = format!("Content-Transfer-Encoding: {encoding}\r\n\r\n{body}");
             let page = page(raw.as_bytes(), "raw", None);
             let shown = page.split_once("pre-wrap\">").unwrap().1;
-            assert!(shown.starts_with("éé") && !shown.contains('Ã'), "{encoding}");
+            assert!(
+                shown.starts_with("éé") && !shown.contains('Ã'),
+                "{encoding}"
+            );
         }
     }
 
@@ -141,7 +171,10 @@ mod tests {
     fn a_view_is_cut_at_a_character() {
         let raw = format!("Subject: s\r\n\r\na{}", "é".repeat(SHOWN_BYTES));
         let view = view(raw.as_bytes());
-        assert_eq!((view.text.start.len(), view.text.bytes), (SHOWN_BYTES - 1, 2 * SHOWN_BYTES + 1));
+        assert_eq!(
+            (view.text.start.len(), view.text.bytes),
+            (SHOWN_BYTES - 1, 2 * SHOWN_BYTES + 1)
+        );
         assert!(view.text.is_cut() && view.source.is_cut() && view.html == Shown::default());
         assert_eq!(view.details.headers, []);
         assert_eq!(view.anatomy.fields.len(), 1);

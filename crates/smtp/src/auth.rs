@@ -1,7 +1,7 @@
 //! The exchange after AUTH (RFC 4954) with the mechanisms PLAIN (RFC 4616), LOGIN, OAUTHBEARER (RFC 7628) and XOAUTH2.
 //!
-//! The token of the last two counts as the password. If it is wrong, the client first gets the reason as a challenge,
-//! and the failure after its response (RFC 7628, section 3.2.3).
+//! The token of the last two counts as the password. If it is wrong, the client first gets the
+//! reason as a challenge, and the failure after its response (RFC 7628, section 3.2.3).
 
 use std::fmt;
 
@@ -74,9 +74,14 @@ impl Mechanism {
     /// Parses the name of a mechanism, case-insensitively.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [("PLAIN", Self::Plain), ("LOGIN", Self::Login), ("XOAUTH2", Self::Token), ("OAUTHBEARER", Self::Token)]
-            .into_iter()
-            .find_map(|(known, mechanism)| known.eq_ignore_ascii_case(name).then_some(mechanism))
+        [
+            ("PLAIN", Self::Plain),
+            ("LOGIN", Self::Login),
+            ("XOAUTH2", Self::Token),
+            ("OAUTHBEARER", Self::Token),
+        ]
+        .into_iter()
+        .find_map(|(known, mechanism)| known.eq_ignore_ascii_case(name).then_some(mechanism))
     }
 
     /// Starts the exchange, with the initial response if there was one.
@@ -107,9 +112,9 @@ impl Exchange {
     /// Handles a response line without its CR LF.
     ///
     /// # Errors
-    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] if the line is not UTF-8 in
-    /// base64, or does not have the form that the mechanism requires; [`Refusal::AuthenticationFailed`] after the
-    /// reason why a token was rejected.
+    /// [`Refusal::AuthenticationCancelled`] for `*`, [`Refusal::MalformedAuthentication`] if the
+    /// line is not UTF-8 in base64, or does not have the form that the mechanism requires;
+    /// [`Refusal::AuthenticationFailed`] after the reason why a token was rejected.
     pub fn answer(self, line: &[u8]) -> Result<Step, Refusal> {
         if self == Self::WrongToken {
             return Err(Refusal::AuthenticationFailed);
@@ -117,19 +122,27 @@ impl Exchange {
         if line == b"*" {
             return Err(Refusal::AuthenticationCancelled);
         }
-        let bytes = BASE64_STANDARD.decode(line).map_err(|_| Refusal::MalformedAuthentication)?;
+        let bytes = BASE64_STANDARD
+            .decode(line)
+            .map_err(|_| Refusal::MalformedAuthentication)?;
         self.respond(String::from_utf8(bytes).map_err(|_| Refusal::MalformedAuthentication)?)
     }
 
     fn respond(self, response: String) -> Result<Step, Refusal> {
         match self {
-            Self::Plain => plain(&response).map(Step::Credentials).ok_or(Refusal::MalformedAuthentication),
-            Self::Token => token(&response).map(Step::Credentials).ok_or(Refusal::MalformedAuthentication),
+            Self::Plain => plain(&response)
+                .map(Step::Credentials)
+                .ok_or(Refusal::MalformedAuthentication),
+            Self::Token => token(&response)
+                .map(Step::Credentials)
+                .ok_or(Refusal::MalformedAuthentication),
             Self::WrongToken => Err(Refusal::AuthenticationFailed),
             Self::Username => Ok(Step::Challenge(PASSWORD, Self::Password(response))),
-            Self::Password(username) => {
-                Ok(Step::Credentials(Credentials { username, password: response, is_token: false }))
-            }
+            Self::Password(username) => Ok(Step::Credentials(Credentials {
+                username,
+                password: response,
+                is_token: false,
+            })),
         }
     }
 }
@@ -138,22 +151,45 @@ impl Exchange {
 fn plain(response: &str) -> Option<Credentials> {
     let mut parts = response.split('\0').skip(1);
     let (username, password) = (parts.next()?.to_owned(), parts.next()?.to_owned());
-    parts.next().is_none().then_some(Credentials { username, password, is_token: false })
+    parts.next().is_none().then_some(Credentials {
+        username,
+        password,
+        is_token: false,
+    })
 }
 
-/// Parses `user=NAME` or `n,a=NAME,`, then fields, of which `auth=Bearer TOKEN` counts; each ends with 0x01.
+/// Parses `user=NAME` or `n,a=NAME,`, then fields, of which `auth=Bearer TOKEN` counts; each ends
+/// with 0x01.
 fn token(response: &str) -> Option<Credentials> {
     let (first, fields) = response.split_once(FIELD_END)?;
-    let named = |header: &str| header.split(',').find_map(|part| part.strip_prefix("a=").map(str::to_owned));
-    let username = first.strip_prefix("user=").map(str::to_owned).or_else(|| named(first)).unwrap_or_default();
-    let (scheme, token) = fields.split(FIELD_END).find_map(|field| field.strip_prefix("auth="))?.split_once(' ')?;
+    let named = |header: &str| {
+        header
+            .split(',')
+            .find_map(|part| part.strip_prefix("a=").map(str::to_owned))
+    };
+    let username = first
+        .strip_prefix("user=")
+        .map(str::to_owned)
+        .or_else(|| named(first))
+        .unwrap_or_default();
+    let (scheme, token) = fields
+        .split(FIELD_END)
+        .find_map(|field| field.strip_prefix("auth="))?
+        .split_once(' ')?;
     let is_bearer = scheme.eq_ignore_ascii_case("Bearer") && !token.is_empty();
-    is_bearer.then(|| Credentials { username, password: token.to_owned(), is_token: true })
+    is_bearer.then(|| Credentials {
+        username,
+        password: token.to_owned(),
+        is_token: true,
+    })
 }
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Credentials").field("username", &self.username).finish_non_exhaustive()
+        formatter
+            .debug_struct("Credentials")
+            .field("username", &self.username)
+            .finish_non_exhaustive()
     }
 }
 
@@ -163,7 +199,11 @@ mod tests {
 
     fn credentials(username: &str, password: &str) -> Result<Step, Refusal> {
         let (username, password) = (username.to_owned(), password.to_owned());
-        Ok(Step::Credentials(Credentials { username, password, is_token: false }))
+        Ok(Step::Credentials(Credentials {
+            username,
+            password,
+            is_token: false,
+        }))
     }
 
     fn base64(bytes: &[u8]) -> String {
@@ -173,57 +213,112 @@ mod tests {
     #[test]
     fn plain_takes_one_response() {
         let response = base64(b"admin\0user\0secret");
-        assert_eq!(Mechanism::Plain.start(None), Ok(Step::Challenge("", Exchange::Plain)));
-        assert_eq!(Mechanism::Plain.start(Some(&response)), credentials("user", "secret"));
-        assert_eq!(Exchange::Plain.answer(base64(b"\0\0secret").as_bytes()), credentials("", "secret"));
+        assert_eq!(
+            Mechanism::Plain.start(None),
+            Ok(Step::Challenge("", Exchange::Plain))
+        );
+        assert_eq!(
+            Mechanism::Plain.start(Some(&response)),
+            credentials("user", "secret")
+        );
+        assert_eq!(
+            Exchange::Plain.answer(base64(b"\0\0secret").as_bytes()),
+            credentials("", "secret")
+        );
     }
 
     #[test]
     fn login_takes_two() {
-        assert_eq!(Mechanism::Login.start(None), Ok(Step::Challenge("VXNlcm5hbWU6", Exchange::Username)));
-        let Ok(Step::Challenge("UGFzc3dvcmQ6", password)) = Mechanism::Login.start(Some("dXNlcg==")) else { panic!() };
+        assert_eq!(
+            Mechanism::Login.start(None),
+            Ok(Step::Challenge("VXNlcm5hbWU6", Exchange::Username))
+        );
+        let Ok(Step::Challenge("UGFzc3dvcmQ6", password)) =
+            Mechanism::Login.start(Some("dXNlcg=="))
+        else {
+            panic!()
+        };
         assert_eq!(password.answer(b"c2VjcmV0"), credentials("user", "secret"));
         let empty = Exchange::Password(String::new());
-        assert_eq!(Mechanism::Login.start(Some("=")), Ok(Step::Challenge("UGFzc3dvcmQ6", empty)));
+        assert_eq!(
+            Mechanism::Login.start(Some("=")),
+            Ok(Step::Challenge("UGFzc3dvcmQ6", empty))
+        );
     }
 
     #[test]
     fn a_token_is_a_password() {
         let read = |response: &str| Mechanism::Token.start(Some(&base64(response.as_bytes())));
         for (response, username) in [
-            ("user=ada@app.example\x01auth=Bearer t0k\x01\x01", "ada@app.example"),
-            ("n,a=ada@app.example,\x01host=mx\x01port=25\x01auth=bearer t0k\x01\x01", "ada@app.example"),
+            (
+                "user=ada@app.example\x01auth=Bearer t0k\x01\x01",
+                "ada@app.example",
+            ),
+            (
+                "n,a=ada@app.example,\x01host=mx\x01port=25\x01auth=bearer t0k\x01\x01",
+                "ada@app.example",
+            ),
             ("n,,\x01auth=Bearer t0k\x01\x01", ""),
         ] {
-            let Ok(Step::Credentials(credentials)) = read(response) else { panic!("{response:?}") };
-            assert_eq!((credentials.username.as_str(), credentials.password.as_str()), (username, "t0k"));
+            let Ok(Step::Credentials(credentials)) = read(response) else {
+                panic!("{response:?}")
+            };
+            assert_eq!(
+                (credentials.username.as_str(), credentials.password.as_str()),
+                (username, "t0k")
+            );
             assert!(credentials.is_token);
         }
-        for response in
-            ["", "user=ada", "user=ada\x01", "user=ada\x01auth=Bearer\x01\x01", "user=a\x01auth=Basic x\x01"]
-        {
-            assert_eq!(read(response), Err(Refusal::MalformedAuthentication), "{response:?}");
+        for response in [
+            "",
+            "user=ada",
+            "user=ada\x01",
+            "user=ada\x01auth=Bearer\x01\x01",
+            "user=a\x01auth=Basic x\x01",
+        ] {
+            assert_eq!(
+                read(response),
+                Err(Refusal::MalformedAuthentication),
+                "{response:?}"
+            );
         }
         for response in [&b""[..], b"AQ==", b"*", b"!"] {
-            assert_eq!(Exchange::WrongToken.answer(response), Err(Refusal::AuthenticationFailed));
+            assert_eq!(
+                Exchange::WrongToken.answer(response),
+                Err(Refusal::AuthenticationFailed)
+            );
         }
     }
 
     #[test]
     fn refuses_malformed_responses() {
         for response in [&b"!"[..], b"c2VjcmV0=", b"c2Vj cmV0", b"c", b"=", b"/w=="] {
-            assert_eq!(Exchange::Username.answer(response), Err(Refusal::MalformedAuthentication));
+            assert_eq!(
+                Exchange::Username.answer(response),
+                Err(Refusal::MalformedAuthentication)
+            );
         }
         for response in [&b""[..], b"user", b"\0user", b"\0user\0a\0b"] {
-            assert_eq!(Exchange::Plain.answer(base64(response).as_bytes()), Err(Refusal::MalformedAuthentication));
+            assert_eq!(
+                Exchange::Plain.answer(base64(response).as_bytes()),
+                Err(Refusal::MalformedAuthentication)
+            );
         }
-        assert_eq!(Mechanism::Plain.start(Some("=")), Err(Refusal::MalformedAuthentication));
-        assert_eq!(Exchange::Plain.answer(b"*"), Err(Refusal::AuthenticationCancelled));
+        assert_eq!(
+            Mechanism::Plain.start(Some("=")),
+            Err(Refusal::MalformedAuthentication)
+        );
+        assert_eq!(
+            Exchange::Plain.answer(b"*"),
+            Err(Refusal::AuthenticationCancelled)
+        );
     }
 
     #[test]
     fn debug_output_hides_the_password() {
-        let Ok(Step::Credentials(credentials)) = credentials("user", "secret") else { panic!() };
+        let Ok(Step::Credentials(credentials)) = credentials("user", "secret") else {
+            panic!()
+        };
         assert!(!format!("{credentials:?}").contains("secret"));
     }
 }

@@ -1,8 +1,9 @@
-//! Finds the end of the message data and removes the transparency dots (RFC 5321, section 4.5.2), byte by byte.
+//! Finds the end of the message data and removes the transparency dots (RFC 5321, section 4.5.2),
+//! byte by byte.
 //!
-//! If two mail systems disagree on the end of a message, a sender can smuggle a second message inside the first.
-//! Therefore only CR LF . CR LF ends the data. Every such attack needs a bare CR or LF; a message with one is read to
-//! its real end and rejected.
+//! If two mail systems disagree on the end of a message, a sender can smuggle a second message
+//! inside the first. Therefore only CR LF . CR LF ends the data. Every such attack needs a bare CR
+//! or LF; a message with one is read to its real end and rejected.
 
 use crate::reply::Refusal;
 
@@ -42,8 +43,8 @@ enum Place {
     Line,
     /// After a CR.
     Cr,
-    /// After a dot at the start of a line. The dot is part of the end, or was added for transparency, so it is not part
-    /// of the message.
+    /// After a dot at the start of a line. The dot is part of the end, or was added for
+    /// transparency, so it is not part of the message.
     Dot,
     /// After such a dot, and a CR.
     DotCr,
@@ -105,7 +106,8 @@ impl BodyReader {
         self.bytes.capacity()
     }
 
-    /// Reserves memory for a message of `bytes`, if possible, because growing in steps fragments the memory.
+    /// Reserves memory for a message of `bytes`, if possible, because growing in steps fragments
+    /// the memory.
     pub fn reserve(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes.len());
         // On failure, the message grows in steps.
@@ -117,7 +119,8 @@ impl BodyReader {
     /// # Errors
     /// Why the message must be rejected.
     pub fn finish(self) -> Result<Vec<u8>, Refusal> {
-        // Checked in a fixed order, so that the reply does not depend on how the network divided the data.
+        // Checked in a fixed order, so that the reply does not depend on how the network divided
+        // the data.
         if self.too_large {
             return Err(Refusal::MessageTooLarge);
         }
@@ -160,7 +163,11 @@ impl BodyReader {
                     self.keep(b"\r");
                 }
                 self.keep(&[byte]);
-                if byte == b'\r' { Place::Cr } else { Place::Line }
+                if byte == b'\r' {
+                    Place::Cr
+                } else {
+                    Place::Line
+                }
             }
         };
     }
@@ -184,17 +191,30 @@ fn received_fields(message: &[u8]) -> usize {
     const NAME: &[u8] = b"Received:";
     let lines = message.split(|&byte| byte == b'\n');
     let header = lines.take_while(|line| !line.is_empty() && **line != *b"\r");
-    header.filter(|line| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME))).count()
+    header
+        .filter(|line| {
+            line.get(..NAME.len())
+                .is_some_and(|name| name.eq_ignore_ascii_case(NAME))
+        })
+        .count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const LIMITS: BodyLimits = BodyLimits { message: 40, line: 20 };
+    const LIMITS: BodyLimits = BodyLimits {
+        message: 40,
+        line: 20,
+    };
 
-    /// Receives all of `input` in pieces of `piece` bytes. Returns the message and the bytes after it.
-    fn read(input: &[u8], piece: usize, limits: BodyLimits) -> Option<(Result<Vec<u8>, Refusal>, usize)> {
+    /// Receives all of `input` in pieces of `piece` bytes. Returns the message and the bytes after
+    /// it.
+    fn read(
+        input: &[u8],
+        piece: usize,
+        limits: BodyLimits,
+    ) -> Option<(Result<Vec<u8>, Refusal>, usize)> {
         let mut reader = BodyReader::new(limits);
         let mut taken = 0;
         for piece in input.chunks(piece) {
@@ -208,7 +228,12 @@ mod tests {
 
     fn check(input: &[u8], expected: &Option<(Result<Vec<u8>, Refusal>, usize)>) {
         for piece in 1..=input.len() {
-            assert_eq!(&read(input, piece, LIMITS), expected, "{} by {piece}", input.escape_ascii());
+            assert_eq!(
+                &read(input, piece, LIMITS),
+                expected,
+                "{} by {piece}",
+                input.escape_ascii()
+            );
         }
     }
 
@@ -229,7 +254,10 @@ mod tests {
         ];
         for (input, message) in table {
             check(input, &Some((Ok(message.to_vec()), 0)));
-            check(&[input, b"QUIT\r\n"].concat(), &Some((Ok(message.to_vec()), 6)));
+            check(
+                &[input, b"QUIT\r\n"].concat(),
+                &Some((Ok(message.to_vec()), 6)),
+            );
         }
     }
 
@@ -258,10 +286,20 @@ mod tests {
 
     #[test]
     fn a_bare_line_end_is_refused_at_the_real_end() {
-        for trick in
-            [&b"\n.\n"[..], b"\n.\r\n", b"\r\n.\n", b"\r.\r\n", b"\r.\r", b"\r\r\n.\r\r\n", b"\r\n.\r\r\n", b"\n"]
-        {
-            check(&[b"a", trick, b"b\r\n.\r\nc"].concat(), &Some((Err(Refusal::BareLineEnd), 1)));
+        for trick in [
+            &b"\n.\n"[..],
+            b"\n.\r\n",
+            b"\r\n.\n",
+            b"\r.\r\n",
+            b"\r.\r",
+            b"\r\r\n.\r\r\n",
+            b"\r\n.\r\r\n",
+            b"\n",
+        ] {
+            check(
+                &[b"a", trick, b"b\r\n.\r\nc"].concat(),
+                &Some((Err(Refusal::BareLineEnd), 1)),
+            );
         }
     }
 
@@ -270,8 +308,14 @@ mod tests {
         let lines = |count: usize| [b"..34567\r\n".repeat(count), b".\r\n".to_vec()].concat();
         check(&lines(5), &Some((Ok(b".34567\r\n".repeat(5)), 0)));
         check(&lines(6), &Some((Err(Refusal::MessageTooLarge), 0)));
-        check(b"1234567890123456789\r\n.\r\n", &Some((Err(Refusal::DataLineTooLong), 0)));
-        check(b"..345678901234567890\r\n.\r\n", &Some((Err(Refusal::DataLineTooLong), 0)));
+        check(
+            b"1234567890123456789\r\n.\r\n",
+            &Some((Err(Refusal::DataLineTooLong), 0)),
+        );
+        check(
+            b"..345678901234567890\r\n.\r\n",
+            &Some((Err(Refusal::DataLineTooLong), 0)),
+        );
     }
 
     #[test]
@@ -294,7 +338,10 @@ mod tests {
 
     #[test]
     fn the_memory_for_a_message_of_known_size_is_reserved_once() {
-        let mut reader = BodyReader::new(BodyLimits { message: 10_000, line: 10_000 });
+        let mut reader = BodyReader::new(BodyLimits {
+            message: 10_000,
+            line: 10_000,
+        });
         reader.read(b"x");
         reader.reserve(5_000);
         for _ in 0..49 {
@@ -306,18 +353,28 @@ mod tests {
 
     #[test]
     fn a_message_in_one_piece_takes_no_more_memory_than_it_needs() {
-        let mut reader = BodyReader::new(BodyLimits { message: 10_000, line: 10_000 });
+        let mut reader = BodyReader::new(BodyLimits {
+            message: 10_000,
+            line: 10_000,
+        });
         reader.read(&b"a line\r\n".repeat(100));
         assert_eq!(reader.memory(), 800);
     }
 
     #[test]
     fn received_fields_count_in_the_header_only() {
-        let limits = BodyLimits { message: 1_000_000, line: 1_000 };
+        let limits = BodyLimits {
+            message: 1_000_000,
+            line: 1_000,
+        };
         let field = b"RECEIVED: from a by b\r\n\tid c\r\n";
         let loops = |fields: usize| {
-            let message =
-                [field.repeat(fields), b"X-Received: y\r\n\r\n".to_vec(), field.repeat(200), b".\r\n".to_vec()];
+            let message = [
+                field.repeat(fields),
+                b"X-Received: y\r\n\r\n".to_vec(),
+                field.repeat(200),
+                b".\r\n".to_vec(),
+            ];
             read(&message.concat(), 4_096, limits).unwrap().0.err()
         };
         assert_eq!((loops(100), loops(101)), (None, Some(Refusal::MailLoop)));

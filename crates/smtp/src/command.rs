@@ -1,5 +1,5 @@
-//! The grammar of commands (RFC 5321, section 4.1.1): parses a line to a verb, and the verb's arguments to a typed
-//! [`Command`].
+//! The grammar of commands (RFC 5321, section 4.1.1): parses a line to a verb, and the verb's
+//! arguments to a typed [`Command`].
 
 use crate::auth::Mechanism;
 use crate::path::{ForwardPath, ReversePath};
@@ -69,11 +69,15 @@ const VERBS: [(&str, Verb, Order); 12] = [
 ];
 
 /// Verbs of the standards that this server does not support: 502.
-const NOT_IMPLEMENTED: [&str; 9] = ["EXPN", "BDAT", "TURN", "ETRN", "ATRN", "SEND", "SOML", "SAML", "BURL"];
+const NOT_IMPLEMENTED: [&str; 9] = [
+    "EXPN", "BDAT", "TURN", "ETRN", "ATRN", "SEND", "SOML", "SAML", "BURL",
+];
 
-/// The methods of HTTP. An attacker can make a browser send a request to an SMTP server, with a body that looks like
-/// mail, so the session is ended.
-const HTTP_METHODS: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
+/// The methods of HTTP. An attacker can make a browser send a request to an SMTP server, with a
+/// body that looks like mail, so the session is ended.
+const HTTP_METHODS: [&str; 9] = [
+    "GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",
+];
 
 /// A command line of which only the verb has been parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +144,8 @@ impl<'a> CommandLine<'a> {
     /// Parses the verb of a line without its CR LF.
     ///
     /// # Errors
-    /// [`Refusal::MalformedLine`] if the line is not UTF-8 or has control characters; otherwise the error in the verb.
+    /// [`Refusal::MalformedLine`] if the line is not UTF-8 or has control characters; otherwise the
+    /// error in the verb.
     pub fn parse(line: &'a [u8]) -> Result<Self, Refusal> {
         let line = std::str::from_utf8(line).map_err(|_| Refusal::MalformedLine)?;
         if line.chars().any(char::is_control) {
@@ -151,7 +156,11 @@ impl<'a> CommandLine<'a> {
         let (verb, arguments) = line.split_once(' ').unwrap_or((line, ""));
         let is_verb = |name: &&str| name.eq_ignore_ascii_case(verb);
         if let Some(&(_, verb, order)) = VERBS.iter().find(|(name, ..)| is_verb(name)) {
-            return Ok(Self { verb, order, arguments: arguments.trim_start_matches(' ') });
+            return Ok(Self {
+                verb,
+                order,
+                arguments: arguments.trim_start_matches(' '),
+            });
         }
         if NOT_IMPLEMENTED.iter().any(is_verb) {
             return Err(Refusal::NotImplemented);
@@ -178,7 +187,8 @@ impl<'a> CommandLine<'a> {
     #[must_use]
     pub fn path(&self) -> Option<&'a str> {
         let (name, path) = self.arguments.split_once(':')?;
-        (matches!(self.verb, Verb::Mail | Verb::Rcpt) && !name.is_empty()).then(|| path.trim_start_matches(' '))
+        (matches!(self.verb, Verb::Mail | Verb::Rcpt) && !name.is_empty())
+            .then(|| path.trim_start_matches(' '))
     }
 
     /// Parses the arguments.
@@ -204,11 +214,15 @@ impl<'a> CommandLine<'a> {
     }
 
     fn alone(&self, command: Command<'a>) -> Result<Command<'a>, Refusal> {
-        if self.arguments.is_empty() { Ok(command) } else { Err(Refusal::BadArguments) }
+        if self.arguments.is_empty() {
+            Ok(command)
+        } else {
+            Err(Refusal::BadArguments)
+        }
     }
 
-    /// A wrong name is no reason to reject mail (RFC 5321, section 4.1.4). It only has to be one word of printable
-    /// characters.
+    /// A wrong name is no reason to reject mail (RFC 5321, section 4.1.4). It only has to be one
+    /// word of printable characters.
     fn client_name(&self) -> Result<&'a str, Refusal> {
         let name = self.arguments;
         if name.is_empty() || name.len() > NAME_BYTES || name.contains(char::is_whitespace) {
@@ -232,18 +246,29 @@ impl<'a> CommandLine<'a> {
     fn mail(&self) -> Result<Mail, Refusal> {
         let text = after_prefix(self.arguments, "FROM:")?;
         let (reverse_path, rest) = ReversePath::parse(text).map_err(|_| Refusal::BadSender)?;
-        let mut mail = Mail { reverse_path, ..Mail::default() };
+        let mut mail = Mail {
+            reverse_path,
+            ..Mail::default()
+        };
         for parameter in parameters(rest)? {
             mail.set(parameter)?;
         }
-        if mail.reverse_path.as_str().is_ascii() || mail.smtputf8 { Ok(mail) } else { Err(Refusal::NonAsciiAddress) }
+        if mail.reverse_path.as_str().is_ascii() || mail.smtputf8 {
+            Ok(mail)
+        } else {
+            Err(Refusal::NonAsciiAddress)
+        }
     }
 
     fn rcpt(&self) -> Result<Command<'a>, Refusal> {
         let text = after_prefix(self.arguments, "TO:")?;
         let (path, rest) = ForwardPath::parse(text).map_err(|_| Refusal::BadRecipient)?;
         // White space at the end was removed before, so that the text is the path.
-        if parameters(rest)?.is_empty() { Ok(Command::Rcpt(path, text)) } else { Err(Refusal::UnknownParameter) }
+        if parameters(rest)?.is_empty() {
+            Ok(Command::Rcpt(path, text))
+        } else {
+            Err(Refusal::UnknownParameter)
+        }
     }
 }
 
@@ -257,7 +282,11 @@ impl Mail {
             "SMTPUTF8" | "AUTH" => return Err(Refusal::BadParameter),
             _ => return Err(Refusal::UnknownParameter),
         };
-        if given_before { Err(Refusal::BadParameter) } else { Ok(()) }
+        if given_before {
+            Err(Refusal::BadParameter)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -277,7 +306,10 @@ fn parameters(text: &str) -> Result<Vec<Parameter<'_>>, Refusal> {
     if !text.is_empty() && !text.starts_with(' ') {
         return Err(Refusal::BadArguments);
     }
-    text.split(' ').filter(|word| !word.is_empty()).map(parameter).collect()
+    text.split(' ')
+        .filter(|word| !word.is_empty())
+        .map(parameter)
+        .collect()
 }
 
 fn parameter(word: &str) -> Result<Parameter<'_>, Refusal> {
@@ -286,7 +318,9 @@ fn parameter(word: &str) -> Result<Parameter<'_>, Refusal> {
         None => (word, None),
     };
     let keyword_ok = keyword.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && keyword.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        && keyword
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if !keyword_ok || value == Some("") {
         return Err(Refusal::BadParameter);
     }
@@ -295,8 +329,13 @@ fn parameter(word: &str) -> Result<Parameter<'_>, Refusal> {
 
 /// Twenty digits may not fit into a u64; then the size is too large anyway.
 fn size(value: Option<&str>) -> Result<u64, Refusal> {
-    let digits = value.filter(|value| value.len() <= SIZE_DIGITS && value.bytes().all(|byte| byte.is_ascii_digit()));
-    Ok(digits.ok_or(Refusal::BadParameter)?.parse().unwrap_or(u64::MAX))
+    let digits = value.filter(|value| {
+        value.len() <= SIZE_DIGITS && value.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    Ok(digits
+        .ok_or(Refusal::BadParameter)?
+        .parse()
+        .unwrap_or(u64::MAX))
 }
 
 fn body_type(value: Option<&str>) -> Result<BodyType, Refusal> {

@@ -1,4 +1,5 @@
-//! The envelope of a message: all information that the session has about it except the message itself.
+//! The envelope of a message: all information that the session has about it except the message
+//! itself.
 
 use std::sync::Arc;
 
@@ -11,10 +12,11 @@ use crate::path::ReversePath;
 pub struct Envelope {
     /// The sender.
     pub reverse_path: ReversePath,
-    /// The recipients, all on the mail domain or an accepted one, in the order of the RCPT commands; may contain
-    /// duplicates.
+    /// The recipients, all on the mail domain or an accepted one, in the order of the RCPT
+    /// commands; may contain duplicates.
     pub recipients: Vec<EmailAddress>,
-    /// The name that the client gave. It is one word without control characters; otherwise it is not validated.
+    /// The name that the client gave. It is one word without control characters; otherwise it is
+    /// not validated.
     pub client_name: Arc<str>,
     /// Whether the client used EHLO and not HELO.
     pub extended: bool,
@@ -30,7 +32,12 @@ impl Envelope {
     /// The protocol for the `with` clause of a Received field (RFC 3848; RFC 6531, section 4.3).
     #[must_use]
     pub fn protocol(&self) -> &'static str {
-        match (self.smtputf8, self.extended, self.encrypted, self.authenticated) {
+        match (
+            self.smtputf8,
+            self.extended,
+            self.encrypted,
+            self.authenticated,
+        ) {
             (true, _, false, false) => "UTF8SMTP",
             (true, _, true, false) => "UTF8SMTPS",
             (true, _, false, true) => "UTF8SMTPA",
@@ -51,9 +58,17 @@ mod tests {
     #[test]
     fn the_protocol_names_what_the_client_used() {
         let protocol = |smtputf8, extended, encrypted, authenticated| {
-            let (reverse_path, recipients, client_name) = (ReversePath::default(), Vec::new(), "c".into());
-            let envelope =
-                Envelope { reverse_path, recipients, client_name, extended, encrypted, authenticated, smtputf8 };
+            let (reverse_path, recipients, client_name) =
+                (ReversePath::default(), Vec::new(), "c".into());
+            let envelope = Envelope {
+                reverse_path,
+                recipients,
+                client_name,
+                extended,
+                encrypted,
+                authenticated,
+                smtputf8,
+            };
             envelope.protocol()
         };
         assert_eq!(protocol(false, false, false, false), "SMTP");

@@ -2,12 +2,12 @@
 
 /// Defines [`SessionFailure`] with the label of each kind.
 macro_rules! failures {
-    ($(#[$documentation:meta] $name:ident = $label:literal,)+) => {
-        /// Why a session ended before MAIL, as far as the server can tell. The first ones end the TLS handshake, so the
-        /// caller determines them.
+    ($($(#[$documentation:meta])+ $name:ident = $label:literal,)+) => {
+        /// Why a session ended before MAIL, as far as the server can tell. The first ones end the
+        /// TLS handshake, so the caller determines them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SessionFailure {
-            $(#[$documentation] $name,)+
+            $($(#[$documentation])+ $name,)+
         }
 
         impl SessionFailure {
@@ -28,15 +28,18 @@ macro_rules! failures {
 failures! {
     /// The client ended the TLS handshake, because it does not know who signed the certificate.
     UnknownAuthority = "unknown_authority",
-    /// The client ended the TLS handshake because of the certificate: not trusted, expired, or for another name.
+    /// The client ended the TLS handshake because of the certificate: not trusted, expired, or for
+    /// another name.
     CertificateRejected = "certificate_rejected",
     /// Client and server have no TLS version or cipher suite in common.
     NoCommonTls = "no_common_tls",
     /// The TLS handshake was not completed for another reason.
     HandshakeFailed = "handshake_failed",
-    /// The client left during the TLS handshake without a reason, as some do that reject the certificate.
+    /// The client left during the TLS handshake without a reason, as some do that reject the
+    /// certificate.
     LeftInHandshake = "left_in_handshake",
-    /// The client left after the TLS handshake without a command, as clients do that then check the certificate.
+    /// The client left after the TLS handshake without a command, as clients do that then check the
+    /// certificate.
     LeftAfterHandshake = "left_after_handshake",
     /// The client began with TLS, without STARTTLS, on a connection that is not encrypted.
     TlsWithoutStartTls = "tls_without_starttls",
@@ -62,15 +65,29 @@ impl SessionFailure {
             Self::UnknownAuthority => {
                 "the client ended the TLS handshake, because it does not know who signed the certificate"
             }
-            Self::CertificateRejected => "the client ended the TLS handshake, because it rejects the certificate",
+            Self::CertificateRejected => {
+                "the client ended the TLS handshake, because it rejects the certificate"
+            }
             Self::NoCommonTls => "client and server have no TLS version or cipher suite in common",
             Self::HandshakeFailed => "the TLS handshake was not completed",
-            Self::LeftInHandshake => "the client left during the TLS handshake, possibly because of the certificate",
-            Self::LeftAfterHandshake => "the client left after the TLS handshake, possibly because of the certificate",
-            Self::TlsWithoutStartTls => "the client began with TLS, on a port that begins in plain text",
-            Self::AuthNotOffered => "the client left after the reply to EHLO, which did not offer AUTH",
-            Self::StartTlsNotOffered => "the client left after the reply to EHLO, which did not offer STARTTLS",
-            Self::NeitherOffered => "the client left after the reply to EHLO, which offered neither AUTH nor STARTTLS",
+            Self::LeftInHandshake => {
+                "the client left during the TLS handshake, possibly because of the certificate"
+            }
+            Self::LeftAfterHandshake => {
+                "the client left after the TLS handshake, possibly because of the certificate"
+            }
+            Self::TlsWithoutStartTls => {
+                "the client began with TLS, on a port that begins in plain text"
+            }
+            Self::AuthNotOffered => {
+                "the client left after the reply to EHLO, which did not offer AUTH"
+            }
+            Self::StartTlsNotOffered => {
+                "the client left after the reply to EHLO, which did not offer STARTTLS"
+            }
+            Self::NeitherOffered => {
+                "the client left after the reply to EHLO, which offered neither AUTH nor STARTTLS"
+            }
             Self::Rejected => "the client left after a rejection",
             Self::NoMail => "the client greeted the server and left",
             Self::NoCommand => "the client connected and left without a command",
@@ -80,7 +97,10 @@ impl SessionFailure {
     /// The kind with this label.
     #[must_use]
     pub fn from_label(label: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|failure| failure.label() == label)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|failure| failure.label() == label)
     }
 }
 
@@ -96,8 +116,16 @@ mod tests {
             assert_eq!(SessionFailure::from_label(failure.label()), Some(failure));
         }
         assert_eq!(SessionFailure::from_label("from_the_future"), None);
-        let descriptions: BTreeSet<_> = SessionFailure::ALL.iter().map(|failure| failure.description()).collect();
+        let descriptions: BTreeSet<_> = SessionFailure::ALL
+            .iter()
+            .map(|failure| failure.description())
+            .collect();
         assert_eq!(descriptions.len(), SessionFailure::ALL.len());
-        assert!(descriptions.iter().all(|text| text.contains("client") || text.contains("TLS")), "{descriptions:?}");
+        assert!(
+            descriptions
+                .iter()
+                .all(|text| text.contains("client") || text.contains("TLS")),
+            "{descriptions:?}"
+        );
     }
 }

@@ -3,7 +3,8 @@
 /// A larger buffer is freed when it is empty.
 const KEPT_BYTES: usize = 4_096;
 
-/// A queue of bytes. Reading does not move bytes, so many short lines are as cheap as one long line.
+/// A queue of bytes. Reading does not move bytes, so many short lines are as cheap as one long
+/// line.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     bytes: Vec<u8>,
@@ -25,8 +26,8 @@ impl Input {
         self.unread().is_empty()
     }
 
-    /// Drops `count` bytes from the front. A large buffer is freed when it is empty, so that idle sessions do not keep
-    /// the memory.
+    /// Drops `count` bytes from the front. A large buffer is freed when it is empty, so that idle
+    /// sessions do not keep the memory.
     pub(super) fn take(&mut self, count: usize) {
         self.taken += count;
         if self.is_empty() {

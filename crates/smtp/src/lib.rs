@@ -20,8 +20,9 @@
 //! | [`Event::Reset`] | sends the buffer, resets the connection |
 //! | [`Event::Close`] | sends the buffer, closes the connection |
 //!
-//! The session is built from [`mod@line`] (bytes to lines), [`command`] and [`path`] (lines to typed commands),
-//! [`auth`] (the exchange after AUTH), [`body`] (the end of the data) and [`reply`] (every reply code).
+//! The session is built from [`mod@line`] (bytes to lines), [`command`] and [`path`] (lines to
+//! typed commands), [`auth`] (the exchange after AUTH), [`body`] (the end of the data) and
+//! [`reply`] (every reply code).
 
 pub mod auth;
 pub mod body;

@@ -20,16 +20,17 @@ pub enum Line {
     Whole(Vec<u8>),
     /// A line that was longer than its limit; its text is not kept.
     TooLong,
-    /// A line with a bare CR or LF; its text is not kept. The client may have meant several lines; none of them is
-    /// executed.
+    /// A line with a bare CR or LF; its text is not kept. The client may have meant several lines;
+    /// none of them is executed.
     BareLineEnd,
 }
 
 impl LineReader {
-    /// Reads bytes up to the end of the line. Returns their number, and the line if its end was among them. `limit` is
-    /// in bytes and includes the CR LF.
+    /// Reads bytes up to the end of the line. Returns their number, and the line if its end was
+    /// among them. `limit` is in bytes and includes the CR LF.
     pub fn read(&mut self, input: &[u8], limit: usize) -> (usize, Option<Line>) {
-        self.line.reserve(input.len().min(limit.saturating_sub(self.line.len())));
+        self.line
+            .reserve(input.len().min(limit.saturating_sub(self.line.len())));
         for (index, &byte) in input.iter().enumerate() {
             if self.push(byte, limit) {
                 return (index + 1, Some(self.finish(limit)));
@@ -107,7 +108,12 @@ mod tests {
             (b"\n\r\n\r\n", vec![Line::BareLineEnd, whole("")]),
         ];
         for (input, expected) in table {
-            assert_eq!(lines(input), expected, "{:?}", input.escape_ascii().to_string());
+            assert_eq!(
+                lines(input),
+                expected,
+                "{:?}",
+                input.escape_ascii().to_string()
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! Reverse-paths and forward-paths: the `<…>` of MAIL and RCPT (RFC 5321, section 4.1.2, with the UTF-8 of RFC 6531).
+//! Reverse-paths and forward-paths: the `<…>` of MAIL and RCPT (RFC 5321, section 4.1.2, with the
+//! UTF-8 of RFC 6531).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,13 +7,15 @@ use std::fmt;
 use crate::reply::Refusal;
 use restante_mail::{AcceptedDomains, Domain, EmailAddress};
 
-/// Maximum number of bytes of a path without its angle brackets; with them it may have 256 (RFC 5321, section
-/// 4.5.3.1.3).
+/// Maximum number of bytes of a path without its angle brackets; with them it may have 256 (RFC
+/// 5321, section 4.5.3.1.3).
 const PATH_BYTES: usize = 254;
 
-/// The envelope sender as the client wrote it, without angle brackets and source route; empty for the null path `<>`.
+/// The envelope sender as the client wrote it, without angle brackets and source route; empty for
+/// the null path `<>`.
 ///
-/// Its local part may be longer than the 64 bytes of an inbox id, because many bounce addresses are.
+/// Its local part may be longer than the 64 bytes of an inbox id, because many bounce addresses
+/// are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReversePath(String);
 
@@ -80,11 +83,14 @@ impl<'a> ForwardPath<'a> {
     pub fn parse(text: &'a str) -> Result<(Self, &'a str), InvalidPath> {
         let (mailbox, rest) = bracketed(text)?;
         let path = match mailbox.host {
-            "" if mailbox.local_part.eq_ignore_ascii_case("postmaster") => Self::Postmaster(mailbox.local_part),
-            host if host.starts_with('[') => Self::AddressLiteral,
-            host => {
-                Self::Mailbox { local_part: mailbox.local_part, domain: Domain::parse(host).map_err(|_| InvalidPath)? }
+            "" if mailbox.local_part.eq_ignore_ascii_case("postmaster") => {
+                Self::Postmaster(mailbox.local_part)
             }
+            host if host.starts_with('[') => Self::AddressLiteral,
+            host => Self::Mailbox {
+                local_part: mailbox.local_part,
+                domain: Domain::parse(host).map_err(|_| InvalidPath)?,
+            },
         };
         Ok((path, rest))
     }
@@ -92,9 +98,13 @@ impl<'a> ForwardPath<'a> {
     /// Converts the path to an address on the mail domain or an accepted one.
     ///
     /// # Errors
-    /// [`Refusal::BadRecipient`] if no inbox can have that address, [`Refusal::RelayNotPermitted`] if it has another
-    /// domain.
-    pub fn into_address(self, mail_domain: &Domain, accepted: &AcceptedDomains) -> Result<EmailAddress, Refusal> {
+    /// [`Refusal::BadRecipient`] if no inbox can have that address, [`Refusal::RelayNotPermitted`]
+    /// if it has another domain.
+    pub fn into_address(
+        self,
+        mail_domain: &Domain,
+        accepted: &AcceptedDomains,
+    ) -> Result<EmailAddress, Refusal> {
         let (local_part, domain) = match self {
             Self::AddressLiteral => return Err(Refusal::RelayNotPermitted),
             Self::Postmaster(local_part) => (local_part, mail_domain.clone()),
@@ -128,10 +138,18 @@ fn bracketed(text: &str) -> Result<(Mailbox<'_>, &str), InvalidPath> {
     };
     let rest = after.strip_prefix('>').ok_or(InvalidPath)?;
     let text = &inner[..inner.len() - after.len()];
-    Ok((Mailbox { text, local_part, host }, rest))
+    Ok((
+        Mailbox {
+            text,
+            local_part,
+            host,
+        },
+        rest,
+    ))
 }
 
-/// Skips `@one,@two:`, which must be accepted and should be ignored (RFC 5321, section 4.1.1.3 and appendix C).
+/// Skips `@one,@two:`, which must be accepted and should be ignored (RFC 5321, section 4.1.1.3 and
+/// appendix C).
 fn skip_route(mut text: &str) -> Result<&str, InvalidPath> {
     if !text.starts_with('@') {
         return Ok(text);
@@ -152,9 +170,15 @@ fn local_part(text: &str) -> Result<(Cow<'_, str>, &str), InvalidPath> {
         let (local_part, rest) = quoted_string(quoted)?;
         return Ok((Cow::Owned(local_part), rest));
     }
-    let (local_part, rest) = split_where(text, |character| !is_atom_character(character) && character != '.');
+    let (local_part, rest) = split_where(text, |character| {
+        !is_atom_character(character) && character != '.'
+    });
     let atoms_ok = local_part.split('.').all(|atom| !atom.is_empty());
-    if atoms_ok { Ok((Cow::Borrowed(local_part), rest)) } else { Err(InvalidPath) }
+    if atoms_ok {
+        Ok((Cow::Borrowed(local_part), rest))
+    } else {
+        Err(InvalidPath)
+    }
 }
 
 /// Reads a quoted string after its first quote, and removes the quotes and backslashes.
@@ -164,7 +188,10 @@ fn quoted_string(text: &str) -> Result<(String, &str), InvalidPath> {
     loop {
         let character = match characters.next().ok_or(InvalidPath)? {
             '"' => return Ok((unquoted, characters.as_str())),
-            '\\' => characters.next().filter(char::is_ascii).ok_or(InvalidPath)?,
+            '\\' => characters
+                .next()
+                .filter(char::is_ascii)
+                .ok_or(InvalidPath)?,
             character => character,
         };
         if character.is_control() {
@@ -188,19 +215,27 @@ fn host(text: &str) -> Result<(&str, &str), InvalidPath> {
     Ok(text.split_at(end + 1))
 }
 
-/// Reads a domain. The RFC does not allow underscores, but the names of containers contain them, and containers send
-/// mail.
+/// Reads a domain. The RFC does not allow underscores, but the names of containers contain them,
+/// and containers send mail.
 fn domain(text: &str) -> Result<(&str, &str), InvalidPath> {
     let is_part = |character: char| {
-        character.is_ascii_alphanumeric() || "-_.".contains(character) || is_visible_non_ascii(character)
+        character.is_ascii_alphanumeric()
+            || "-_.".contains(character)
+            || is_visible_non_ascii(character)
     };
     let (domain, rest) = split_where(text, |character| !is_part(character));
     let labels_ok = domain.split('.').all(|label| !label.is_empty());
-    if labels_ok { Ok((domain, rest)) } else { Err(InvalidPath) }
+    if labels_ok {
+        Ok((domain, rest))
+    } else {
+        Err(InvalidPath)
+    }
 }
 
 fn is_atom_character(character: char) -> bool {
-    character.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(character) || is_visible_non_ascii(character)
+    character.is_ascii_alphanumeric()
+        || "!#$%&'*+-/=?^_`{|}~".contains(character)
+        || is_visible_non_ascii(character)
 }
 
 fn is_visible_non_ascii(character: char) -> bool {
@@ -230,13 +265,18 @@ mod tests {
             ("<jörg@bücher.example>", "jörg@bücher.example", ""),
         ] {
             let (parsed, after) = ReversePath::parse(text).unwrap();
-            assert_eq!((parsed.as_str(), parsed.is_null(), after), (path, path.is_empty(), rest), "{text}");
+            assert_eq!(
+                (parsed.as_str(), parsed.is_null(), after),
+                (path, path.is_empty(), rest),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_reverse_path_has_at_most_254_bytes() {
-        let path = |length: usize| format!("<{}@b.example>", "a".repeat(length - "@b.example".len()));
+        let path =
+            |length: usize| format!("<{}@b.example>", "a".repeat(length - "@b.example".len()));
         assert!(ReversePath::parse(&path(254)).is_ok());
         assert_eq!(ReversePath::parse(&path(255)), Err(InvalidPath));
     }
@@ -291,18 +331,29 @@ mod tests {
         let (path, rest) = ForwardPath::parse(path).map_err(|InvalidPath| None)?;
         assert_eq!(rest, "");
         let mail_domain = Domain::parse("bücher.example").unwrap();
-        path.into_address(&mail_domain, &accepted.parse().unwrap()).map(|address| address.to_string()).map_err(Some)
+        path.into_address(&mail_domain, &accepted.parse().unwrap())
+            .map(|address| address.to_string())
+            .map_err(Some)
     }
 
     #[test]
     fn reads_recipients_of_the_mail_domain() {
         for (path, address) in [
-            ("<Some.One+tag@BÜCHER.example>", "Some.One+tag@xn--bcher-kva.example"),
+            (
+                "<Some.One+tag@BÜCHER.example>",
+                "Some.One+tag@xn--bcher-kva.example",
+            ),
             ("<a@XN--BCHER-KVA.example>", "a@xn--bcher-kva.example"),
-            ("<\"some.one\"@bücher.example>", "some.one@xn--bcher-kva.example"),
+            (
+                "<\"some.one\"@bücher.example>",
+                "some.one@xn--bcher-kva.example",
+            ),
             ("<\"\\a\"@bücher.example>", "a@xn--bcher-kva.example"),
             ("<jörg@bücher.example>", "jörg@xn--bcher-kva.example"),
-            ("<@relay.example:a@bücher.example>", "a@xn--bcher-kva.example"),
+            (
+                "<@relay.example:a@bücher.example>",
+                "a@xn--bcher-kva.example",
+            ),
             ("<PostMaster>", "PostMaster@xn--bcher-kva.example"),
         ] {
             assert_eq!(recipient(path), Ok(address.to_owned()), "{path}");
@@ -311,7 +362,11 @@ mod tests {
 
     #[test]
     fn accepts_recipients_of_further_domains() {
-        let (malformed, bad, relay) = (None, Some(Refusal::BadRecipient), Some(Refusal::RelayNotPermitted));
+        let (malformed, bad, relay) = (
+            None,
+            Some(Refusal::BadRecipient),
+            Some(Refusal::RelayNotPermitted),
+        );
         for (accepted, path, address) in [
             ("example.com", "<Ada@EXAMPLE.com>", Ok("Ada@example.com")),
             ("example.com", "<ada@sub.example.com>", Err(relay)),
@@ -327,13 +382,21 @@ mod tests {
             ("*", "<\"a b\"@example.com>", Err(bad)),
             ("*", "<postmaster>", Ok("postmaster@xn--bcher-kva.example")),
         ] {
-            assert_eq!(accepted_recipient(path, accepted), address.map(str::to_owned), "{accepted} {path}");
+            assert_eq!(
+                accepted_recipient(path, accepted),
+                address.map(str::to_owned),
+                "{accepted} {path}"
+            );
         }
     }
 
     #[test]
     fn explains_why_other_recipients_are_rejected() {
-        let (malformed, bad, relay) = (None, Some(Refusal::BadRecipient), Some(Refusal::RelayNotPermitted));
+        let (malformed, bad, relay) = (
+            None,
+            Some(Refusal::BadRecipient),
+            Some(Refusal::RelayNotPermitted),
+        );
         let long = format!("<{}@bücher.example>", "a".repeat(65));
         let long_elsewhere = format!("<{}@other.example>", "a".repeat(65));
         for (path, refusal) in [

@@ -1,4 +1,5 @@
-//! Replies. Only this file has SMTP reply codes (RFC 5321, section 4.2) and enhanced status codes (RFC 3463).
+//! Replies. Only this file has SMTP reply codes (RFC 5321, section 4.2) and enhanced status codes
+//! (RFC 3463).
 
 mod requested;
 
@@ -7,7 +8,8 @@ use std::fmt;
 
 pub use requested::RequestedReply;
 
-/// One reply of the server: a code, possibly an enhanced status code, and one or more lines of text.
+/// One reply of the server: a code, possibly an enhanced status code, and one or more lines of
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     code: u16,
@@ -19,7 +21,8 @@ pub struct Reply {
     path: Option<RefusedPath>,
 }
 
-/// The path that a reply rejects, as the client wrote it. It is untrusted text, but without control characters.
+/// The path that a reply rejects, as the client wrote it. It is untrusted text, but without control
+/// characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedPath {
     /// The path of a MAIL command.
@@ -33,16 +36,17 @@ const STORED: &str = "Stored ";
 /// Room for the two codes before the text, such as `552 5.3.4 `, in bytes.
 const BEFORE_TEXT: usize = 16;
 
-/// The subject and the detail of an enhanced status code; its class is the first digit of the reply code.
+/// The subject and the detail of an enhanced status code; its class is the first digit of the reply
+/// code.
 type Status = (u16, u16);
 
 /// Defines [`Refusal`] with the label of each reason.
 macro_rules! refusals {
-    ($(#[$documentation:meta] $name:ident = $label:literal,)+) => {
+    ($($(#[$documentation:meta])+ $name:ident = $label:literal,)+) => {
         /// Why a command, a recipient, a message or a whole session was rejected.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Refusal {
-            $(#[$documentation] $name,)+
+            $($(#[$documentation])+ $name,)+
         }
 
         impl Refusal {
@@ -193,12 +197,15 @@ impl Reply {
         Self::plain(354, "End data with <CR><LF>.<CR><LF>")
     }
 
-    /// 250 to the end of data: the message is stored, with one id per inbox. Without ids, it is accepted but not
-    /// stored.
+    /// 250 to the end of data: the message is stored, with one id per inbox. Without ids, it is
+    /// accepted but not stored.
     pub(super) fn stored<I: fmt::Display>(ids: &[I]) -> Self {
         let mut lines = ids.iter().map(|id| Cow::Owned(format!("{STORED}{id}")));
         let reply = Self::enhanced(250, (0, 0), lines.next().unwrap_or("OK".into()));
-        Self { more: lines.collect(), ..reply }
+        Self {
+            more: lines.collect(),
+            ..reply
+        }
     }
 
     /// 252 to VRFY. It discloses no information (RFC 5321, section 7.3).
@@ -208,7 +215,11 @@ impl Reply {
 
     /// 214 to HELP.
     pub(super) fn help() -> Self {
-        Self::enhanced(214, (0, 0), "EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; see RFC 5321")
+        Self::enhanced(
+            214,
+            (0, 0),
+            "EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; see RFC 5321",
+        )
     }
 
     /// 221 to QUIT.
@@ -234,22 +245,34 @@ impl Reply {
     /// The reply for a rejection.
     pub(super) fn refused(refusal: Refusal) -> Self {
         let (code, status, text) = refusal.reply();
-        Self { refusal: Some(refusal), ..Self::enhanced(code, status, text) }
+        Self {
+            refusal: Some(refusal),
+            ..Self::enhanced(code, status, text)
+        }
     }
 
     /// The reply that rejects a sender; without a path if the command had none.
     pub(super) fn refused_sender(refusal: Refusal, path: Option<&str>) -> Self {
-        Self { path: path.map(|path| RefusedPath::Sender(path.to_owned())), ..Self::refused(refusal) }
+        Self {
+            path: path.map(|path| RefusedPath::Sender(path.to_owned())),
+            ..Self::refused(refusal)
+        }
     }
 
     /// The reply that rejects a recipient; without a path if the command had none.
     pub(super) fn refused_recipient(refusal: Refusal, path: Option<&str>) -> Self {
-        Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..Self::refused(refusal) }
+        Self {
+            path: path.map(|path| RefusedPath::Recipient(path.to_owned())),
+            ..Self::refused(refusal)
+        }
     }
 
     /// The reply that a test has requested. With a path, it rejects a recipient.
     pub(super) fn refused_on_request(reply: RequestedReply, path: Option<&str>) -> Self {
-        Self { path: path.map(|path| RefusedPath::Recipient(path.to_owned())), ..reply.into_reply() }
+        Self {
+            path: path.map(|path| RefusedPath::Recipient(path.to_owned())),
+            ..reply.into_reply()
+        }
     }
 
     /// The three-digit reply code.
@@ -258,7 +281,8 @@ impl Reply {
         self.code
     }
 
-    /// The first line without its CR LF and without the ids of messages, for a record of the session.
+    /// The first line without its CR LF and without the ids of messages, for a record of the
+    /// session.
     #[must_use]
     pub fn first_line(&self) -> Cow<'static, str> {
         if self.code == 250 && self.text.starts_with(STORED) {
@@ -292,11 +316,21 @@ impl Reply {
     }
 
     fn enhanced(code: u16, status: Status, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { status: Some(status), ..Self::plain(code, text) }
+        Self {
+            status: Some(status),
+            ..Self::plain(code, text)
+        }
     }
 
     fn plain(code: u16, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, status: None, text: text.into(), more: Vec::new(), refusal: None, path: None }
+        Self {
+            code,
+            status: None,
+            text: text.into(),
+            more: Vec::new(),
+            refusal: None,
+            path: None,
+        }
     }
 }
 
@@ -315,7 +349,10 @@ impl Refusal {
     /// The reason with this label.
     #[must_use]
     pub fn from_label(label: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|refusal| refusal.label() == label)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|refusal| refusal.label() == label)
     }
 
     /// Whether the failure is permanent, so that the client should not retry (5yz).
@@ -358,17 +395,33 @@ impl Refusal {
             Self::MalformedAuthentication => (501, (5, 2), "Malformed authentication response"),
             Self::AuthenticationTooLong => (500, (5, 6), "Authentication response too long"),
             Self::AuthenticationCancelled => (501, (7, 0), "Authentication cancelled"),
-            Self::AuthenticationFailed => (535, (7, 8), "Authentication failed: the password is not a valid API key"),
-            Self::AuthenticationRequired => (530, (7, 0), "Authentication required: the API key is no longer valid"),
-            Self::LoginRequired => (530, (7, 0), "Authentication required: log in with an API key as the password"),
-            Self::AuthenticationUnavailable => (454, (7, 0), "Authentication not possible at present"),
+            Self::AuthenticationFailed => (
+                535,
+                (7, 8),
+                "Authentication failed: the password is not a valid API key",
+            ),
+            Self::AuthenticationRequired => (
+                530,
+                (7, 0),
+                "Authentication required: the API key is no longer valid",
+            ),
+            Self::LoginRequired => (
+                530,
+                (7, 0),
+                "Authentication required: log in with an API key as the password",
+            ),
+            Self::AuthenticationUnavailable => {
+                (454, (7, 0), "Authentication not possible at present")
+            }
             Self::BadSender => (553, (1, 7), "Malformed sender address"),
             Self::BadRecipient => (553, (1, 3), "Malformed recipient address"),
             Self::NonAsciiAddress => (553, (6, 7), "Non-ASCII address without SMTPUTF8"),
             Self::RelayNotPermitted => (550, (7, 1), "relay not permitted"),
-            Self::AmbiguousRecipient => {
-                (550, (7, 1), "several projects have this address: log in with the API key of one")
-            }
+            Self::AmbiguousRecipient => (
+                550,
+                (7, 1),
+                "several projects have this address: log in with the API key of one",
+            ),
             Self::TooManyRecipients => (452, (5, 3), "Too many recipients"),
             Self::InboxFull => (452, (2, 2), "Inbox full"),
             Self::MailboxDisabled => (550, (2, 1), "Mailbox disabled"),
@@ -397,18 +450,31 @@ mod tests {
     #[test]
     fn replies_are_written_as_rfc_5321_and_rfc_2034_say() {
         for (reply, wire) in [
-            (Reply::greeting("mx.example"), "220 mx.example ESMTP Restante\r\n"),
+            (
+                Reply::greeting("mx.example"),
+                "220 mx.example ESMTP Restante\r\n",
+            ),
             (Reply::hello("mx.example"), "250 mx.example\r\n"),
             (Reply::ok(), "250 2.0.0 OK\r\n"),
             (Reply::challenge(""), "334 \r\n"),
             (Reply::stored::<&str>(&[]), "250 2.0.0 OK\r\n"),
-            (Reply::refused(Refusal::BareLineEnd), "550 5.6.11 Bare CR or LF in the message\r\n"),
-            (Reply::refused(Refusal::RelayNotPermitted), "550 5.7.1 relay not permitted\r\n"),
+            (
+                Reply::refused(Refusal::BareLineEnd),
+                "550 5.6.11 Bare CR or LF in the message\r\n",
+            ),
+            (
+                Reply::refused(Refusal::RelayNotPermitted),
+                "550 5.7.1 relay not permitted\r\n",
+            ),
         ] {
             assert_eq!(reply.to_string(), wire);
         }
-        let extensions = Reply::extensions("mx.example", vec!["PIPELINING".into(), "SIZE 1000".into()]);
-        assert_eq!(extensions.to_string(), "250-mx.example\r\n250-PIPELINING\r\n250 SIZE 1000\r\n");
+        let extensions =
+            Reply::extensions("mx.example", vec!["PIPELINING".into(), "SIZE 1000".into()]);
+        assert_eq!(
+            extensions.to_string(),
+            "250-mx.example\r\n250-PIPELINING\r\n250 SIZE 1000\r\n"
+        );
     }
 
     #[test]
@@ -421,7 +487,10 @@ mod tests {
 
     #[test]
     fn every_message_id_has_a_line() {
-        assert_eq!(Reply::stored(&["a", "b"]).to_string(), "250-2.0.0 Stored a\r\n250 2.0.0 Stored b\r\n");
+        assert_eq!(
+            Reply::stored(&["a", "b"]).to_string(),
+            "250-2.0.0 Stored a\r\n250 2.0.0 Stored b\r\n"
+        );
     }
 
     #[test]
@@ -429,9 +498,16 @@ mod tests {
         for (refusal, line, is_permanent) in [
             (Refusal::InboxFull, "452 4.2.2 Inbox full", false),
             (Refusal::LineTooLong, "500 5.5.2 Line too long", true),
-            (Refusal::RelayNotPermitted, "550 5.7.1 relay not permitted", true),
+            (
+                Refusal::RelayNotPermitted,
+                "550 5.7.1 relay not permitted",
+                true,
+            ),
         ] {
-            assert_eq!((refusal.line().as_str(), refusal.is_permanent()), (line, is_permanent));
+            assert_eq!(
+                (refusal.line().as_str(), refusal.is_permanent()),
+                (line, is_permanent)
+            );
         }
     }
 
@@ -442,7 +518,10 @@ mod tests {
             (Reply::stored(&["a", "b"]), "250 2.0.0 Stored"),
             (Reply::ok(), "250 2.0.0 OK"),
             (requested.into_reply(), "451 4.3.0 Stored nothing"),
-            (Reply::extensions("mx.example", vec!["PIPELINING".into()]), "250-mx.example"),
+            (
+                Reply::extensions("mx.example", vec!["PIPELINING".into()]),
+                "250-mx.example",
+            ),
         ] {
             assert_eq!(reply.first_line(), line);
         }
@@ -450,8 +529,15 @@ mod tests {
 
     #[test]
     fn a_requested_rejection_contains_the_path_of_its_recipient() {
-        let path = |path| Reply::refused_on_request(RequestedReply::rejected(), path).path().cloned();
-        assert_eq!(path(Some("<a@b.example>")), Some(RefusedPath::Recipient("<a@b.example>".to_owned())));
+        let path = |path| {
+            Reply::refused_on_request(RequestedReply::rejected(), path)
+                .path()
+                .cloned()
+        };
+        assert_eq!(
+            path(Some("<a@b.example>")),
+            Some(RefusedPath::Recipient("<a@b.example>".to_owned()))
+        );
         assert_eq!(path(None), None);
     }
 
@@ -459,7 +545,10 @@ mod tests {
     fn a_rejection_contains_the_path() {
         let reply = Reply::refused_recipient(Refusal::InboxFull, Some("<a@b.example>"));
         assert_eq!(reply.refusal(), Some(Refusal::InboxFull));
-        assert_eq!(reply.path(), Some(&RefusedPath::Recipient("<a@b.example>".to_owned())));
+        assert_eq!(
+            reply.path(),
+            Some(&RefusedPath::Recipient("<a@b.example>".to_owned()))
+        );
         assert_eq!(reply.code(), 452);
     }
 }

@@ -1,5 +1,5 @@
-//! The session state machine: its events, the answers to them, and its phases. `commands` executes SMTP commands;
-//! `faults` handles injected faults; `history` tells why a client left.
+//! The session state machine: its events, the answers to them, and its phases. `commands` executes
+//! SMTP commands; `faults` handles injected faults; `history` tells why a client left.
 
 mod commands;
 mod faults;
@@ -54,8 +54,8 @@ pub struct SessionConfig {
     pub login_required: bool,
 }
 
-/// The properties of the connection. AUTH is offered on encrypted and loopback connections, or if `plaintext_auth` is
-/// set.
+/// The properties of the connection. AUTH is offered on encrypted and loopback connections, or if
+/// `plaintext_auth` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transport {
     /// Whether it is encrypted.
@@ -67,29 +67,30 @@ pub struct Transport {
 /// What the caller must do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Send the replies, read from the client, and pass the bytes to [`Session::receive`]. This event also occurs while
-    /// the session waits for an answer of the caller.
+    /// Send the replies, read from the client, and pass the bytes to [`Session::receive`]. This
+    /// event also occurs while the session waits for an answer of the caller.
     NeedInput,
-    /// Send a reply. It may be kept until the next [`Event::NeedInput`], [`Event::StartTls`] or [`Event::Close`], so
-    /// that the replies to pipelined commands are sent together.
+    /// Send a reply. It may be kept until the next [`Event::NeedInput`], [`Event::StartTls`] or
+    /// [`Event::Close`], so that the replies to pipelined commands are sent together.
     Send(Reply),
-    /// Send the replies, and wait for this time before the next call of [`Session::next`]. Used by the fault `delay`.
+    /// Send the replies, and wait for this time before the next call of [`Session::next`]. Used by
+    /// the fault `delay`.
     HoldBack(Duration),
-    /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before the handshake must
-    /// be passed to the session, never to TLS, because they were not encrypted.
+    /// Send the replies, start TLS, then call [`Session::tls_started`]. Bytes that were read before
+    /// the handshake must be passed to the session, never to TLS, because they were not encrypted.
     StartTls,
     /// Check the credentials, and call [`Session::authenticated`].
     Authenticate(Credentials),
     /// The client starts a message with this sender; call [`Session::sender`].
     Sender(ReversePath),
-    /// The client sent RCPT TO with this address on the mail domain or an accepted one; call [`Session::recipient`] or
-    /// [`Session::fault`].
+    /// The client sent RCPT TO with this address on the mail domain or an accepted one; call
+    /// [`Session::recipient`] or [`Session::fault`].
     Recipient(EmailAddress),
-    /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable storage, or
-    /// [`Session::fault`].
+    /// Store this message for every recipient, and call [`Session::delivered`] when it is on stable
+    /// storage, or [`Session::fault`].
     Deliver(Envelope, Vec<u8>),
-    /// A message was received in full and rejected. This event is for the log and needs no answer; the reply is the
-    /// next event.
+    /// A message was received in full and rejected. This event is for the log and needs no answer;
+    /// the reply is the next event.
     Refused {
         /// The message's envelope.
         envelope: Envelope,
@@ -167,8 +168,8 @@ enum Question {
 enum Authentication {
     None,
     Valid,
-    /// It has authenticated, but its credentials are no longer valid. It must authenticate again before it may send.
-    /// Without this state, later mail would count as unauthenticated.
+    /// It has authenticated, but its credentials are no longer valid. It must authenticate again
+    /// before it may send. Without this state, later mail would count as unauthenticated.
     Expired,
 }
 
@@ -238,7 +239,8 @@ impl Session {
         }
     }
 
-    /// TLS has started. The session discards all information that the client sent before (RFC 3207, section 4.2).
+    /// TLS has started. The session discards all information that the client sent before (RFC 3207,
+    /// section 4.2).
     pub fn tls_started(&mut self) {
         if let Phase::Waiting(Question::Handshake) = self.phase {
             self.transport.encrypted = true;
@@ -252,7 +254,9 @@ impl Session {
 
     /// Answers [`Event::Authenticate`].
     pub fn authenticated(&mut self, outcome: Result<(), Refusal>) {
-        let Phase::Waiting(Question::Credentials(is_token)) = self.phase else { return };
+        let Phase::Waiting(Question::Credentials(is_token)) = self.phase else {
+            return;
+        };
         self.phase = Phase::Command;
         match outcome {
             Ok(()) => {
@@ -268,29 +272,40 @@ impl Session {
         }
     }
 
-    /// Answers [`Event::Sender`]. [`Refusal::AuthenticationRequired`] means that the credentials of the session are no
-    /// longer valid: the client must authenticate again.
+    /// Answers [`Event::Sender`]. [`Refusal::AuthenticationRequired`] means that the credentials of
+    /// the session are no longer valid: the client must authenticate again.
     pub fn sender(&mut self, outcome: Result<(), Refusal>) {
-        let Phase::Waiting(Question::Sender(mail)) = &mut self.phase else { return };
+        let Phase::Waiting(Question::Sender(mail)) = &mut self.phase else {
+            return;
+        };
         let mail = std::mem::take(mail);
         self.phase = Phase::Command;
         match outcome {
             Ok(()) => {
-                self.transaction = Some(Transaction { mail, recipients: Vec::new(), refused: false });
+                self.transaction = Some(Transaction {
+                    mail,
+                    recipients: Vec::new(),
+                    refused: false,
+                });
                 self.accept(Reply::sender_ok());
             }
             Err(refusal) => {
                 if refusal == Refusal::AuthenticationRequired {
                     self.authentication = Authentication::Expired;
                 }
-                self.refuse(Reply::refused_sender(refusal, Some(&mail.reverse_path.to_string())));
+                self.refuse(Reply::refused_sender(
+                    refusal,
+                    Some(&mail.reverse_path.to_string()),
+                ));
             }
         }
     }
 
     /// Answers [`Event::Recipient`].
     pub fn recipient(&mut self, outcome: Result<(), Refusal>) {
-        let Phase::Waiting(Question::Recipient(path)) = &mut self.phase else { return };
+        let Phase::Waiting(Question::Recipient(path)) = &mut self.phase else {
+            return;
+        };
         let path = std::mem::take(path);
         self.phase = Phase::Command;
         match outcome {
@@ -304,7 +319,8 @@ impl Session {
         }
     }
 
-    /// Answers [`Event::Deliver`] with the ids of the stored message, one per inbox, or why it is not stored.
+    /// Answers [`Event::Deliver`] with the ids of the stored message, one per inbox, or why it is
+    /// not stored.
     pub fn delivered<I: fmt::Display>(&mut self, outcome: Result<Vec<I>, Refusal>) {
         if !matches!(self.phase, Phase::Waiting(Question::Delivery)) {
             return;
@@ -316,8 +332,8 @@ impl Session {
         }
     }
 
-    /// The server is stopping: the reply to the next command is 421. A message that is being received is still
-    /// completed, stored and answered.
+    /// The server is stopping: the reply to the next command is 421. A message that is being
+    /// received is still completed, stored and answered.
     pub fn shut_down(&mut self) {
         self.stopping = true;
     }
@@ -341,12 +357,17 @@ impl Session {
     /// The state of the message that is being received, if one is.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
-        let Phase::Data(body) = &self.phase else { return None };
-        Some(Progress { received: body.size(), memory: body.memory() })
+        let Phase::Data(body) = &self.phase else {
+            return None;
+        };
+        Some(Progress {
+            received: body.size(),
+            memory: body.memory(),
+        })
     }
 
-    /// Reserves memory for `bytes` of the message that is being received. The system provides memory only when it is
-    /// written, so this may be more than the message will need.
+    /// Reserves memory for `bytes` of the message that is being received. The system provides
+    /// memory only when it is written, so this may be more than the message will need.
     pub fn reserve(&mut self, bytes: usize) {
         if let Phase::Data(body) = &mut self.phase {
             body.reserve(bytes);
@@ -386,7 +407,8 @@ impl Session {
         let Some(line) = line else { return false };
         if self.stopping {
             self.close(Refusal::ShuttingDown);
-        } else if let Phase::Exchange(exchange) = std::mem::replace(&mut self.phase, Phase::Command) {
+        } else if let Phase::Exchange(exchange) = std::mem::replace(&mut self.phase, Phase::Command)
+        {
             self.run_response(exchange, line);
         } else {
             self.run_line(line);
@@ -404,7 +426,9 @@ impl Session {
     }
 
     fn read_data(&mut self) -> bool {
-        let Phase::Data(body) = &mut self.phase else { return false };
+        let Phase::Data(body) = &mut self.phase else {
+            return false;
+        };
         let taken = body.read(self.input.unread());
         self.input.take(taken);
         if !body.has_ended() {
@@ -418,7 +442,9 @@ impl Session {
 
     /// Delivers the message or rejects it. Both end the transaction.
     fn end_data(&mut self, body: BodyReader) {
-        let Some(envelope) = self.take_envelope() else { return };
+        let Some(envelope) = self.take_envelope() else {
+            return;
+        };
         let size = body.size();
         match body.finish() {
             Ok(message) => {
@@ -426,7 +452,11 @@ impl Session {
                 self.events.push_back(Event::Deliver(envelope, message));
             }
             Err(refusal) => {
-                self.events.push_back(Event::Refused { envelope, size, refusal });
+                self.events.push_back(Event::Refused {
+                    envelope,
+                    size,
+                    refusal,
+                });
                 self.refuse(Reply::refused(refusal));
             }
         }
@@ -445,8 +475,8 @@ impl Session {
         })
     }
 
-    /// Bytes after STARTTLS and before the handshake are not encrypted, so they may come from an attacker
-    /// (CVE-2011-0411). They are not executed, and the connection is closed.
+    /// Bytes after STARTTLS and before the handshake are not encrypted, so they may come from an
+    /// attacker (CVE-2011-0411). They are not executed, and the connection is closed.
     fn start_tls(&mut self) {
         if self.input.is_empty() {
             self.phase = Phase::Waiting(Question::Handshake);
@@ -457,7 +487,10 @@ impl Session {
     }
 
     fn new_body(&self) -> BodyReader {
-        BodyReader::new(BodyLimits { message: self.config.message_size, line: self.config.data_line })
+        BodyReader::new(BodyLimits {
+            message: self.config.message_size,
+            line: self.config.data_line,
+        })
     }
 
     /// Sends a positive reply.

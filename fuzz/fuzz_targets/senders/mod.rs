@@ -83,7 +83,10 @@ impl Sender {
             Some("postmark") => ("x-postmark-server-token", key.to_owned()),
             Some("ses") => {
                 let scope = "20261120/eu-west-1/ses/aws4_request, SignedHeaders=host, Signature=0";
-                ("authorization", format!("AWS4-HMAC-SHA256 Credential={key}/{scope}"))
+                (
+                    "authorization",
+                    format!("AWS4-HMAC-SHA256 Credential={key}/{scope}"),
+                )
             }
             Some("mailgun") => ("authorization", basic(format!("api:{key}"))),
             Some("api") => ("authorization", basic(format!("any:{key}"))),
@@ -99,11 +102,21 @@ pub fn with_text(sender: &Sender, text: &str) -> String {
     if sender.is_json() {
         return sender.body.replace("TEXT", in_json);
     }
-    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
-    let (fields, json) = sender.body.split_once("&recipient-variables=").unwrap_or((sender.body, ""));
+    let encode = |text: &str| {
+        text.bytes()
+            .map(|byte| format!("%{byte:02x}"))
+            .collect::<String>()
+    };
+    let (fields, json) = sender
+        .body
+        .split_once("&recipient-variables=")
+        .unwrap_or((sender.body, ""));
     let fields = fields.replace("TEXT", &encode(text));
     if json.is_empty() {
         return fields;
     }
-    format!("{fields}&recipient-variables={}", encode(&json.replace("TEXT", in_json)))
+    format!(
+        "{fields}&recipient-variables={}",
+        encode(&json.replace("TEXT", in_json))
+    )
 }

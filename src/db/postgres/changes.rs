@@ -11,7 +11,9 @@ const MAX_PAYLOAD: usize = 7_999;
 pub(super) fn payload(changes: &[Change]) -> String {
     let mut payload = String::new();
     for change in changes {
-        let Some(text) = text(change) else { return String::new() };
+        let Some(text) = text(change) else {
+            return String::new();
+        };
         if payload.len() + 1 + text.len() > MAX_PAYLOAD {
             return String::new();
         }
@@ -51,11 +53,17 @@ fn of_text(text: &str) -> Change {
         ("inbox", inbox) => Change::Inbox(id(inbox)),
         ("restored", inbox) => Change::Restored(id(inbox)),
         ("full", inbox) => Change::InboxFull(id(inbox)),
-        ("faults", faults) => match faults.split_once('/').map(|(change, inbox)| (change.parse(), inbox)) {
+        ("faults", faults) => match faults
+            .split_once('/')
+            .map(|(change, inbox)| (change.parse(), inbox))
+        {
             Some((Ok(change), inbox)) => Change::Faults(id(inbox), change),
             _ => Change::Unknown,
         },
-        ("known", known) => match known.split_once('/').map(|(change, node)| (change.parse(), node.parse())) {
+        ("known", known) => match known
+            .split_once('/')
+            .map(|(change, node)| (change.parse(), node.parse()))
+        {
             Some((Ok(change), Ok(node))) => Change::FaultsKnown { change, node },
             _ => Change::Unknown,
         },
@@ -65,7 +73,8 @@ fn of_text(text: &str) -> Change {
         ("projects", _) => Change::Projects,
         ("events", _) => Change::Events,
         ("failures", _) => Change::Failures,
-        // Empty, or from a version of the program that announces a change that this one does not know.
+        // Empty, or from a version of the program that announces a change that this one does not
+        // know.
         _ => Change::Unknown,
     }
 }
@@ -82,7 +91,10 @@ mod tests {
             Change::Restored(id.clone()),
             Change::InboxFull(id.clone()),
             Change::Faults(id, uuid::Uuid::now_v7()),
-            Change::FaultsKnown { change: uuid::Uuid::now_v7(), node: uuid::Uuid::now_v7() },
+            Change::FaultsKnown {
+                change: uuid::Uuid::now_v7(),
+                node: uuid::Uuid::now_v7(),
+            },
             Change::Queue,
             Change::Refusals,
             Change::Sessions,
@@ -96,8 +108,9 @@ mod tests {
 
     #[test]
     fn changes_that_cannot_be_listed_are_announced_as_unknown() {
-        let inboxes =
-            |count: usize, length: usize| vec![Change::Inbox(InboxId::from_stored("k".repeat(length))); count];
+        let inboxes = |count: usize, length: usize| {
+            vec![Change::Inbox(InboxId::from_stored("k".repeat(length))); count]
+        };
         assert_eq!(payload(&[Change::Queue, Change::Unknown]), "");
         assert_eq!(payload(&inboxes(256, 16)).len(), 256 * 23 - 1);
         assert_eq!(payload(&inboxes(256, 64)), "");

@@ -42,24 +42,44 @@ impl Target {
         complete(&mut options, &environment)?;
         let mode = match (url.ssl_mode, environment("PGSSLMODE")) {
             (Some(mode), _) => mode,
-            (None, Some(text)) => text.parse().map_err(|_| DatabaseError::Environment("PGSSLMODE"))?,
+            (None, Some(text)) => text
+                .parse()
+                .map_err(|_| DatabaseError::Environment("PGSSLMODE"))?,
             (None, None) => SslMode::Prefer,
         };
-        let root = url.ssl_root.clone().or_else(|| environment("PGSSLROOTCERT").map(PathBuf::from));
+        let root = url
+            .ssl_root
+            .clone()
+            .or_else(|| environment("PGSSLROOTCERT").map(PathBuf::from));
         options.ssl_mode(match mode {
             SslMode::Disable => tokio_postgres::config::SslMode::Disable,
             SslMode::Prefer => tokio_postgres::config::SslMode::Prefer,
-            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => tokio_postgres::config::SslMode::Require,
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
+                tokio_postgres::config::SslMode::Require
+            }
         });
-        let passwords = if options.get_password().is_none() { PasswordFile::find(&environment) } else { None };
-        Ok(Self { options, tls: tls::connector(mode, root.as_deref())?, passwords })
+        let passwords = if options.get_password().is_none() {
+            PasswordFile::find(&environment)
+        } else {
+            None
+        };
+        Ok(Self {
+            options,
+            tls: tls::connector(mode, root.as_deref())?,
+            passwords,
+        })
     }
 }
 
-fn complete(options: &mut Config, environment: &impl Fn(&'static str) -> Option<String>) -> Result<(), DatabaseError> {
+fn complete(
+    options: &mut Config,
+    environment: &impl Fn(&'static str) -> Option<String>,
+) -> Result<(), DatabaseError> {
     complete_place(options, environment)?;
     if options.get_user().is_none() {
-        let user = environment("PGUSER").or_else(|| environment("USER")).unwrap_or_else(|| "postgres".to_owned());
+        let user = environment("PGUSER")
+            .or_else(|| environment("USER"))
+            .unwrap_or_else(|| "postgres".to_owned());
         options.user(user);
     }
     if options.get_dbname().is_none()
@@ -89,7 +109,11 @@ fn complete_place(
 ) -> Result<(), DatabaseError> {
     if options.get_hosts().is_empty() && options.get_hostaddrs().is_empty() {
         let has_socket = Path::new(SOCKET_DIRECTORY).exists();
-        let default = if has_socket { SOCKET_DIRECTORY } else { "localhost" };
+        let default = if has_socket {
+            SOCKET_DIRECTORY
+        } else {
+            "localhost"
+        };
         let hosts = environment("PGHOST").unwrap_or_else(|| default.to_owned());
         for host in hosts.split(',') {
             options.host(host);
@@ -99,7 +123,10 @@ fn complete_place(
     if options.get_ports().is_empty()
         && let Some(port) = environment("PGPORT")
     {
-        options.port(port.parse().map_err(|_| DatabaseError::Environment("PGPORT"))?);
+        options.port(
+            port.parse()
+                .map_err(|_| DatabaseError::Environment("PGPORT"))?,
+        );
     }
     Ok(())
 }
@@ -111,14 +138,18 @@ fn complete_timeouts(
     if options.get_connect_timeout().is_none()
         && let Some(text) = environment("PGCONNECT_TIMEOUT")
     {
-        let seconds = text.parse().map_err(|_| DatabaseError::Environment("PGCONNECT_TIMEOUT"))?;
+        let seconds = text
+            .parse()
+            .map_err(|_| DatabaseError::Environment("PGCONNECT_TIMEOUT"))?;
         options.connect_timeout(Duration::from_secs(seconds));
     }
     if options.get_tcp_user_timeout().is_none() {
         options.tcp_user_timeout(PEER_TIMEOUT);
     }
     if options.get_keepalives_interval().is_none() {
-        options.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL);
+        options
+            .keepalives_idle(KEEPALIVE_IDLE)
+            .keepalives_interval(KEEPALIVE_INTERVAL);
     }
     if options.get_keepalives_retries().is_none() {
         options.keepalives_retries(KEEPALIVE_RETRIES);
@@ -134,8 +165,12 @@ mod tests {
 
     fn completed(url: &str, environment: &[(&str, &str)]) -> Config {
         let url: PostgresUrl = url.parse().unwrap();
-        let find =
-            |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
+        let find = |name: &str| {
+            environment
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| (*text).to_owned())
+        };
         Target::new(&url, find).unwrap().options
     }
 
@@ -150,11 +185,20 @@ mod tests {
         ];
         let options = completed("postgres://", &environment);
         assert_eq!(options.get_hosts(), [Host::Tcp("db.example".to_owned())]);
-        assert_eq!((options.get_ports(), options.get_user()), (&[5433][..], Some("mail")));
-        assert_eq!((options.get_password(), options.get_dbname()), (Some(&b"x"[..]), Some("d")));
+        assert_eq!(
+            (options.get_ports(), options.get_user()),
+            (&[5433][..], Some("mail"))
+        );
+        assert_eq!(
+            (options.get_password(), options.get_dbname()),
+            (Some(&b"x"[..]), Some("d"))
+        );
         let options = completed("postgres://own:secret@here/mine", &environment);
         assert_eq!(options.get_hosts(), [Host::Tcp("here".to_owned())]);
-        assert_eq!((options.get_user(), options.get_dbname()), (Some("own"), Some("mine")));
+        assert_eq!(
+            (options.get_user(), options.get_dbname()),
+            (Some("own"), Some("mine"))
+        );
         assert_eq!(options.get_password(), Some(&b"secret"[..]));
     }
 }

@@ -7,10 +7,16 @@ use crate::db::DatabaseError;
 /// The meaning of an error, by its SQLSTATE.
 pub(super) fn failed(error: tokio_postgres::Error) -> DatabaseError {
     let Some(state) = error.code() else {
-        // The error does not come from the server: the connection is lost, or the driver rejected a parameter.
+        // The error does not come from the server: the connection is lost, or the driver rejected a
+        // parameter.
         let cause = std::error::Error::source(&error);
-        let lost = error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
-        return if lost { DatabaseError::Unreachable(error.into()) } else { DatabaseError::Postgres(error) };
+        let lost =
+            error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
+        return if lost {
+            DatabaseError::Unreachable(error.into())
+        } else {
+            DatabaseError::Postgres(error)
+        };
     };
     match *state {
         SqlState::LOCK_NOT_AVAILABLE => DatabaseError::LockTimeout,
@@ -29,7 +35,8 @@ pub(super) fn failed(error: tokio_postgres::Error) -> DatabaseError {
         | SqlState::IN_FAILED_SQL_TRANSACTION
         | SqlState::INVALID_SQL_STATEMENT_NAME => DatabaseError::Unreachable(error.into()),
         _ => match state.code().get(..2) {
-            // The database was dropped, or the transaction's time is over: the server ends the session.
+            // The database was dropped, or the transaction's time is over: the server ends the
+            // session.
             _ if matches!(state.code(), "57P04" | "25P04") => DatabaseError::Unreachable(error.into()),
             // A connection exception: a pooler reports one when its own connection breaks.
             Some("08") => DatabaseError::Unreachable(error.into()),

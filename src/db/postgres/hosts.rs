@@ -1,9 +1,10 @@
-//! Opens connections: to the first place in the URL's list that accepts writes, with a time limit for each place. If a
-//! name has several addresses, each of them is a place.
+//! Opens connections: to the first place in the URL's list that accepts writes, with a time limit
+//! for each place. If a name has several addresses, each of them is a place.
 //!
-//! Every connection of a node uses the same list. The place that worked last is tried first; after a failure, the next
-//! one is. So one connection finds out that a host is down, and the others follow. They do so at once: a primary that
-//! was frozen, and does not know yet that it has been replaced, must not be used beside the new one.
+//! Every connection of a node uses the same list. The place that worked last is tried first; after
+//! a failure, the next one is. So one connection finds out that a host is down, and the others
+//! follow. They do so at once: a primary that was frozen, and does not know yet that it has been
+//! replaced, must not be used beside the new one.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,8 @@ use super::failure::failed;
 use crate::db::DatabaseError;
 use crate::os;
 
-/// How long one of several places may take, from the first packet to the check that it accepts writes.
+/// How long one of several places may take, from the first packet to the check that it accepts
+/// writes.
 const PLACE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The same for the only place.
 const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,11 +34,11 @@ const DEFAULT_PORT: u16 = 5432;
 
 /// The settings of each connection:
 /// - Keepalives: the server quickly detects that a node has died, and frees its locks.
-/// - Plans: every statement reads by a key or in the order of an index. With missing or outdated statistics, the
-///   planner might read and sort a whole inbox instead, so the other kinds of plans are disabled. Plans then do not
-///   depend on the parameters and can be reused.
-/// - `jit`: a disabled kind of plan has a high cost, which would trigger compilation. Compilation takes longer than any
-///   statement.
+/// - Plans: every statement reads by a key or in the order of an index. With missing or outdated
+///   statistics, the planner might read and sort a whole inbox instead, so the other kinds of plans
+///   are disabled. Plans then do not depend on the parameters and can be reused.
+/// - `jit`: a disabled kind of plan has a high cost, which would trigger compilation. Compilation
+///   takes longer than any statement.
 /// - `synchronous_commit`: a commit returns only after it is on stable storage.
 ///
 /// The last statement reads what the node needs to know of the server.
@@ -92,11 +94,16 @@ pub(super) struct Connected {
 impl Hosts {
     pub(super) fn new(target: Target) -> Self {
         let hosts = hosts(&target.options);
-        Self(Arc::new(Inner { target, hosts, next: Mutex::default(), moves: watch::Sender::default() }))
+        Self(Arc::new(Inner {
+            target,
+            hosts,
+            next: Mutex::default(),
+            moves: watch::Sender::default(),
+        }))
     }
 
-    /// Connects to a place that accepts writes. If none does, a read-only one is better than none: messages can still
-    /// be read. `notified` is called with the payload of each notification.
+    /// Connects to a place that accepts writes. If none does, a read-only one is better than none:
+    /// messages can still be read. `notified` is called with the payload of each notification.
     ///
     /// # Errors
     /// The error of the last place that failed.
@@ -114,8 +121,17 @@ impl Hosts {
         places: &[Place],
         notified: impl Fn(&str) + Clone + Send + 'static,
     ) -> Result<Connected, DatabaseError> {
-        let given = self.0.target.options.get_connect_timeout().filter(|time| !time.is_zero());
-        let default = if places.len() > 1 { PLACE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
+        let given = self
+            .0
+            .target
+            .options
+            .get_connect_timeout()
+            .filter(|time| !time.is_zero());
+        let default = if places.len() > 1 {
+            PLACE_TIMEOUT
+        } else {
+            ONLY_PLACE_TIMEOUT
+        };
         let time = given.copied().unwrap_or(default);
         let (mut failure, mut read_only) = (DatabaseError::Silent, None);
         let used = self.0.moves.borrow().clone();
@@ -148,13 +164,17 @@ impl Hosts {
         matches!(self.connect(|_| {}).await, Ok(connected) if !connected.is_read_only)
     }
 
-    /// Ends all connections to the place that was `used`, unless it was this one. `false` if the node has moved to
-    /// another place since it was used: this one may be an old primary, which was silent until now.
+    /// Ends all connections to the place that was `used`, unless it was this one. `false` if the
+    /// node has moved to another place since it was used: this one may be an old primary, which was
+    /// silent until now.
     fn move_to(&self, place: &Place, used: Option<&Place>) -> bool {
         let mut is_used = true;
         self.0.moves.send_if_modified(|current| {
             is_used = [used, Some(place)].contains(&current.as_ref());
-            is_used && current.replace(place.clone()).is_some_and(|before| before != *place)
+            is_used
+                && current
+                    .replace(place.clone())
+                    .is_some_and(|before| before != *place)
         });
         if is_used {
             *self.next() = Some(place.clone());
@@ -171,8 +191,8 @@ impl Hosts {
         self.0.target.tls.clone()
     }
 
-    /// The places, beginning with the one that is tried first. Names are looked up each time, because an administrator
-    /// may give a name to another host.
+    /// The places, beginning with the one that is tried first. Names are looked up each time,
+    /// because an administrator may give a name to another host.
     async fn places(&self) -> Result<Vec<Place>, DatabaseError> {
         let (mut places, mut failure) = (Vec::new(), DatabaseError::Silent);
         let found = join_all(self.0.hosts.iter().map(Place::look_up)).await;
@@ -185,10 +205,17 @@ impl Hosts {
                 }
             }
         }
-        if let Some(first) = places.iter().position(|place| Some(place) == self.next().as_ref()) {
+        if let Some(first) = places
+            .iter()
+            .position(|place| Some(place) == self.next().as_ref())
+        {
             places.rotate_left(first);
         }
-        if places.is_empty() { Err(failure) } else { Ok(places) }
+        if places.is_empty() {
+            Err(failure)
+        } else {
+            Ok(places)
+        }
     }
 
     fn next(&self) -> MutexGuard<'_, Option<Place>> {
@@ -196,11 +223,18 @@ impl Hosts {
         self.0.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn open(&self, place: &Place, notified: impl Fn(&str) + Send + 'static) -> Result<Connected, DatabaseError> {
+    async fn open(
+        &self,
+        place: &Place,
+        notified: impl Fn(&str) + Send + 'static,
+    ) -> Result<Connected, DatabaseError> {
         let connected = self.options(place).connect(self.tls()).await;
-        let (client, mut connection) = connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
+        let (client, mut connection) =
+            connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
         let ended = tokio::spawn(async move {
-            let mut messages = Box::pin(futures_util::stream::poll_fn(move |context| connection.poll_message(context)));
+            let mut messages = Box::pin(futures_util::stream::poll_fn(move |context| {
+                connection.poll_message(context)
+            }));
             while let Some(Ok(message)) = messages.next().await {
                 if let AsyncMessage::Notification(notification) = message {
                     notified(notification.payload());
@@ -217,7 +251,13 @@ impl Hosts {
             return Err(DatabaseError::Standby);
         }
         let schema = row.get(2).unwrap_or_default().to_owned();
-        Ok(Connected { is_read_only: row.get(1) == Some("on"), client, ended, place: place.clone(), schema })
+        Ok(Connected {
+            is_read_only: row.get(1) == Some("on"),
+            client,
+            ended,
+            place: place.clone(),
+            schema,
+        })
     }
 
     /// The options of the URL, for one place.
@@ -230,20 +270,43 @@ impl Hosts {
             Some(Host::Unix(directory)) => _ = one.host_path(directory),
             None => {}
         }
-        place.address.into_iter().for_each(|address| _ = one.hostaddr(address));
-        one.port(place.port).ssl_mode(all.get_ssl_mode()).ssl_negotiation(all.get_ssl_negotiation());
-        one.channel_binding(all.get_channel_binding()).keepalives(all.get_keepalives());
+        place
+            .address
+            .into_iter()
+            .for_each(|address| _ = one.hostaddr(address));
+        one.port(place.port)
+            .ssl_mode(all.get_ssl_mode())
+            .ssl_negotiation(all.get_ssl_negotiation());
+        one.channel_binding(all.get_channel_binding())
+            .keepalives(all.get_keepalives());
         one.keepalives_idle(all.get_keepalives_idle());
-        all.get_keepalives_interval().into_iter().for_each(|time| _ = one.keepalives_interval(time));
-        all.get_keepalives_retries().into_iter().for_each(|count| _ = one.keepalives_retries(count));
-        all.get_tcp_user_timeout().into_iter().for_each(|time| _ = one.tcp_user_timeout(*time));
-        all.get_user().into_iter().for_each(|user| _ = one.user(user));
-        all.get_dbname().into_iter().for_each(|name| _ = one.dbname(name));
-        all.get_options().into_iter().for_each(|options| _ = one.options(options));
-        all.get_application_name().into_iter().for_each(|name| _ = one.application_name(name));
+        all.get_keepalives_interval()
+            .into_iter()
+            .for_each(|time| _ = one.keepalives_interval(time));
+        all.get_keepalives_retries()
+            .into_iter()
+            .for_each(|count| _ = one.keepalives_retries(count));
+        all.get_tcp_user_timeout()
+            .into_iter()
+            .for_each(|time| _ = one.tcp_user_timeout(*time));
+        all.get_user()
+            .into_iter()
+            .for_each(|user| _ = one.user(user));
+        all.get_dbname()
+            .into_iter()
+            .for_each(|name| _ = one.dbname(name));
+        all.get_options()
+            .into_iter()
+            .for_each(|options| _ = one.options(options));
+        all.get_application_name()
+            .into_iter()
+            .for_each(|name| _ = one.application_name(name));
         match all.get_password() {
             Some(password) => _ = one.password(password),
-            None => self.password(place).into_iter().for_each(|password| _ = one.password(password)),
+            None => self
+                .password(place)
+                .into_iter()
+                .for_each(|password| _ = one.password(password)),
         }
         one
     }
@@ -254,35 +317,70 @@ impl Hosts {
             (Some(host), _) => os::database_host(host).into_owned(),
             (None, address) => address?.to_string(),
         };
-        let host = if host == SOCKET_DIRECTORY { "localhost" } else { &host };
+        let host = if host == SOCKET_DIRECTORY {
+            "localhost"
+        } else {
+            &host
+        };
         let user = options.get_user()?;
-        let place = [host, &place.port.to_string(), options.get_dbname().unwrap_or(user), user];
+        let place = [
+            host,
+            &place.port.to_string(),
+            options.get_dbname().unwrap_or(user),
+            user,
+        ];
         self.0.target.passwords.as_ref()?.password(place)
     }
 }
 
 /// Fails if the server has become read-only since the connection was opened.
 pub(super) async fn check_writable(client: &Client) -> Result<(), DatabaseError> {
-    let messages = client.simple_query("SHOW transaction_read_only").await.map_err(failed)?;
-    let is_read_only =
-        messages.iter().any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on")));
-    if is_read_only { Err(DatabaseError::ReadOnly) } else { Ok(()) }
+    let messages = client
+        .simple_query("SHOW transaction_read_only")
+        .await
+        .map_err(failed)?;
+    let is_read_only = messages
+        .iter()
+        .any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on")));
+    if is_read_only {
+        Err(DatabaseError::ReadOnly)
+    } else {
+        Ok(())
+    }
 }
 
 impl Place {
-    /// This host with each of its addresses; only the host if it is a socket, or if the URL says its address.
+    /// This host with each of its addresses; only the host if it is a socket, or if the URL says
+    /// its address.
     async fn look_up(&self) -> Result<Vec<Self>, DatabaseError> {
-        let (Some(Host::Tcp(name)), None) = (&self.host, self.address) else { return Ok(vec![self.clone()]) };
-        let found = timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((name.as_str(), self.port))).await;
+        let (Some(Host::Tcp(name)), None) = (&self.host, self.address) else {
+            return Ok(vec![self.clone()]);
+        };
+        let found = timeout(
+            LOOKUP_TIMEOUT,
+            tokio::net::lookup_host((name.as_str(), self.port)),
+        )
+        .await;
         let found = found.map_err(|_| DatabaseError::Silent)?;
         let addresses = found.map_err(|error| DatabaseError::Unreachable(error.into()))?;
-        Ok(addresses.map(|address| Self { address: Some(address.ip()), ..self.clone() }).collect())
+        Ok(addresses
+            .map(|address| Self {
+                address: Some(address.ip()),
+                ..self.clone()
+            })
+            .collect())
     }
 
     fn name(&self) -> String {
-        let Self { host, address, port } = self;
+        let Self {
+            host,
+            address,
+            port,
+        } = self;
         match (host, address) {
-            (Some(host), Some(address)) => format!("{} ({address}), port {port}", os::database_host(host)),
+            (Some(host), Some(address)) => {
+                format!("{} ({address}), port {port}", os::database_host(host))
+            }
             (Some(host), None) => format!("{}:{port}", os::database_host(host)),
             (None, Some(address)) => format!("{address}:{port}"),
             (None, None) => port.to_string(),
@@ -291,12 +389,20 @@ impl Place {
 }
 
 fn hosts(options: &Config) -> Vec<Place> {
-    let (hosts, addresses, ports) = (options.get_hosts(), options.get_hostaddrs(), options.get_ports());
+    let (hosts, addresses, ports) = (
+        options.get_hosts(),
+        options.get_hostaddrs(),
+        options.get_ports(),
+    );
     let count = hosts.len().max(addresses.len());
     let place = |index: usize| Place {
         host: hosts.get(index).cloned(),
         address: addresses.get(index).copied(),
-        port: ports.get(index).or(ports.first()).copied().unwrap_or(DEFAULT_PORT),
+        port: ports
+            .get(index)
+            .or(ports.first())
+            .copied()
+            .unwrap_or(DEFAULT_PORT),
     };
     (0..count).map(place).collect()
 }
@@ -308,27 +414,50 @@ mod tests {
 
     use super::*;
 
-    /// A name with three addresses: one accepts connections and is silent, one rejects them, one is not reached.
+    /// A name with three addresses: one accepts connections and is silent, one rejects them, one is
+    /// not reached.
     #[tokio::test]
     async fn each_address_of_a_name_has_its_own_time() {
-        let silent = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let silent = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .unwrap();
         let port = silent.local_addr().unwrap().port();
         let url = format!("postgres://postgres@db.example:{port}/postgres?sslmode=disable");
         let hosts = Hosts::new(Target::new(&url.parse().unwrap(), |_| None).unwrap());
-        let at = |last| Place { address: Some(Ipv4Addr::new(127, 0, 0, last).into()), ..hosts.0.hosts[0].clone() };
+        let at = |last| Place {
+            address: Some(Ipv4Addr::new(127, 0, 0, last).into()),
+            ..hosts.0.hosts[0].clone()
+        };
         let places = [at(1), at(2), at(3)];
 
         let start = Instant::now();
         let connected = hosts.connect_to_one(&places, |_| {}).await;
-        assert!(matches!(connected.err(), Some(DatabaseError::Unreachable(_))), "the others were tried");
-        assert!(start.elapsed() >= PLACE_TIMEOUT && start.elapsed() < ONLY_PLACE_TIMEOUT, "{:?}", start.elapsed());
+        assert!(
+            matches!(connected.err(), Some(DatabaseError::Unreachable(_))),
+            "the others were tried"
+        );
+        assert!(
+            start.elapsed() >= PLACE_TIMEOUT && start.elapsed() < ONLY_PLACE_TIMEOUT,
+            "{:?}",
+            start.elapsed()
+        );
     }
 
     #[tokio::test]
     async fn the_place_that_worked_last_is_tried_first() {
-        let url = "postgres://postgres@127.0.0.1:1,127.0.0.2:2,127.0.0.3:3/postgres".parse().unwrap();
+        let url = "postgres://postgres@127.0.0.1:1,127.0.0.2:2,127.0.0.3:3/postgres"
+            .parse()
+            .unwrap();
         let hosts = Hosts::new(Target::new(&url, |_| None).unwrap());
-        let ports = async || hosts.places().await.unwrap().iter().map(|place| place.port).collect::<Vec<_>>();
+        let ports = async || {
+            hosts
+                .places()
+                .await
+                .unwrap()
+                .iter()
+                .map(|place| place.port)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(ports().await, [1, 2, 3]);
         let second = hosts.places().await.unwrap()[1].clone();
         *hosts.next() = Some(second);

@@ -1,7 +1,8 @@
-//! The PostgreSQL engine: a pool of connections for statements, and one control connection for notifications and locks.
+//! The PostgreSQL engine: a pool of connections for statements, and one control connection for
+//! notifications and locks.
 //!
-//! Statements are prepared once per connection. The statements of a batch are sent before the first answer is awaited,
-//! so a batch of any size costs only a few round trips.
+//! Statements are prepared once per connection. The statements of a batch are sent before the first
+//! answer is awaited, so a batch of any size costs only a few round trips.
 
 mod changes;
 mod connect;
@@ -47,23 +48,37 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    pub(super) async fn open(url: &PostgresUrl, announcer: Announcer) -> Result<Self, DatabaseError> {
-        let target = Target::new(url, |name| std::env::var(name).ok().filter(|text| !text.is_empty()))?;
+    pub(super) async fn open(
+        url: &PostgresUrl,
+        announcer: Announcer,
+    ) -> Result<Self, DatabaseError> {
+        let target = Target::new(url, |name| {
+            std::env::var(name).ok().filter(|text| !text.is_empty())
+        })?;
         let hosts = Hosts::new(target);
         let pool = Pool::new(hosts.clone());
         let (session, schema) = NodeSession::start(hosts, &pool, announcer).await?;
-        Ok(Self { pool, session, schema, numbers: Arc::default() })
+        Ok(Self {
+            pool,
+            session,
+            schema,
+            numbers: Arc::default(),
+        })
     }
 
-    /// Sends a query, again if its connection was lost or an administrator has cancelled it. Its rows are read until
-    /// they have `max_bytes`.
+    /// Sends a query, again if its connection was lost or an administrator has cancelled it. Its
+    /// rows are read until they have `max_bytes`.
     pub(super) async fn query(
         &self,
         sql: &'static str,
         parameters: Vec<Value>,
         max_bytes: usize,
     ) -> Result<Vec<Row>, DatabaseError> {
-        let request = [Request { sql, parameters: vec![parameters], max_bytes }];
+        let request = [Request {
+            sql,
+            parameters: vec![parameters],
+            max_bytes,
+        }];
         for _ in 1..QUERY_ATTEMPTS {
             match self.query_once(&request).await {
                 Err(DatabaseError::Unreachable(_) | DatabaseError::Cancelled) => {}
@@ -75,17 +90,31 @@ impl Postgres {
 
     async fn query_once(&self, request: &[Request]) -> Result<Vec<Row>, DatabaseError> {
         let query = async |connection: &pool::Connection| send(connection, "", request, "").await;
-        let mut answers = self.pool.connection().await?.exchange(ANSWER_TIMEOUT, query).await?;
+        let mut answers = self
+            .pool
+            .connection()
+            .await?
+            .exchange(ANSWER_TIMEOUT, query)
+            .await?;
         Ok(answers.pop().unwrap_or_default().rows)
     }
 
     pub(super) async fn check_writable(&self) -> Result<(), DatabaseError> {
-        let check = async |connection: &pool::Connection| hosts::check_writable(&connection.client).await;
-        self.pool.connection().await?.exchange(ANSWER_TIMEOUT, check).await
+        let check =
+            async |connection: &pool::Connection| hosts::check_writable(&connection.client).await;
+        self.pool
+            .connection()
+            .await?
+            .exchange(ANSWER_TIMEOUT, check)
+            .await
     }
 
     pub(super) fn begin(&self) -> PostgresTransaction {
-        PostgresTransaction::new(self.pool.clone(), Arc::clone(&self.schema), Arc::clone(&self.numbers))
+        PostgresTransaction::new(
+            self.pool.clone(),
+            Arc::clone(&self.schema),
+            Arc::clone(&self.numbers),
+        )
     }
 
     /// Closes the pool.

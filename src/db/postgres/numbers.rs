@@ -8,7 +8,8 @@ use crate::db::{DatabaseError, values};
 
 /// Numbers in one block.
 const BLOCK: usize = 512;
-const TAKE: &str = "SELECT nextval(pg_get_serial_sequence($1, 'number')) FROM generate_series(1, $2)";
+const TAKE: &str =
+    "SELECT nextval(pg_get_serial_sequence($1, 'number')) FROM generate_series(1, $2)";
 
 /// Numbers that this node has taken from sequences and not used.
 #[derive(Debug, Default)]
@@ -26,13 +27,23 @@ impl Numbers {
             return Ok(numbers);
         }
         let block = i64::try_from(count.max(BLOCK)).unwrap_or(i64::MAX);
-        let rows = transaction.query(TAKE, vec![values![table, block]]).await?.pop().unwrap_or_default();
-        let mut taken = rows.into_iter().map(|mut row| row.integer()).collect::<Result<Vec<i64>, _>>()?;
+        let rows = transaction
+            .query(TAKE, vec![values![table, block]])
+            .await?
+            .pop()
+            .unwrap_or_default();
+        let mut taken = rows
+            .into_iter()
+            .map(|mut row| row.integer())
+            .collect::<Result<Vec<i64>, _>>()?;
         if taken.len() < count {
             return Err(DatabaseError::NoRow);
         }
         let rest = taken.split_off(count);
-        self.blocks().entry(table.to_owned()).or_default().extend(rest.into_iter().rev());
+        self.blocks()
+            .entry(table.to_owned())
+            .or_default()
+            .extend(rest.into_iter().rev());
         Ok(taken)
     }
 

@@ -11,11 +11,13 @@ pub(super) struct PasswordFile(PathBuf);
 impl PasswordFile {
     pub(super) fn find(environment: &impl Fn(&'static str) -> Option<String>) -> Option<Self> {
         let named = environment("PGPASSFILE").map(PathBuf::from);
-        named.or_else(|| environment("HOME").map(|home| Path::new(&home).join(".pgpass"))).map(Self)
+        named
+            .or_else(|| environment("HOME").map(|home| Path::new(&home).join(".pgpass")))
+            .map(Self)
     }
 
-    /// The password for this place: host, port, database and user. Like psql, this ignores the file if other users
-    /// have access to it.
+    /// The password for this place: host, port, database and user. Like psql, this ignores the file
+    /// if other users have access to it.
     pub(super) fn password(&self, place: [&str; 4]) -> Option<String> {
         if os::others_may_access(&self.0.metadata().ok()?) {
             let file = self.0.display();
@@ -27,7 +29,8 @@ impl PasswordFile {
     }
 }
 
-/// `HOST:PORT:DATABASE:USER:PASSWORD`. A field `*` matches anything; a backslash escapes the next character.
+/// `HOST:PORT:DATABASE:USER:PASSWORD`. A field `*` matches anything; a backslash escapes the next
+/// character.
 fn password_in_line(line: &str, place: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -38,13 +41,20 @@ fn password_in_line(line: &str, place: [&str; 4]) -> Option<String> {
         match character {
             ':' if fields.len() < 5 => fields.push(String::new()),
             character => {
-                let literal = if character == '\\' { characters.next()? } else { character };
+                let literal = if character == '\\' {
+                    characters.next()?
+                } else {
+                    character
+                };
                 fields.last_mut()?.push(literal);
             }
         }
     }
     let password = fields.pop().filter(|_| fields.len() == 4)?;
-    let matches = fields.iter().zip(place).all(|(field, wanted)| field == "*" || field == wanted);
+    let matches = fields
+        .iter()
+        .zip(place)
+        .all(|(field, wanted)| field == "*" || field == wanted);
     matches.then_some(password)
 }
 
@@ -55,9 +65,21 @@ mod tests {
     #[test]
     fn a_line_of_the_password_file_matches_by_field() {
         let place = ["db.example", "5432", "mail", "restante"];
-        assert_eq!(password_in_line("*:*:*:restante:a:b\\\\c", place).as_deref(), Some("a:b\\c"));
-        assert_eq!(password_in_line("db.example:5432:mail:restante:x", place).as_deref(), Some("x"));
-        for other in ["other:*:*:*:x", "*:5433:*:*:x", "# *:*:*:*:x", "*:*:*:x", ""] {
+        assert_eq!(
+            password_in_line("*:*:*:restante:a:b\\\\c", place).as_deref(),
+            Some("a:b\\c")
+        );
+        assert_eq!(
+            password_in_line("db.example:5432:mail:restante:x", place).as_deref(),
+            Some("x")
+        );
+        for other in [
+            "other:*:*:*:x",
+            "*:5433:*:*:x",
+            "# *:*:*:*:x",
+            "*:*:*:x",
+            "",
+        ] {
             assert_eq!(password_in_line(other, place), None, "{other}");
         }
     }

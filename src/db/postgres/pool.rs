@@ -1,9 +1,9 @@
-//! The pool of connections. Every request has a time limit. If it is exceeded, the connection is closed, its statement
-//! is cancelled, and the next caller gets a new connection. The same happens if a caller stops waiting and the answer
-//! does not arrive soon afterwards.
+//! The pool of connections. Every request has a time limit. If it is exceeded, the connection is
+//! closed, its statement is cancelled, and the next caller gets a new connection. The same happens
+//! if a caller stops waiting and the answer does not arrive soon afterwards.
 //!
-//! It is written here, and not taken from a library, because a connection must not be used again before the answer to
-//! its ROLLBACK has shown that its transaction has ended.
+//! It is written here, and not taken from a library, because a connection must not be used again
+//! before the answer to its ROLLBACK has shown that its transaction has ended.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,17 +19,19 @@ use super::hosts::{Connected, Hosts, Place};
 use super::requests::spell;
 use crate::db::DatabaseError;
 
-/// Maximum number of connections for statements that one node opens, in addition to its control connection.
+/// Maximum number of connections for statements that one node opens, in addition to its control
+/// connection.
 pub(super) const CONNECTIONS: usize = 16;
-/// How long a statement waits for a connection: longer than a short restart of the server takes, and not so long that
-/// clients give up.
+/// How long a statement waits for a connection: longer than a short restart of the server takes,
+/// and not so long that clients give up.
 const POOL_TIMEOUT: Duration = Duration::from_secs(7);
 /// The pause before a server that cannot be reached is tried again.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// How long a connection may take to answer after its caller stopped waiting, before it is removed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that was not used for this long is closed, so that nodes can share a small server or pooler.
+/// A connection that was not used for this long is closed, so that nodes can share a small server
+/// or pooler.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pool. Cheap to clone.
@@ -64,14 +66,19 @@ impl Connection {
 
     /// Whether it is open, and the node has not moved to another host since.
     fn is_current(&self) -> bool {
-        let has_moved = self.moves.has_changed().unwrap_or(true) && self.moves.borrow().as_ref() != Some(&self.place);
+        let has_moved = self.moves.has_changed().unwrap_or(true)
+            && self.moves.borrow().as_ref() != Some(&self.place);
         !self.client.is_closed() && !has_moved
     }
 }
 
 impl Pool {
     pub(super) fn new(hosts: Hosts) -> Self {
-        let inner = Inner { hosts, places: Arc::new(Semaphore::new(CONNECTIONS)), idle: Mutex::default() };
+        let inner = Inner {
+            hosts,
+            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            idle: Mutex::default(),
+        };
         let inner = Arc::new(inner);
         tokio::spawn(close_idle(Arc::downgrade(&inner)));
         Self(inner)
@@ -80,13 +87,19 @@ impl Pool {
     /// Returns an idle connection, or a new one.
     pub(super) async fn connection(&self) -> Result<PooledConnection, DatabaseError> {
         let end = Instant::now() + POOL_TIMEOUT;
-        timeout_at(end, self.take(end)).await.map_err(|_| DatabaseError::Silent)?
+        timeout_at(end, self.take(end))
+            .await
+            .map_err(|_| DatabaseError::Silent)?
     }
 
     async fn take(&self, end: Instant) -> Result<PooledConnection, DatabaseError> {
         let places = Arc::clone(&self.0.places);
-        let place = places.acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
-        let idle = std::iter::from_fn(|| lock(&self.0.idle).pop()).map(|(connection, _)| connection);
+        let place = places
+            .acquire_owned()
+            .await
+            .map_err(|_| DatabaseError::Closed)?;
+        let idle =
+            std::iter::from_fn(|| lock(&self.0.idle).pop()).map(|(connection, _)| connection);
         let mut current = idle.filter(Connection::is_current);
         let connection = match current.next() {
             Some(connection) => connection,
@@ -102,17 +115,24 @@ impl Pool {
         })
     }
 
-    /// Opens a connection. While the server restarts, or until a standby is promoted, it is tried again; the last error
-    /// before `end` is the result.
+    /// Opens a connection. While the server restarts, or until a standby is promoted, it is tried
+    /// again; the last error before `end` is the result.
     async fn connect(&self, end: Instant) -> Result<Connection, DatabaseError> {
         let moves = self.0.hosts.moves();
         loop {
             match self.0.hosts.connect(|_| {}).await {
                 Ok(Connected { client, place, .. }) => {
-                    return Ok(Connection { client, statements: Mutex::default(), place, moves });
+                    return Ok(Connection {
+                        client,
+                        statements: Mutex::default(),
+                        place,
+                        moves,
+                    });
                 }
                 Err(error)
-                    if may_pass(&error) && !self.0.places.is_closed() && Instant::now() + CONNECT_PAUSE < end =>
+                    if may_pass(&error)
+                        && !self.0.places.is_closed()
+                        && Instant::now() + CONNECT_PAUSE < end =>
                 {
                     sleep(CONNECT_PAUSE).await;
                 }
@@ -186,11 +206,18 @@ impl PooledConnection {
         };
         self.is_waiting = false;
         let Some(answer) = answer else {
-            self.connection.take().into_iter().for_each(|connection| self.pool.give_up(connection));
+            self.connection
+                .take()
+                .into_iter()
+                .for_each(|connection| self.pool.give_up(connection));
             return Err(DatabaseError::Silent);
         };
-        // Another host may be the primary now, or only the sessions that are open are still read-only.
-        if matches!(answer, Err(DatabaseError::Unreachable(_) | DatabaseError::ReadOnly)) {
+        // Another host may be the primary now, or only the sessions that are open are still
+        // read-only.
+        if matches!(
+            answer,
+            Err(DatabaseError::Unreachable(_) | DatabaseError::ReadOnly)
+        ) {
             self.close();
             self.pool.forget_idle();
         }
@@ -216,12 +243,17 @@ impl PooledConnection {
 impl Drop for PooledConnection {
     /// Ends an open transaction. The connection is used again only after its answer.
     fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
         let pool = self.pool.clone();
         if !self.is_waiting && !self.in_transaction {
             return pool.put_back(connection);
         }
-        let (end, place) = (if self.in_transaction { "ROLLBACK" } else { "" }, self.place.take());
+        let (end, place) = (
+            if self.in_transaction { "ROLLBACK" } else { "" },
+            self.place.take(),
+        );
         spawn(async move {
             match timeout(SETTLE_TIMEOUT, connection.client.batch_execute(end)).await {
                 Ok(Ok(())) => pool.put_back(connection),
@@ -242,13 +274,16 @@ pub(super) async fn until_moved(mut moves: watch::Receiver<Option<Place>>, place
     }
 }
 
-/// Whether the next attempt to connect may succeed. A server that rejects the password or the database says so.
+/// Whether the next attempt to connect may succeed. A server that rejects the password or the
+/// database says so.
 fn may_pass(error: &DatabaseError) -> bool {
     match error {
         DatabaseError::Standby => true,
         DatabaseError::Unreachable(cause) => {
             let rejected = cause.downcast_ref().and_then(tokio_postgres::Error::code);
-            rejected.is_none_or(|state| [SqlState::CANNOT_CONNECT_NOW, SqlState::ADMIN_SHUTDOWN].contains(state))
+            rejected.is_none_or(|state| {
+                [SqlState::CANNOT_CONNECT_NOW, SqlState::ADMIN_SHUTDOWN].contains(state)
+            })
         }
         _ => false,
     }
@@ -259,7 +294,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` as a task. Without a runtime the program is ending, and the server detects that on its own.
+/// Runs `work` as a task. Without a runtime the program is ending, and the server detects that on
+/// its own.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         drop(runtime.spawn(work));

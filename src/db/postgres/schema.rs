@@ -1,5 +1,5 @@
-//! The names of what nodes share outside of tables: locks and notifications belong to the whole database. Deployments
-//! in several schemas of one database must not share them.
+//! The names of what nodes share outside of tables: locks and notifications belong to the whole
+//! database. Deployments in several schemas of one database must not share them.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -17,13 +17,19 @@ pub(super) struct Schema {
 impl Schema {
     pub(super) fn new(name: &str) -> Self {
         if name == DEFAULT {
-            return Self { channel: "restante_changes".to_owned(), salt: 0 };
+            return Self {
+                channel: "restante_changes".to_owned(),
+                salt: 0,
+            };
         }
         // The hasher's keys are fixed, so every node has the same names.
         let mut hasher = DefaultHasher::new();
         hasher.write(name.as_bytes());
         let hash = hasher.finish();
-        Self { channel: format!("restante_changes_{hash:016x}"), salt: hash.cast_signed() }
+        Self {
+            channel: format!("restante_changes_{hash:016x}"),
+            salt: hash.cast_signed(),
+        }
     }
 
     /// The name of a lock.
@@ -41,7 +47,10 @@ mod tests {
         let [one, other, default] = ["one", "other", "public"].map(Schema::new);
         assert_ne!(one.channel, other.channel);
         assert_ne!(one.lock(7), other.lock(7));
-        assert_eq!((default.channel.as_str(), default.lock(7)), ("restante_changes", 7));
+        assert_eq!(
+            (default.channel.as_str(), default.lock(7)),
+            ("restante_changes", 7)
+        );
         assert_eq!(Schema::new("one").lock(7), one.lock(7));
     }
 }

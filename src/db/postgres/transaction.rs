@@ -1,8 +1,9 @@
 //! A transaction: few round trips, and nothing outside of it.
 //!
-//! BEGIN can fail, for example if an administrator cancels it. The statements after it would then be committed one by
-//! one. So BEGIN is sent together with a statement only if that statement changes nothing, and nothing else is sent
-//! before its answer has shown that the transaction has started.
+//! BEGIN can fail, for example if an administrator cancels it. The statements after it would then
+//! be committed one by one. So BEGIN is sent together with a statement only if that statement
+//! changes nothing, and nothing else is sent before its answer has shown that the transaction has
+//! started.
 
 use std::mem;
 use std::sync::Arc;
@@ -20,11 +21,13 @@ use crate::model::Change;
 
 /// How long a transaction may take. An SMTP client waits for 30 seconds.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(25);
-/// The lowest expected speed of network and disk, in bytes per second: statements with large parameters get more time.
+/// The lowest expected speed of network and disk, in bytes per second: statements with large
+/// parameters get more time.
 const SLOWEST: usize = 4 * 1024 * 1024;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-const BEGIN_BRIEFLY: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '500ms'";
+const BEGIN_BRIEFLY: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '500ms'";
 const BEGIN_WITHOUT_LIMITS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED;
     SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
@@ -45,12 +48,24 @@ pub(in crate::db) struct PostgresTransaction {
 impl PostgresTransaction {
     pub(super) fn new(pool: Pool, schema: Arc<Schema>, numbers: Arc<Numbers>) -> Self {
         let ends_at = Some(Instant::now() + TRANSACTION_TIMEOUT);
-        Self { pool, schema, numbers, connection: None, begin: BEGIN, ends_at, queued: Vec::new() }
+        Self {
+            pool,
+            schema,
+            numbers,
+            connection: None,
+            begin: BEGIN,
+            ends_at,
+            queued: Vec::new(),
+        }
     }
 
     /// Sends the statement with the next one whose answer is awaited, or with the commit.
     pub(in crate::db) fn queue(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) {
-        self.queued.push(Request { sql, parameters, max_bytes: usize::MAX });
+        self.queued.push(Request {
+            sql,
+            parameters,
+            max_bytes: usize::MAX,
+        });
     }
 
     pub(in crate::db) async fn execute(
@@ -58,7 +73,12 @@ impl PostgresTransaction {
         sql: &'static str,
         parameters: Vec<Vec<Value>>,
     ) -> Result<u64, DatabaseError> {
-        Ok(self.answers(sql, parameters).await?.into_iter().map(|answer| answer.changed).sum())
+        Ok(self
+            .answers(sql, parameters)
+            .await?
+            .into_iter()
+            .map(|answer| answer.changed)
+            .sum())
     }
 
     pub(in crate::db) async fn query(
@@ -66,18 +86,33 @@ impl PostgresTransaction {
         sql: &'static str,
         parameters: Vec<Vec<Value>>,
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
-        Ok(self.answers(sql, parameters).await?.into_iter().map(|answer| answer.rows).collect())
+        Ok(self
+            .answers(sql, parameters)
+            .await?
+            .into_iter()
+            .map(|answer| answer.rows)
+            .collect())
     }
 
-    pub(in crate::db) async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
+    pub(in crate::db) async fn execute_script(
+        &mut self,
+        sql: &'static str,
+    ) -> Result<(), DatabaseError> {
         self.start().await?;
         let script = super::requests::spell(sql);
-        self.exchange(0, async |connection| send(connection, &script, &[], "").await).await?;
+        self.exchange(0, async |connection| {
+            send(connection, &script, &[], "").await
+        })
+        .await?;
         Ok(())
     }
 
     /// Numbers for `count` new rows of a table.
-    pub(in crate::db) async fn numbers(&mut self, table: &str, count: usize) -> Result<Vec<i64>, DatabaseError> {
+    pub(in crate::db) async fn numbers(
+        &mut self,
+        table: &str,
+        count: usize,
+    ) -> Result<Vec<i64>, DatabaseError> {
         let numbers = Arc::clone(&self.numbers);
         numbers.take(self, table, count).await
     }
@@ -107,19 +142,39 @@ impl PostgresTransaction {
         }
         let mut requests = mem::take(&mut self.queued);
         if !changes.is_empty() {
-            let parameters = vec![values![self.schema.channel.as_str(), changes::payload(changes)]];
-            requests.push(Request { sql: NOTIFY, parameters, max_bytes: usize::MAX });
+            let parameters = vec![values![
+                self.schema.channel.as_str(),
+                changes::payload(changes)
+            ]];
+            requests.push(Request {
+                sql: NOTIFY,
+                parameters,
+                max_bytes: usize::MAX,
+            });
         }
         let bytes = requests.iter().map(Request::size).sum();
         // If one of the requests failed, COMMIT has rolled back, and its error is returned.
-        self.exchange(bytes, async |connection| send(connection, "", &requests, "COMMIT").await).await?;
-        self.connection.iter_mut().for_each(PooledConnection::end_transaction);
+        self.exchange(bytes, async |connection| {
+            send(connection, "", &requests, "COMMIT").await
+        })
+        .await?;
+        self.connection
+            .iter_mut()
+            .for_each(PooledConnection::end_transaction);
         Ok(())
     }
 
-    async fn answers(&mut self, sql: &'static str, parameters: Vec<Vec<Value>>) -> Result<Vec<Answer>, DatabaseError> {
+    async fn answers(
+        &mut self,
+        sql: &'static str,
+        parameters: Vec<Vec<Value>>,
+    ) -> Result<Vec<Answer>, DatabaseError> {
         let mut requests = mem::take(&mut self.queued);
-        requests.push(Request { sql, parameters, max_bytes: usize::MAX });
+        requests.push(Request {
+            sql,
+            parameters,
+            max_bytes: usize::MAX,
+        });
         if self.connection.is_none() {
             if requests.iter().all(Request::only_reads) {
                 return self.start_with(&requests).await;
@@ -127,7 +182,10 @@ impl PostgresTransaction {
             self.start().await?;
         }
         let bytes = requests.iter().map(Request::size).sum();
-        self.exchange(bytes, async |connection| send(connection, "", &requests, "").await).await
+        self.exchange(bytes, async |connection| {
+            send(connection, "", &requests, "").await
+        })
+        .await
     }
 
     /// Starts the transaction, if it has not started.
@@ -138,7 +196,8 @@ impl PostgresTransaction {
         Ok(())
     }
 
-    /// Starts with statements that change nothing. If a connection was lost while it was idle, another one is taken.
+    /// Starts with statements that change nothing. If a connection was lost while it was idle,
+    /// another one is taken.
     async fn start_with(&mut self, requests: &[Request]) -> Result<Vec<Answer>, DatabaseError> {
         match self.begin_once(requests).await {
             Err(DatabaseError::Unreachable(_)) => self.begin_once(requests).await,
@@ -151,10 +210,17 @@ impl PostgresTransaction {
         connection.start_transaction();
         self.connection = Some(connection);
         let begin = self.begin;
-        let started = self.exchange(0, async |connection| send(connection, begin, requests, "").await).await;
+        let started = self
+            .exchange(0, async |connection| {
+                send(connection, begin, requests, "").await
+            })
+            .await;
         if started.is_err() {
             // Whether a transaction has started is unknown, so its connection is not used again.
-            self.connection.take().into_iter().for_each(|mut connection| connection.close());
+            self.connection
+                .take()
+                .into_iter()
+                .for_each(|mut connection| connection.close());
         }
         started
     }
@@ -180,6 +246,8 @@ impl PostgresTransaction {
 
 impl std::fmt::Debug for PostgresTransaction {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("PostgresTransaction").finish_non_exhaustive()
+        formatter
+            .debug_struct("PostgresTransaction")
+            .finish_non_exhaustive()
     }
 }

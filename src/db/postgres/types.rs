@@ -15,7 +15,13 @@ impl ToSql for Value {
             (Self::Text(text), &Type::TEXT | &Type::VARCHAR) => put_text(text, out),
             (Self::Bytes(bytes), &Type::BYTEA) => out.put_slice(bytes),
             (Self::Uuid(uuid), &Type::BYTEA) => out.put_slice(uuid.as_bytes()),
-            _ => return Err(format!("the value of a parameter of type {inferred} is {}", kind(self)).into()),
+            _ => {
+                return Err(format!(
+                    "the value of a parameter of type {inferred} is {}",
+                    kind(self)
+                )
+                .into());
+            }
         }
         Ok(IsNull::No)
     }
@@ -65,7 +71,16 @@ impl<'a> FromSql<'a> for Value {
     }
 
     fn accepts(column: &Type) -> bool {
-        matches!(*column, Type::INT8 | Type::INT4 | Type::BOOL | Type::BYTEA | Type::TEXT | Type::VARCHAR | Type::VOID)
+        matches!(
+            *column,
+            Type::INT8
+                | Type::INT4
+                | Type::BOOL
+                | Type::BYTEA
+                | Type::TEXT
+                | Type::VARCHAR
+                | Type::VOID
+        )
     }
 }
 
@@ -88,11 +103,23 @@ mod tests {
             let mut out = BytesMut::new();
             value.to_sql(&inferred, &mut out).map(|_| out.to_vec())
         };
-        assert_eq!(written(Value::Integer(1), Type::INT4).unwrap(), [0, 0, 0, 1]);
-        assert_eq!(written(Value::Integer(1), Type::INT8).unwrap(), [0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(
+            written(Value::Integer(1), Type::INT4).unwrap(),
+            [0, 0, 0, 1]
+        );
+        assert_eq!(
+            written(Value::Integer(1), Type::INT8).unwrap(),
+            [0, 0, 0, 0, 0, 0, 0, 1]
+        );
         assert!(written(Value::Integer(i64::MAX), Type::INT4).is_err());
         assert!(written(Value::Integer(1), Type::TEXT).is_err());
-        assert_eq!(written(Value::from("\0a\0"), Type::TEXT).unwrap(), "\u{fffd}a\u{fffd}".as_bytes());
-        assert!(matches!(Value::Null.to_sql(&Type::BYTEA, &mut BytesMut::new()), Ok(IsNull::Yes)));
+        assert_eq!(
+            written(Value::from("\0a\0"), Type::TEXT).unwrap(),
+            "\u{fffd}a\u{fffd}".as_bytes()
+        );
+        assert!(matches!(
+            Value::Null.to_sql(&Type::BYTEA, &mut BytesMut::new()),
+            Ok(IsNull::Yes)
+        ));
     }
 }

@@ -1,7 +1,7 @@
 //! Copies a database file while it is in use.
 //!
-//! The copy is made in steps within one read transaction. It therefore contains one consistent state of the database,
-//! commits can continue, and no commit forces it to start again.
+//! The copy is made in steps within one read transaction. It therefore contains one consistent
+//! state of the database, commits can continue, and no commit forces it to start again.
 
 use std::fs::{self, File};
 use std::io;
@@ -33,8 +33,9 @@ pub enum BackupError {
     Flush(#[source] io::Error),
 }
 
-/// Copies the database at `path` to a file beside it whose name ends with `.version-N`, so that the old program can be
-/// used again if a migration goes wrong. A copy of an earlier attempt is replaced only when the new one is complete.
+/// Copies the database at `path` to a file beside it whose name ends with `.version-N`, so that the
+/// old program can be used again if a migration goes wrong. A copy of an earlier attempt is
+/// replaced only when the new one is complete.
 pub(super) fn copy_before_migration(path: &Path, version: i64) -> Result<(), DatabaseError> {
     let beside = |end: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -43,12 +44,15 @@ pub(super) fn copy_before_migration(path: &Path, version: i64) -> Result<(), Dat
     };
     let (copy, partial) = (beside(""), beside(".partial"));
     tracing::info!(database = %path.display(), copy = %copy.display(), "copying the database before its migration");
-    let copied =
-        copy_to_new_file(path, &partial).and_then(|()| fs::rename(&partial, &copy).map_err(BackupError::Write));
+    let copied = copy_to_new_file(path, &partial)
+        .and_then(|()| fs::rename(&partial, &copy).map_err(BackupError::Write));
     copied.map_err(|source| {
         // An incomplete copy is useless, and may have filled the disk.
         let _ = fs::remove_file(&partial);
-        DatabaseError::CopyBeforeMigration { path: copy.display().to_string(), source }
+        DatabaseError::CopyBeforeMigration {
+            path: copy.display().to_string(),
+            source,
+        }
     })
 }
 
@@ -63,12 +67,16 @@ fn copy_to_new_file(source: &Path, target: &Path) -> Result<(), BackupError> {
     backup(source, target, |_, _| ())
 }
 
-/// Copies the database at `source` to `target`, an empty file. Calls `progress` with the number of copied pages and the
-/// total. When this returns, the copy is on stable storage.
+/// Copies the database at `source` to `target`, an empty file. Calls `progress` with the number of
+/// copied pages and the total. When this returns, the copy is on stable storage.
 ///
 /// # Errors
 /// [`BackupError`]; `target` is then incomplete.
-pub fn backup(source: &Path, target: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(), BackupError> {
+pub fn backup(
+    source: &Path,
+    target: &Path,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<(), BackupError> {
     let source = Connection::open_with_flags(source, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(BUSY_TIMEOUT)?;
     source.execute_batch("BEGIN")?;
@@ -79,7 +87,10 @@ pub fn backup(source: &Path, target: &Path, mut progress: impl FnMut(u64, u64)) 
     loop {
         let step = backup.step(PAGES_A_STEP)?;
         let pages = backup.progress();
-        let (all, left) = (u64::try_from(pages.pagecount).unwrap_or(0), u64::try_from(pages.remaining).unwrap_or(0));
+        let (all, left) = (
+            u64::try_from(pages.pagecount).unwrap_or(0),
+            u64::try_from(pages.remaining).unwrap_or(0),
+        );
         progress(all.saturating_sub(left), all);
         if step == StepResult::Done {
             break;
@@ -87,7 +98,10 @@ pub fn backup(source: &Path, target: &Path, mut progress: impl FnMut(u64, u64)) 
     }
     drop(backup);
     copy.close().map_err(|(_, error)| error)?;
-    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = target
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let flush = || {
         // Windows flushes only what may be written.
         File::options().write(true).open(target)?.sync_all()?;

@@ -12,11 +12,14 @@ use rusqlite::{CachedStatement, Connection, ToSql};
 
 use crate::db::{DatabaseError, Row, Value};
 
-/// Marks a database file as Restante's, in the header of the file (`PRAGMA application_id`): "rest".
+/// Marks a database file as Restante's, in the header of the file (`PRAGMA application_id`):
+/// "rest".
 const APPLICATION_ID: i64 = 0x7265_7374;
-/// How long a statement waits while another process locks the database, for example a command next to a server.
+/// How long a statement waits while another process locks the database, for example a command next
+/// to a server.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The log keeps this many bytes when it starts over. A larger log, for example after a migration, is truncated.
+/// The log keeps this many bytes when it starts over. A larger log, for example after a migration,
+/// is truncated.
 const LOG_KEPT: i64 = 256 * 1024 * 1024;
 /// The number of prepared statements that each connection keeps.
 const STATEMENTS_KEPT: usize = 64;
@@ -42,10 +45,14 @@ impl SqliteConnection {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
-            // A statement that changes several rows keeps what it needs to undo them. The sweeper's need little.
+            // A statement that changes several rows keeps what it needs to undo them. The sweeper's
+            // need little.
             connection.pragma_update(None, "temp_store", "MEMORY")?;
             connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-            Ok(Some(Self { connection, spellings: HashMap::new() }))
+            Ok(Some(Self {
+                connection,
+                spellings: HashMap::new(),
+            }))
         };
         let opened = open().map_err(|error| open_failed(path, error))?;
         opened.ok_or_else(|| DatabaseError::Foreign(path.display().to_string()))
@@ -56,7 +63,10 @@ impl SqliteConnection {
         let open = || {
             let connection = set_up(Connection::open(path)?)?;
             connection.pragma_update(None, "query_only", "ON")?;
-            Ok(Self { connection, spellings: HashMap::new() })
+            Ok(Self {
+                connection,
+                spellings: HashMap::new(),
+            })
         };
         open().map_err(|error| open_failed(path, error))
     }
@@ -73,7 +83,8 @@ impl SqliteConnection {
     }
 
     pub(super) fn roll_back(&self) {
-        // Some failures (a full disk) have already rolled back; then there is no transaction to end.
+        // Some failures (a full disk) have already rolled back; then there is no transaction to
+        // end.
         if !self.connection.is_autocommit()
             && let Err(error) = self.control("ROLLBACK")
         {
@@ -81,7 +92,11 @@ impl SqliteConnection {
         }
     }
 
-    pub(super) fn execute(&mut self, sql: &'static str, parameters: &[Vec<Value>]) -> Result<u64, DatabaseError> {
+    pub(super) fn execute(
+        &mut self,
+        sql: &'static str,
+        parameters: &[Vec<Value>],
+    ) -> Result<u64, DatabaseError> {
         let mut statement = self.prepare(sql)?;
         let mut changed = 0;
         for parameters in parameters {
@@ -90,10 +105,17 @@ impl SqliteConnection {
         Ok(changed)
     }
 
-    /// Inserts rows, and returns their numbers. `RETURNING` would make SQLite build a table for each of them.
-    pub(super) fn insert(&mut self, sql: &'static str, rows: &[Vec<Value>]) -> Result<Vec<i64>, DatabaseError> {
+    /// Inserts rows, and returns their numbers. `RETURNING` would make SQLite build a table for
+    /// each of them.
+    pub(super) fn insert(
+        &mut self,
+        sql: &'static str,
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<i64>, DatabaseError> {
         let mut statement = self.prepare(sql)?;
-        rows.iter().map(|row| Ok(statement.insert(rusqlite::params_from_iter(row))?)).collect()
+        rows.iter()
+            .map(|row| Ok(statement.insert(rusqlite::params_from_iter(row))?))
+            .collect()
     }
 
     pub(super) fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
@@ -113,7 +135,8 @@ impl SqliteConnection {
         while bytes < max_bytes
             && let Some(row) = rows.next()?
         {
-            let columns: Result<Vec<Value>, DatabaseError> = (0..width).map(|index| column(row, index)).collect();
+            let columns: Result<Vec<Value>, DatabaseError> =
+                (0..width).map(|index| column(row, index)).collect();
             let row = Row::new(columns?);
             bytes += row.held();
             read.push(row);
@@ -132,7 +155,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the file has Restante's mark, or contains nothing yet. The file of another program must not be changed.
+/// Whether the file has Restante's mark, or contains nothing yet. The file of another program must
+/// not be changed.
 fn is_ours_or_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     Ok(match number("PRAGMA application_id")? {
@@ -144,21 +168,30 @@ fn is_ours_or_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
 
 fn set_up(connection: Connection) -> Result<Connection, rusqlite::Error> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // Otherwise SQLite plans a statement again on each run if its plan might depend on the parameters.
+    // Otherwise SQLite plans a statement again on each run if its plan might depend on the
+    // parameters.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     Ok(connection)
 }
 
 fn open_failed(path: &Path, source: rusqlite::Error) -> DatabaseError {
-    DatabaseError::Open { path: path.display().to_string(), source }
+    DatabaseError::Open {
+        path: path.display().to_string(),
+        source,
+    }
 }
 
 /// In SQLite `$1` is a named parameter and `?1` a numbered one.
 fn spell(sql: &str) -> String {
-    let spelled = sql.replace('$', "?").replace("{bytes}", "BLOB").replace("{numbered}", "INTEGER PRIMARY KEY");
+    let spelled = sql
+        .replace('$', "?")
+        .replace("{bytes}", "BLOB")
+        .replace("{numbered}", "INTEGER PRIMARY KEY");
     // Transactions run one after another, so rows need no lock.
-    ["{for_update}", "{skip_locked}", "{unlogged}"].iter().fold(spelled, |spelled, word| spelled.replace(word, ""))
+    ["{for_update}", "{skip_locked}", "{unlogged}"]
+        .iter()
+        .fold(spelled, |spelled, word| spelled.replace(word, ""))
 }
 
 fn column(row: &rusqlite::Row<'_>, index: usize) -> Result<Value, DatabaseError> {
@@ -167,10 +200,16 @@ fn column(row: &rusqlite::Row<'_>, index: usize) -> Result<Value, DatabaseError>
         ValueRef::Integer(integer) => Ok(Value::Integer(integer)),
         ValueRef::Text(bytes) => {
             let text = String::from_utf8(bytes.to_vec());
-            text.map(Value::Text).map_err(|_| DatabaseError::Column { index, expected: "UTF-8" })
+            text.map(Value::Text).map_err(|_| DatabaseError::Column {
+                index,
+                expected: "UTF-8",
+            })
         }
         ValueRef::Blob(bytes) => Ok(Value::Bytes(Bytes::copy_from_slice(bytes))),
-        ValueRef::Real(_) => Err(DatabaseError::Column { index, expected: "an integer, text or bytes" }),
+        ValueRef::Real(_) => Err(DatabaseError::Column {
+            index,
+            expected: "an integer, text or bytes",
+        }),
     }
 }
 

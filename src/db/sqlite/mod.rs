@@ -1,8 +1,8 @@
 //! SQLite: one thread that writes, and a pool of connections that read.
 //!
-//! Each commit flushes the write-ahead log (`synchronous=FULL`), so it survives a power cut. A query that finds a few
-//! rows by an index runs on the calling thread, because handing it to another thread would take longer. Any other query
-//! runs on a blocking thread.
+//! Each commit flushes the write-ahead log (`synchronous=FULL`), so it survives a power cut. A
+//! query that finds a few rows by an index runs on the calling thread, because handing it to
+//! another thread would take longer. Any other query runs on a blocking thread.
 
 mod backup;
 mod checkpoint;
@@ -36,28 +36,47 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file at `path`, and creates it if it is missing. Futures of transactions run within `runtime`.
-    pub(super) fn open(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
+    /// Opens the file at `path`, and creates it if it is missing. Futures of transactions run
+    /// within `runtime`.
+    pub(super) fn open(
+        path: &Path,
+        announcer: Announcer,
+        runtime: Handle,
+    ) -> Result<Self, DatabaseError> {
         let writer = Writer::start(path, announcer, runtime)?;
-        let readers = Readers { path: path.to_owned(), idle: Mutex::default() };
+        let readers = Readers {
+            path: path.to_owned(),
+            idle: Mutex::default(),
+        };
         readers.query("SELECT 1", &[], usize::MAX)?;
-        Ok(Self { writer, readers: Arc::new(readers), queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)) })
+        Ok(Self {
+            writer,
+            readers: Arc::new(readers),
+            queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)),
+        })
     }
 
     /// Runs a query on the calling thread.
-    pub(super) fn look_up(&self, sql: &'static str, parameters: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+    pub(super) fn look_up(
+        &self,
+        sql: &'static str,
+        parameters: &[Value],
+    ) -> Result<Vec<Row>, DatabaseError> {
         self.readers.query(sql, parameters, usize::MAX)
     }
 
-    /// Runs a query on a blocking thread, until its rows have `max_bytes`. It keeps its permit until it ends, even if
-    /// the caller stops waiting.
+    /// Runs a query on a blocking thread, until its rows have `max_bytes`. It keeps its permit
+    /// until it ends, even if the caller stops waiting.
     pub(super) async fn query(
         &self,
         sql: &'static str,
         parameters: Vec<Value>,
         max_bytes: usize,
     ) -> Result<Vec<Row>, DatabaseError> {
-        let place = Arc::clone(&self.queries).acquire_owned().await.map_err(|_| DatabaseError::Closed)?;
+        let place = Arc::clone(&self.queries)
+            .acquire_owned()
+            .await
+            .map_err(|_| DatabaseError::Closed)?;
         let readers = Arc::clone(&self.readers);
         let query = tokio::task::spawn_blocking(move || {
             let rows = readers.query(sql, &parameters, max_bytes);
@@ -88,9 +107,11 @@ impl Sqlite {
         answer.await.map_err(|_| DatabaseError::Panicked)
     }
 
-    /// Closes all connections after the queued transactions. SQLite then moves the log into the database file.
+    /// Closes all connections after the queued transactions. SQLite then moves the log into the
+    /// database file.
     pub(super) async fn close(&self) {
-        // The last connection that closes runs the checkpoint, and only a writing connection removes the log.
+        // The last connection that closes runs the checkpoint, and only a writing connection
+        // removes the log.
         self.queries.close();
         lock(&self.readers.idle).clear();
         self.writer.close().await;
@@ -105,7 +126,12 @@ struct Readers {
 }
 
 impl Readers {
-    fn query(&self, sql: &'static str, parameters: &[Value], max_bytes: usize) -> Result<Vec<Row>, DatabaseError> {
+    fn query(
+        &self,
+        sql: &'static str,
+        parameters: &[Value],
+        max_bytes: usize,
+    ) -> Result<Vec<Row>, DatabaseError> {
         let idle = lock(&self.idle).pop();
         let mut connection = match idle {
             Some(connection) => connection,
@@ -137,7 +163,8 @@ mod tests {
     pub(super) async fn with_table() -> (tempfile::TempDir, Sqlite) {
         let (directory, sqlite) = opened();
         let make = async |mut open: SqliteTransaction| {
-            open.execute_script("CREATE TABLE numbers (number BIGINT)").unwrap();
+            open.execute_script("CREATE TABLE numbers (number BIGINT)")
+                .unwrap();
             open.commit(&[]).unwrap();
         };
         sqlite.transact(make).await.unwrap();
@@ -152,7 +179,11 @@ mod tests {
     fn it_is_compiled_as_the_configuration_of_cargo_says() {
         let connection = Connection::open_in_memory().unwrap();
         let used = |option| {
-            connection.query_row("SELECT sqlite_compileoption_used(?1)", [option], |row| row.get::<_, bool>(0)).unwrap()
+            connection
+                .query_row("SELECT sqlite_compileoption_used(?1)", [option], |row| {
+                    row.get::<_, bool>(0)
+                })
+                .unwrap()
         };
         assert!(used("DEFAULT_MEMSTATUS=0") && used("OMIT_LOAD_EXTENSION"));
         assert!(!used("ENABLE_FTS5") && !used("ENABLE_RTREE"));
@@ -163,13 +194,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("other.db");
         let other = Connection::open(&path).unwrap();
-        other.execute_batch("CREATE TABLE notes (note TEXT)").unwrap();
+        other
+            .execute_batch("CREATE TABLE notes (note TEXT)")
+            .unwrap();
         other.close().unwrap();
         let before = std::fs::read(&path).unwrap();
 
         let opened = Sqlite::open(&path, Announcer::default(), Handle::current());
 
-        assert!(matches!(opened, Err(DatabaseError::Foreign(_))), "{opened:?}");
+        assert!(
+            matches!(opened, Err(DatabaseError::Foreign(_))),
+            "{opened:?}"
+        );
         assert_eq!(std::fs::read(&path).unwrap(), before);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }

@@ -8,7 +8,8 @@ use crate::db::announcer::Announcer;
 use crate::db::{DatabaseError, Row, Value};
 use crate::model::Change;
 
-/// A transaction on the only writing connection. If it is dropped without a commit, it is rolled back.
+/// A transaction on the only writing connection. If it is dropped without a commit, it is rolled
+/// back.
 #[derive(Debug)]
 pub(in crate::db) struct SqliteTransaction {
     connection: Arc<Mutex<SqliteConnection>>,
@@ -18,7 +19,11 @@ pub(in crate::db) struct SqliteTransaction {
 
 impl SqliteTransaction {
     pub(super) fn new(connection: Arc<Mutex<SqliteConnection>>, announcer: Announcer) -> Self {
-        Self { connection, announcer, open: false }
+        Self {
+            connection,
+            announcer,
+            open: false,
+        }
     }
 
     pub(in crate::db) fn execute(
@@ -29,7 +34,11 @@ impl SqliteTransaction {
         self.connection()?.execute(sql, parameters)
     }
 
-    pub(in crate::db) fn insert(&mut self, sql: &'static str, rows: &[Vec<Value>]) -> Result<Vec<i64>, DatabaseError> {
+    pub(in crate::db) fn insert(
+        &mut self,
+        sql: &'static str,
+        rows: &[Vec<Value>],
+    ) -> Result<Vec<i64>, DatabaseError> {
         self.connection()?.insert(sql, rows)
     }
 
@@ -43,11 +52,18 @@ impl SqliteTransaction {
         parameters: &[Vec<Value>],
     ) -> Result<Vec<Vec<Row>>, DatabaseError> {
         let mut connection = self.connection()?;
-        parameters.iter().map(|parameters| connection.query(sql, parameters, usize::MAX)).collect()
+        parameters
+            .iter()
+            .map(|parameters| connection.query(sql, parameters, usize::MAX))
+            .collect()
     }
 
-    /// Copies the committed state to a file beside the database. No other writer can change it meanwhile.
-    pub(in crate::db) fn copy_before_migration(&mut self, version: i64) -> Result<(), DatabaseError> {
+    /// Copies the committed state to a file beside the database. No other writer can change it
+    /// meanwhile.
+    pub(in crate::db) fn copy_before_migration(
+        &mut self,
+        version: i64,
+    ) -> Result<(), DatabaseError> {
         match self.connection()?.path() {
             Some(path) => copy_before_migration(path, version),
             None => Ok(()),

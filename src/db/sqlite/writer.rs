@@ -28,7 +28,11 @@ enum Task {
 
 impl Writer {
     /// Starts the thread for the file at `path`. Futures of transactions run within `runtime`.
-    pub(super) fn start(path: &Path, announcer: Announcer, runtime: Handle) -> Result<Self, DatabaseError> {
+    pub(super) fn start(
+        path: &Path,
+        announcer: Announcer,
+        runtime: Handle,
+    ) -> Result<Self, DatabaseError> {
         let mut connection = SqliteConnection::writer(path)?;
         let checkpointer = Checkpointer::start(&mut connection, path)?;
         let (queue, tasks) = mpsc::channel();
@@ -40,7 +44,9 @@ impl Writer {
 
     /// Queues a transaction.
     pub(super) fn queue(&self, work: Work) -> Result<(), DatabaseError> {
-        self.0.send(Task::Run(work)).map_err(|_| DatabaseError::Closed)
+        self.0
+            .send(Task::Run(work))
+            .map_err(|_| DatabaseError::Closed)
     }
 
     /// Finishes the queued transactions, then stops the thread and closes the database.
@@ -73,7 +79,8 @@ fn run(
             }
         };
         let transaction = SqliteTransaction::new(Arc::clone(&connection), announcer.clone());
-        // The panic drops the sender of the result, so the caller gets an error. The next transaction is not affected.
+        // The panic drops the sender of the result, so the caller gets an error. The next
+        // transaction is not affected.
         if catch_unwind(AssertUnwindSafe(|| runtime.block_on(work(transaction)))).is_err() {
             tracing::error!("a transaction has panicked");
         }
@@ -109,7 +116,10 @@ mod tests {
             open.execute(INSERT, &[vec![]]).unwrap();
             panic!("intended by the test");
         };
-        assert!(matches!(sqlite.transact(panic).await, Err(DatabaseError::Panicked)));
+        assert!(matches!(
+            sqlite.transact(panic).await,
+            Err(DatabaseError::Panicked)
+        ));
         let insert = async |mut open: SqliteTransaction| {
             open.execute(INSERT, &[vec![]]).unwrap();
             open.commit(&[])
@@ -130,7 +140,10 @@ mod tests {
         assert!(sqlite.transact(insert).now_or_never().is_none());
         release.send(()).unwrap();
         // The next transaction is queued after it.
-        sqlite.transact(async |open: SqliteTransaction| drop(open)).await.unwrap();
+        sqlite
+            .transact(async |open: SqliteTransaction| drop(open))
+            .await
+            .unwrap();
         assert_eq!(numbers(&sqlite), 1);
     }
 
@@ -138,8 +151,16 @@ mod tests {
     async fn a_closed_database_is_one_file() {
         let (directory, sqlite) = with_table().await;
         sqlite.close().await;
-        let files: Vec<_> = directory.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let files: Vec<_> = directory
+            .path()
+            .read_dir()
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(files, ["test.db"]);
-        assert!(matches!(sqlite.transact(async |_| ()).await, Err(DatabaseError::Closed)));
+        assert!(matches!(
+            sqlite.transact(async |_| ()).await,
+            Err(DatabaseError::Closed)
+        ));
     }
 }

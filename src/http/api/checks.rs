@@ -41,7 +41,12 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
                        `dns=true`, also the results of SPF, DKIM and DMARC; receiving mail causes no query to the \
                        DNS. The queries take at most five seconds.";
     operation
-        .named("checkMessage", "messages", "Whether a message is good", description)
+        .named(
+            "checkMessage",
+            "messages",
+            "Whether a message is good",
+            description,
+        )
         .extension()
         .returns::<MessageChecks>(StatusCode::OK, "The problems.")
         .refuses_as(&MESSAGE_NOT_FOUND)

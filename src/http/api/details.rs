@@ -8,15 +8,17 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use restante_api::{
-    AttachmentInfo, AttachmentPath, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe, Mailbox, MessageDetails,
-    MessagePath, Otp, OtpRule,
+    AttachmentInfo, AttachmentPath, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe,
+    Mailbox, MessageDetails, MessagePath, Otp, OtpRule,
 };
 use restante_mail::details::{self, Attachment, Details};
 use restante_mail::{Recognised, Rule};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY};
+use crate::http::describe::{
+    ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY,
+};
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
@@ -48,7 +50,12 @@ pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOpera
     let description = "Extension. Envelope, headers, addresses, code, links with their texts, attachments. A field \
                        without a value is null or an empty array.";
     operation
-        .named("getMessageDetails", "messages", "Everything about a message", description)
+        .named(
+            "getMessageDetails",
+            "messages",
+            "Everything about a message",
+            description,
+        )
         .extension()
         .returns::<MessageDetails>(StatusCode::OK, "The details.")
         .refuses_as(&MESSAGE_NOT_FOUND)
@@ -67,7 +74,11 @@ pub(super) async fn download(
     let (found, mut room) = decoding.await.map_err(Error::internal)?;
     let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
     room.shrink(content.len());
-    let name = found.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
+    let name = found
+        .file_name
+        .as_deref()
+        .map(safe_name)
+        .filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("attachment-{index}"));
     attachment(media_type(&found.content_type), &name, room.hold(content))
 }
@@ -79,20 +90,35 @@ pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformO
         .named("getAttachment", "messages", "An attachment", description)
         .extension()
         .returns_content("*/*", "The attachment.", &[ATTACHED, NOSNIFF])
-        .refuses(unknown, &[Error::AttachmentNotFound, Error::MessageNotFound])
+        .refuses(
+            unknown,
+            &[Error::AttachmentNotFound, Error::MessageNotFound],
+        )
         .refuses_as(&BUSY)
         .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
-fn message_details(message: Everything, size: usize, details: Details, mail_domain: &Domain) -> MessageDetails {
+fn message_details(
+    message: Everything,
+    size: usize,
+    details: Details,
+    mail_domain: &Domain,
+) -> MessageDetails {
     let envelope = message.envelope;
     let header = |(name, value)| Header { name, value };
     let link = |link: details::Link| Link {
         url: link.url,
         text: link.text,
-        source: if link.is_in_html { LinkSource::Html } else { LinkSource::Text },
+        source: if link.is_in_html {
+            LinkSource::Html
+        } else {
+            LinkSource::Text
+        },
     };
-    let unsubscribe = |list: details::ListUnsubscribe| ListUnsubscribe { urls: list.urls, one_click: list.one_click };
+    let unsubscribe = |list: details::ListUnsubscribe| ListUnsubscribe {
+        urls: list.urls,
+        one_click: list.one_click,
+    };
     MessageDetails {
         id: message.id.to_string(),
         size,
@@ -119,23 +145,39 @@ fn message_details(message: Everything, size: usize, details: Details, mail_doma
         code: details.codes.labelled.first().cloned().map(code),
         codes: details.codes.labelled.into_iter().map(code).collect(),
         links: details.links.into_iter().map(link).collect(),
-        attachments: details.attachments.into_iter().enumerate().map(attachment_info).collect(),
+        attachments: details
+            .attachments
+            .into_iter()
+            .enumerate()
+            .map(attachment_info)
+            .collect(),
         list_unsubscribe: details.list_unsubscribe.map(unsubscribe),
     }
 }
 
 fn mailboxes(mailboxes: Vec<details::Mailbox>) -> Vec<Mailbox> {
-    mailboxes.into_iter().map(|details::Mailbox { name, address }| Mailbox { name, address }).collect()
+    mailboxes
+        .into_iter()
+        .map(|details::Mailbox { name, address }| Mailbox { name, address })
+        .collect()
 }
 
 fn code(found: Recognised) -> Code {
     let rule = rule(found.rule);
-    Code { code: found.code, rule, line: found.line }
+    Code {
+        code: found.code,
+        rule,
+        line: found.line,
+    }
 }
 
 fn otp(found: Recognised) -> Otp {
     let rule = rule(found.rule);
-    Otp { code: found.code, rule, line: found.line }
+    Otp {
+        code: found.code,
+        rule,
+        line: found.line,
+    }
 }
 
 fn rule(rule: Rule) -> OtpRule {

@@ -27,11 +27,20 @@ pub(super) async fn list(
         "" => None,
         text => Some(EventCursor::parse(text).ok_or(Error::InvalidParameter("after"))?),
     };
-    let (mut events, next) = app.service.timeline(&caller, &path.id, after.as_ref()).await?;
+    let (mut events, next) = app
+        .service
+        .timeline(&caller, &path.id, after.as_ref())
+        .await?;
     for event in &mut events {
         event.failure = event.failure.take().map(|id| app.failure_url(&headers, id));
     }
-    Ok(json(StatusCode::OK, &EventList { events, next: next.to_string() })?)
+    Ok(json(
+        StatusCode::OK,
+        &EventList {
+            events,
+            next: next.to_string(),
+        },
+    )?)
 }
 
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -39,9 +48,17 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
                        inbox that expired or was deleted in the last 30 days. Waits and SMTP sessions are recorded in \
                        the background, and a limited number is kept until a restart.";
     operation
-        .named("listEvents", "inboxes", "The timeline of an inbox", description)
+        .named(
+            "listEvents",
+            "inboxes",
+            "The timeline of an inbox",
+            description,
+        )
         .extension()
         .returns::<EventList>(StatusCode::OK, "The events.")
-        .refuses("`after` is not a cursor.", &[Error::InvalidParameter("after")])
+        .refuses(
+            "`after` is not a cursor.",
+            &[Error::InvalidParameter("after")],
+        )
         .refuses_as(&INBOX_NOT_FOUND)
 }

@@ -24,8 +24,14 @@ pub(super) async fn explain(
     Parameters(query): Parameters<MessageQuery>,
 ) -> Result<Response, Error> {
     let filter = message_filter(query)?;
-    let explanation = app.service.explain(&caller, &path.id, &filter, &app.smtp(&headers).to_string()).await?;
-    Ok(json(StatusCode::OK, &wire::explanation(explanation, app.service.mail_domain()))?)
+    let explanation = app
+        .service
+        .explain(&caller, &path.id, &filter, &app.smtp(&headers).to_string())
+        .await?;
+    Ok(json(
+        StatusCode::OK,
+        &wire::explanation(explanation, app.service.mail_domain()),
+    )?)
 }
 
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -33,7 +39,12 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
                        deleted in the last 30 days, `inbox` is null and `ended` is set. `smtp` covers all nodes of \
                        the installation.";
     operation
-        .named("explainInbox", "inboxes", "Why a message did not arrive", description)
+        .named(
+            "explainInbox",
+            "inboxes",
+            "Why a message did not arrive",
+            description,
+        )
         .extension()
         .returns::<Explanation>(StatusCode::OK, "The explanation.")
         .refuses_filters()

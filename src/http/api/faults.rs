@@ -19,39 +19,78 @@ use crate::http::response::json;
 use crate::model::Fault;
 use crate::wire;
 
-pub(super) async fn show(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<Response, Error> {
-    Ok(json(StatusCode::OK, &wire::faults(&app.service.faults(&owned.inbox).await?))?)
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    owned: OwnedInbox,
+) -> Result<Response, Error> {
+    Ok(json(
+        StatusCode::OK,
+        &wire::faults(&app.service.faults(&owned.inbox).await?),
+    )?)
 }
 
 pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. The faults of the inbox, each with the number and the times of its uses. Empty for \
                        an inbox without faults.";
     operation
-        .named("getFaults", "inboxes", "Show the faults of an inbox", description)
+        .named(
+            "getFaults",
+            "inboxes",
+            "Show the faults of an inbox",
+            description,
+        )
         .extension()
-        .returns::<FaultList>(StatusCode::OK, "The faults in their order, with their uses.")
+        .returns::<FaultList>(
+            StatusCode::OK,
+            "The faults in their order, with their uses.",
+        )
 }
 
-pub(super) async fn replace(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget(), owned.caller.key.0).await?;
+pub(super) async fn replace(
+    State(app): State<Arc<App>>,
+    owned: OwnedInbox,
+    body: Body,
+) -> Result<Response, Error> {
+    let (body, _room) = read(
+        body,
+        app.limits.body,
+        app.service.budget(),
+        owned.caller.key.0,
+    )
+    .await?;
     let faults = read_faults(&body)?;
-    Ok(json(StatusCode::OK, &wire::faults(&app.service.set_faults(&owned.inbox, &faults).await?))?)
+    Ok(json(
+        StatusCode::OK,
+        &wire::faults(&app.service.set_faults(&owned.inbox, &faults).await?),
+    )?)
 }
 
 pub(super) fn describe_replace(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. Replaces the faults of the inbox; other inboxes are not affected. Only the first \
                        fault with uses left is active; the next one becomes active when it is used up. After the \
                        last one, mail is accepted.";
-    let refused = "The body is not valid JSON, or has a field that is missing, unknown or not valid.";
+    let refused =
+        "The body is not valid JSON, or has a field that is missing, unknown or not valid.";
     operation
-        .named("setFaults", "inboxes", "Make the mail server misbehave for an inbox", description)
+        .named(
+            "setFaults",
+            "inboxes",
+            "Make the mail server misbehave for an inbox",
+            description,
+        )
         .extension()
         .body::<SetFaultsBody>(true, refused)
-        .returns::<FaultList>(StatusCode::OK, "The faults in their order, with their uses.")
+        .returns::<FaultList>(
+            StatusCode::OK,
+            "The faults in their order, with their uses.",
+        )
         .refuses_as(&BUSY)
 }
 
-pub(super) async fn clear(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<StatusCode, Error> {
+pub(super) async fn clear(
+    State(app): State<Arc<App>>,
+    owned: OwnedInbox,
+) -> Result<StatusCode, Error> {
     app.service.set_faults(&owned.inbox, &[]).await?;
     Ok(StatusCode::NO_CONTENT)
 }

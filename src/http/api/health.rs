@@ -15,7 +15,12 @@ use crate::http::response::json;
 
 pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Response, Error> {
     app.service.check_health().await?;
-    Ok(json(StatusCode::OK, &Health { status: "ok".to_owned() })?)
+    Ok(json(
+        StatusCode::OK,
+        &Health {
+            status: "ok".to_owned(),
+        },
+    )?)
 }
 
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -24,11 +29,19 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
 }
 
 pub(super) fn describe_alias(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    healthy(operation.named("healthAlias", "health", "Health", "An alias of /v1/health. Public."))
+    healthy(operation.named(
+        "healthAlias",
+        "health",
+        "Health",
+        "An alias of /v1/health. Public.",
+    ))
 }
 
 fn healthy(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    let failed = "The service is not healthy; the text says why. Send mail elsewhere, and look at its log.";
-    let operation = operation.public().returns::<Health>(StatusCode::OK, "The service is healthy.");
+    let failed =
+        "The service is not healthy; the text says why. Send mail elsewhere, and look at its log.";
+    let operation = operation
+        .public()
+        .returns::<Health>(StatusCode::OK, "The service is healthy.");
     operation.refuses(failed, &[Error::Unhealthy(String::new())])
 }

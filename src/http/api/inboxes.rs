@@ -27,8 +27,14 @@ pub(super) async fn create(
     body: Body,
 ) -> Result<Response, Error> {
     read_nothing(&app, &caller, body).await?;
-    let inbox = app.service.create_labelled_inbox(&caller, label.as_deref()).await?;
-    Ok(json(StatusCode::CREATED, &wire::inbox(&inbox, app.service.mail_domain()))?)
+    let inbox = app
+        .service
+        .create_labelled_inbox(&caller, label.as_deref())
+        .await?;
+    Ok(json(
+        StatusCode::CREATED,
+        &wire::inbox(&inbox, app.service.mail_domain()),
+    )?)
 }
 
 /// The body is absent or an empty object.
@@ -51,17 +57,37 @@ pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOpe
         .body::<CreateInboxBody>(false, "The body is not an empty JSON object.")
         .returns::<Inbox>(StatusCode::CREATED, "The new inbox.")
         .link("getInbox", "getInbox", "The inbox itself.", &[id()])
-        .link("findInbox", "findInbox", "The inbox by its address.", &[("address", "$response.body#/address".into())])
-        .link("listMessages", "listMessages", "The messages of the inbox.", &[id()])
+        .link(
+            "findInbox",
+            "findInbox",
+            "The inbox by its address.",
+            &[("address", "$response.body#/address".into())],
+        )
+        .link(
+            "listMessages",
+            "listMessages",
+            "The messages of the inbox.",
+            &[id()],
+        )
         .link(
             "waitForMessage",
             "waitForMessage",
             "The next message of the inbox, if it has arrived.",
             &[id(), ("timeout", 0.into())],
         )
-        .link("sendMessage", "sendMessage", "Sending from the inbox.", &[id()])
+        .link(
+            "sendMessage",
+            "sendMessage",
+            "Sending from the inbox.",
+            &[id()],
+        )
         .link("deleteInbox", "deleteInbox", "Deletes the inbox.", &[id()])
-        .link("setFaults", "setFaults", "The faults of the inbox.", &[id()])
+        .link(
+            "setFaults",
+            "setFaults",
+            "The faults of the inbox.",
+            &[id()],
+        )
 }
 
 pub(super) async fn ensure(
@@ -72,9 +98,19 @@ pub(super) async fn ensure(
     body: Body,
 ) -> Result<Response, Error> {
     read_nothing(&app, &caller, body).await?;
-    let (inbox, is_new) = app.service.ensure_inbox(&caller, &path.id, label.as_deref()).await?;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(json(status, &wire::inbox(&inbox, app.service.mail_domain()))?)
+    let (inbox, is_new) = app
+        .service
+        .ensure_inbox(&caller, &path.id, label.as_deref())
+        .await?;
+    let status = if is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok(json(
+        status,
+        &wire::inbox(&inbox, app.service.mail_domain()),
+    )?)
 }
 
 pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -111,26 +147,48 @@ pub(super) async fn find(
 ) -> Result<Response, Error> {
     let address = given(query.address).ok_or(Error::AddressRequired)?;
     let inbox = app.service.inbox_by_address(&caller, &address).await?;
-    Ok(json(StatusCode::OK, &wire::inbox(&inbox, app.service.mail_domain()))?)
+    Ok(json(
+        StatusCode::OK,
+        &wire::inbox(&inbox, app.service.mail_domain()),
+    )?)
 }
 
 pub(super) fn describe_find(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "The full recipient address, compared case-insensitively. A `+` in an address must be written \
                        %2B in a query.";
     operation
-        .named("findInbox", "inboxes", "Find an inbox by its address", description)
+        .named(
+            "findInbox",
+            "inboxes",
+            "Find an inbox by its address",
+            description,
+        )
         .returns::<Inbox>(StatusCode::OK, "The inbox with this address.")
-        .refuses("The address is missing or empty.", &[Error::AddressRequired])
+        .refuses(
+            "The address is missing or empty.",
+            &[Error::AddressRequired],
+        )
         .refuses_as(&INBOX_NOT_FOUND)
 }
 
-pub(super) async fn show(State(app): State<Arc<App>>, owned: OwnedInbox) -> Result<Response, Error> {
-    Ok(json(StatusCode::OK, &wire::inbox(&owned.inbox, app.service.mail_domain()))?)
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    owned: OwnedInbox,
+) -> Result<Response, Error> {
+    Ok(json(
+        StatusCode::OK,
+        &wire::inbox(&owned.inbox, app.service.mail_domain()),
+    )?)
 }
 
 pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
-        .named("getInbox", "inboxes", "Show an inbox", "An inbox of the calling key that has not expired.")
+        .named(
+            "getInbox",
+            "inboxes",
+            "Show an inbox",
+            "An inbox of the calling key that has not expired.",
+        )
         .returns::<Inbox>(StatusCode::OK, "The inbox.")
 }
 

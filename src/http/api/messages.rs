@@ -11,7 +11,9 @@ use restante_api::{ListMessagesQuery, Message, MessageList, MessagePath};
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
-use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY};
+use crate::http::describe::{
+    ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY,
+};
 use crate::http::download;
 use crate::http::error::Error;
 use crate::http::frame;
@@ -31,7 +33,12 @@ pub(super) async fn show(
 
 pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
-        .named("getMessage", "messages", "Show a message", "A message in an inbox of the calling key.")
+        .named(
+            "getMessage",
+            "messages",
+            "Show a message",
+            "A message in an inbox of the calling key.",
+        )
         .returns::<Message>(StatusCode::OK, "The message.")
         .refuses_as(&MESSAGE_NOT_FOUND)
         .refuses_as(&BUSY)
@@ -44,8 +51,15 @@ pub(super) async fn list(
     Parameters(query): Parameters<ListMessagesQuery>,
 ) -> Result<Response, Error> {
     let matching = message_filter(query.matching)?;
-    let filter = ListFilter { matching, before: given(query.before), limit: limit(query.limit)? };
-    let pages = app.service.list(&owned.caller, &owned.inbox, &filter).await?;
+    let filter = ListFilter {
+        matching,
+        before: given(query.before),
+        limit: limit(query.limit)?,
+    };
+    let pages = app
+        .service
+        .list(&owned.caller, &owned.inbox, &filter)
+        .await?;
     stream::list(pages, app.service.mail_domain(), request_id).await
 }
 
@@ -56,11 +70,23 @@ pub(super) fn describe_list(operation: TransformOperation<'_>) -> TransformOpera
                    in this inbox. `invalid limit`: the value is not an integer of at least 1. `invalid has`: a word \
                    is not `otp`, `code` or `link`. `invalid header`: the value is not `Name:substring`. `invalid \
                    subject`, `invalid from`, `invalid to`, `invalid text`: the value is longer than 998 bytes.";
-    let parameters = ["after", "before", "limit", "has", "header", "subject", "from", "to", "text"];
+    let parameters = [
+        "after", "before", "limit", "has", "header", "subject", "from", "to", "text",
+    ];
     operation
-        .named("listMessages", "messages", "List the messages of an inbox", description)
+        .named(
+            "listMessages",
+            "messages",
+            "List the messages of an inbox",
+            description,
+        )
         .returns::<MessageList>(StatusCode::OK, "The messages, newest first.")
-        .link("getMessage", "getMessage", "Only the newest message.", &[("id", "$response.body#/messages/0/id".into())])
+        .link(
+            "getMessage",
+            "getMessage",
+            "Only the newest message.",
+            &[("id", "$response.body#/messages/0/id".into())],
+        )
         .refuses(refused, &parameters.map(Error::InvalidParameter))
         .refuses_as(&BUSY)
 }
@@ -78,7 +104,12 @@ pub(super) async fn raw(
 pub(super) fn describe_raw(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. The bytes exactly as they were received.";
     operation
-        .named("getRawMessage", "messages", "The bytes of a message", description)
+        .named(
+            "getRawMessage",
+            "messages",
+            "The bytes of a message",
+            description,
+        )
         .extension()
         .returns_content("message/rfc822", "The message.", &[ATTACHED])
         .refuses_as(&MESSAGE_NOT_FOUND)
@@ -96,9 +127,18 @@ pub(super) async fn page(
 pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. The HTML with its images inlined and without remote content, or the text as a \
                        simple page.";
-    let policy = ("Content-Security-Policy", "Forbids scripts, forms and remote content.", None);
+    let policy = (
+        "Content-Security-Policy",
+        "Forbids scripts, forms and remote content.",
+        None,
+    );
     operation
-        .named("getMessagePage", "messages", "A message as an HTML page", description)
+        .named(
+            "getMessagePage",
+            "messages",
+            "A message as an HTML page",
+            description,
+        )
         .extension()
         .returns_content("text/html", "The page.", &[policy, NOSNIFF])
         .refuses_as(&MESSAGE_NOT_FOUND)

@@ -7,7 +7,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use restante_api::{ForwardBody, MessagePath, Outgoing, OutgoingPath, SendAccepted, SendMessageBody};
+use restante_api::{
+    ForwardBody, MessagePath, Outgoing, OutgoingPath, SendAccepted, SendMessageBody,
+};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
@@ -19,15 +21,33 @@ use crate::model::{EmailAddress, FieldError, OutgoingId, OutgoingStatus};
 use crate::service::Draft;
 use crate::wire;
 
-pub(super) async fn send(State(app): State<Arc<App>>, owned: OwnedInbox, body: Body) -> Result<Response, Error> {
-    // Taken before the body is read, so that the number of a key's bodies in memory is limited like its sends.
+pub(super) async fn send(
+    State(app): State<Arc<App>>,
+    owned: OwnedInbox,
+    body: Body,
+) -> Result<Response, Error> {
+    // Taken before the body is read, so that the number of a key's bodies in memory is limited like
+    // its sends.
     let place = app.service.begin_send(&owned.caller).await?;
-    let (body, _room) = read(body, app.limits.send_body, app.service.budget(), owned.caller.key.0).await?;
+    let (body, _room) = read(
+        body,
+        app.limits.send_body,
+        app.service.budget(),
+        owned.caller.key.0,
+    )
+    .await?;
     let draft = read_draft(&body)?;
     drop(body);
-    let id = app.service.send(place, &owned.caller, &owned.inbox, draft).await?;
-    // The same for a local recipient, whose message has already arrived, because the contract has no other response.
-    let accepted = SendAccepted { id: id.to_string(), status: OutgoingStatus::Queued.to_string() };
+    let id = app
+        .service
+        .send(place, &owned.caller, &owned.inbox, draft)
+        .await?;
+    // The same for a local recipient, whose message has already arrived, because the contract has
+    // no other response.
+    let accepted = SendAccepted {
+        id: id.to_string(),
+        status: OutgoingStatus::Queued.to_string(),
+    };
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
 
@@ -35,14 +55,27 @@ pub(super) fn describe_send(operation: TransformOperation<'_>) -> TransformOpera
     let description = "The sender is always the address of the inbox. A message to an address on the mail domain of \
                        the service is stored in that inbox immediately; the inbox must exist. A message to any other \
                        domain is sent over SMTP.";
-    let unknown = "The inbox, the recipient on the mail domain, or the message of `in_reply_to` is unknown.";
+    let unknown =
+        "The inbox, the recipient on the mail domain, or the message of `in_reply_to` is unknown.";
     let too_many = "{sends_per_key} sends of this key are running, or the recipient's inbox has reached the message \
                     limit.";
     operation
-        .named("sendMessage", "messages", "Send a message from an inbox", description)
+        .named(
+            "sendMessage",
+            "messages",
+            "Send a message from an inbox",
+            description,
+        )
         .body::<SendMessageBody>(true, "The body is not a JSON object of this shape.")
         .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
-        .refuses(unknown, &[Error::InboxNotFound, Error::RecipientNotFound, Error::MessageNotFound])
+        .refuses(
+            unknown,
+            &[
+                Error::InboxNotFound,
+                Error::RecipientNotFound,
+                Error::MessageNotFound,
+            ],
+        )
         .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
         .refuses_as(&STOPPING)
 }
@@ -54,11 +87,20 @@ pub(super) async fn forward(
     body: Body,
 ) -> Result<Response, Error> {
     let place = app.service.begin_send(&caller).await?;
-    let (body, _room) = read(body, app.limits.send_body, app.service.budget(), caller.key.0).await?;
+    let (body, _room) = read(
+        body,
+        app.limits.send_body,
+        app.service.budget(),
+        caller.key.0,
+    )
+    .await?;
     let ForwardBody { to } = parse(&body)?;
     let to = EmailAddress::parse(&to).map_err(|_| FieldError::Invalid("to"))?;
     let id = app.service.forward(place, &caller, &path.id, to).await?;
-    let accepted = SendAccepted { id: id.to_string(), status: OutgoingStatus::Queued.to_string() };
+    let accepted = SendAccepted {
+        id: id.to_string(),
+        status: OutgoingStatus::Queued.to_string(),
+    };
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
 
@@ -68,19 +110,39 @@ pub(super) fn describe_forward(operation: TransformOperation<'_>) -> TransformOp
     let too_many = "{sends_per_key} sends of this key are running, or the recipient's inbox has reached the message \
                     limit.";
     operation
-        .named("forwardMessage", "messages", "Forward a message", description)
+        .named(
+            "forwardMessage",
+            "messages",
+            "Forward a message",
+            description,
+        )
         .extension()
         .body::<ForwardBody>(true, "The body is not a JSON object of this shape.")
         .returns::<SendAccepted>(StatusCode::ACCEPTED, "The message is accepted.")
-        .refuses("The message or the local recipient is unknown.", &[Error::MessageNotFound, Error::RecipientNotFound])
+        .refuses(
+            "The message or the local recipient is unknown.",
+            &[Error::MessageNotFound, Error::RecipientNotFound],
+        )
         .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
         .refuses_as(&STOPPING)
         .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {
-    let SendMessageBody { to, subject, text, html, in_reply_to } = parse(body)?;
-    Ok(Draft::new(&to, subject, text.unwrap_or_default(), html.unwrap_or_default(), in_reply_to)?)
+    let SendMessageBody {
+        to,
+        subject,
+        text,
+        html,
+        in_reply_to,
+    } = parse(body)?;
+    Ok(Draft::new(
+        &to,
+        subject,
+        text.unwrap_or_default(),
+        html.unwrap_or_default(),
+        in_reply_to,
+    )?)
 }
 
 pub(super) async fn show(
@@ -98,8 +160,16 @@ pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOpera
     let description = "Extension. The status of an outgoing message and every attempt to send it. A message to a \
                        local inbox is `sent` without an attempt.";
     operation
-        .named("getOutgoing", "messages", "Status of a sent message", description)
+        .named(
+            "getOutgoing",
+            "messages",
+            "Status of a sent message",
+            description,
+        )
         .extension()
         .returns::<Outgoing>(StatusCode::OK, "The outgoing message.")
-        .refuses("There is no such outgoing message of this key.", &[Error::OutgoingNotFound])
+        .refuses(
+            "There is no such outgoing message of this key.",
+            &[Error::OutgoingNotFound],
+        )
 }

@@ -10,7 +10,9 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use restante_api::{InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery};
+use restante_api::{
+    InboxList, InboxSummary, ListInboxesQuery, MessageSummary, ProjectMessages, SearchMessagesQuery,
+};
 
 use crate::http::app::App;
 use crate::http::auth::Authenticated;
@@ -18,7 +20,9 @@ use crate::http::describe::{BUSY, Describe};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
-use crate::model::{InboxFilter, InboxId, ListPart, MailFilter, MessageStart, SearchText, Timestamp, address_of};
+use crate::model::{
+    InboxFilter, InboxId, ListPart, MailFilter, MessageStart, SearchText, Timestamp, address_of,
+};
 use crate::service::News;
 use crate::wire;
 
@@ -38,10 +42,17 @@ pub(super) async fn inboxes(
     let part = given(query.after).map_or(Ok(ListPart::Start), |after| position(&after));
     let mail_domain = app.service.mail_domain();
     let address = SearchText::new(&query.search, mail_domain);
-    let filter = InboxFilter { address, part: part?, ..InboxFilter::default() };
+    let filter = InboxFilter {
+        address,
+        part: part?,
+        ..InboxFilter::default()
+    };
     // One more, to know whether the list continues.
     let listed = i64::try_from(most + 1).unwrap_or(i64::MAX);
-    let mut found = app.service.list_inboxes(caller.project, &filter, listed).await?;
+    let mut found = app
+        .service
+        .list_inboxes(caller.project, &filter, listed)
+        .await?;
     let is_last = found.len() <= most;
     found.truncate(most);
     let last = found.last().filter(|_| !is_last);
@@ -51,15 +62,29 @@ pub(super) async fn inboxes(
         messages: summary.messages,
         last_received_at: summary.last_received_at.map(|at| at.to_string()),
     });
-    Ok(json(StatusCode::OK, &InboxList { inboxes: inboxes.collect(), next })?)
+    Ok(json(
+        StatusCode::OK,
+        &InboxList {
+            inboxes: inboxes.collect(),
+            next,
+        },
+    )?)
 }
 
 pub(super) fn describe_inboxes(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
-        .named("listInboxes", "project", "List the inboxes of the project", "Extension. The latest activity first.")
+        .named(
+            "listInboxes",
+            "project",
+            "List the inboxes of the project",
+            "Extension. The latest activity first.",
+        )
         .extension()
         .returns::<InboxList>(StatusCode::OK, "A page of the list.")
-        .refuses("`limit` or `after` is invalid.", &["limit", "after"].map(Error::InvalidParameter))
+        .refuses(
+            "`limit` or `after` is invalid.",
+            &["limit", "after"].map(Error::InvalidParameter),
+        )
 }
 
 pub(super) async fn messages(
@@ -68,32 +93,56 @@ pub(super) async fn messages(
     Parameters(query): Parameters<SearchMessagesQuery>,
 ) -> Result<Response, Error> {
     let most = at_most(query.limit, DEFAULT_MESSAGES, MAX_MESSAGES)?;
-    let before = given(query.before).map(|before| before.parse().map_err(|_| Error::InvalidParameter("before")));
+    let before = given(query.before).map(|before| {
+        before
+            .parse()
+            .map_err(|_| Error::InvalidParameter("before"))
+    });
     let mail_domain = app.service.mail_domain();
     let text = SearchText::new(&query.search, mail_domain);
-    let filter = MailFilter { before: before.transpose()?, ..MailFilter::containing(text) };
+    let filter = MailFilter {
+        before: before.transpose()?,
+        ..MailFilter::containing(text)
+    };
     let found = app.service.mail(&caller, &filter, most).await?;
-    let messages = found.messages.into_iter().map(|message: MessageStart| MessageSummary {
-        id: message.id.to_string(),
-        to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
-        inbox_id: message.inbox_id.to_string(),
-        from: message.from,
-        subject: message.subject,
-        code: message.code,
-        attachments: message.attachments,
-        received_at: message.received_at.to_string(),
-    });
+    let messages = found
+        .messages
+        .into_iter()
+        .map(|message: MessageStart| MessageSummary {
+            id: message.id.to_string(),
+            to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
+            inbox_id: message.inbox_id.to_string(),
+            from: message.from,
+            subject: message.subject,
+            code: message.code,
+            attachments: message.attachments,
+            received_at: message.received_at.to_string(),
+        });
     let next = found.next.map(|next| next.to_string());
-    Ok(json(StatusCode::OK, &ProjectMessages { messages: messages.collect(), next })?)
+    Ok(json(
+        StatusCode::OK,
+        &ProjectMessages {
+            messages: messages.collect(),
+            next,
+        },
+    )?)
 }
 
 pub(super) fn describe_messages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let description = "Extension. Newest first, without the texts.";
     operation
-        .named("searchMessages", "project", "Search the messages of the project", description)
+        .named(
+            "searchMessages",
+            "project",
+            "Search the messages of the project",
+            description,
+        )
         .extension()
         .returns::<ProjectMessages>(StatusCode::OK, "A page of the messages.")
-        .refuses("`limit` or `before` is invalid.", &["limit", "before"].map(Error::InvalidParameter))
+        .refuses(
+            "`limit` or `before` is invalid.",
+            &["limit", "before"].map(Error::InvalidParameter),
+        )
         .refuses_as(&BUSY)
 }
 
@@ -115,9 +164,15 @@ pub(super) async fn changes(
                 }
             },
         };
-        Some((Ok::<_, Infallible>(Bytes::from_static(event.as_bytes())), (follower, false)))
+        Some((
+            Ok::<_, Infallible>(Bytes::from_static(event.as_bytes())),
+            (follower, false),
+        ))
     });
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+    ];
     Ok((headers, Body::from_stream(events)).into_response())
 }
 
@@ -125,9 +180,18 @@ pub(super) fn describe_changes(operation: TransformOperation<'_>) -> TransformOp
     let description = "Extension. Server-sent events: each says `changed` when a message has arrived in any inbox of \
                        the project, or an inbox was created or deleted. The stream takes no wait of the key.";
     operation
-        .named("watchProject", "project", "A stream of changes", description)
+        .named(
+            "watchProject",
+            "project",
+            "A stream of changes",
+            description,
+        )
         .extension()
-        .returns_content("text/event-stream", "The stream. It ends with the key or with the server.", &[])
+        .returns_content(
+            "text/event-stream",
+            "The stream. It ends with the key or with the server.",
+            &[],
+        )
         .refuses("The key has 20 open streams.", &[Error::TooManyStreams])
 }
 
@@ -140,7 +204,10 @@ fn at_most(text: String, default: u64, most: u64) -> Result<usize, Error> {
 /// The place in the list after an inbox: the time of its activity, and its id.
 fn position(after: &str) -> Result<ListPart, Error> {
     let parsed = after.split_once('.').and_then(|(millis, id)| {
-        Some(ListPart::After(Timestamp::from_millis(millis.parse().ok()?), InboxId::parse(id).ok()?))
+        Some(ListPart::After(
+            Timestamp::from_millis(millis.parse().ok()?),
+            InboxId::parse(id).ok()?,
+        ))
     });
     parsed.ok_or(Error::InvalidParameter("after"))
 }

@@ -1,5 +1,5 @@
-//! Messages as JSON, single or in a list, written while they are read. Only one page of small messages, or one piece of
-//! a large one, is in memory.
+//! Messages as JSON, single or in a list, written while they are read. Only one page of small
+//! messages, or one piece of a large one, is in memory.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -48,9 +48,15 @@ trait Json: Send + Sized + 'static {
         let rest = stream::try_unfold(self, async |mut json| {
             let mut chunk = Vec::new();
             json.fill(&mut chunk).await?;
-            Ok::<_, Error>(Some(chunk).filter(|chunk| !chunk.is_empty()).map(|chunk| (chunk, json)))
+            Ok::<_, Error>(
+                Some(chunk)
+                    .filter(|chunk| !chunk.is_empty())
+                    .map(|chunk| (chunk, json)),
+            )
         });
-        let chunks = stream::iter([Ok(first)]).chain(rest).map_ok(move |chunk| room.clone().hold(chunk));
+        let chunks = stream::iter([Ok(first)])
+            .chain(rest)
+            .map_ok(move |chunk| room.clone().hold(chunk));
         Body::from_stream(chunks.inspect_err(move |error| request_id.log_failure(error)))
     }
 }
@@ -76,8 +82,14 @@ enum Part {
 
 impl MessageJson {
     /// Writes what precedes the parts; `None` if the message was removed in the meantime.
-    async fn start(message: StoredMessage, domain: &Domain, chunk: &mut Vec<u8>) -> Result<Option<Self>, Error> {
-        let Some(parts) = PartsReader::open(message.parts).await? else { return Ok(None) };
+    async fn start(
+        message: StoredMessage,
+        domain: &Domain,
+        chunk: &mut Vec<u8>,
+    ) -> Result<Option<Self>, Error> {
+        let Some(parts) = PartsReader::open(message.parts).await? else {
+            return Ok(None);
+        };
         let without_parts = Message {
             id: message.id.to_string(),
             to: address_of(&message.inbox_id, message.shared.as_ref(), domain),
@@ -92,11 +104,16 @@ impl MessageJson {
         };
         let json = serde_json::to_string(&without_parts)?;
         // In a string, the quotes would be escaped.
-        let (head, tail) =
-            json.split_once(PARTS).ok_or_else(|| serde_json::Error::custom("a message has other members"))?;
+        let (head, tail) = json
+            .split_once(PARTS)
+            .ok_or_else(|| serde_json::Error::custom("a message has other members"))?;
         chunk.extend_from_slice(head.as_bytes());
         chunk.extend_from_slice(br#""text":""#);
-        Ok(Some(Self { part: Part::Text, parts, tail: tail.to_owned() }))
+        Ok(Some(Self {
+            part: Part::Text,
+            parts,
+            tail: tail.to_owned(),
+        }))
     }
 
     /// The bytes of the JSON that is not written yet. This reads the rest of the message once more.
@@ -159,7 +176,10 @@ pub(super) async fn message(
         return Ok(([(CONTENT_TYPE, JSON)], chunk).into_response());
     }
     let size = chunk.len() + json.remaining().await?;
-    let headers = [(CONTENT_TYPE, JSON.to_owned()), (CONTENT_LENGTH, size.to_string())];
+    let headers = [
+        (CONTENT_TYPE, JSON.to_owned()),
+        (CONTENT_LENGTH, size.to_string()),
+    ];
     Ok((headers, json.body(chunk, request_id)).into_response())
 }
 
@@ -175,7 +195,8 @@ struct ListJson {
     is_over: bool,
 }
 
-/// A MessageList as a response. Its first chunk decides the status: a later failure can only cut off the response.
+/// A MessageList as a response. Its first chunk decides the status: a later failure can only cut
+/// off the response.
 pub(super) async fn list(
     mut pages: MessagePages,
     mail_domain: &Domain,
@@ -183,7 +204,14 @@ pub(super) async fn list(
 ) -> Result<Response, Error> {
     let page = pages.next_page().await?.unwrap_or_default().into_iter();
     let (mail_domain, is_one_page) = (mail_domain.clone(), pages.are_over());
-    let mut list = ListJson { pages, mail_domain, page, message: None, separator: "", is_over: false };
+    let mut list = ListJson {
+        pages,
+        mail_domain,
+        page,
+        message: None,
+        separator: "",
+        is_over: false,
+    };
     let mut chunk = br#"{"messages":["#.to_vec();
     if !list.fill(&mut chunk).await? && is_one_page {
         return Ok(([(CONTENT_TYPE, JSON)], chunk).into_response());
@@ -213,7 +241,12 @@ impl Json for ListJson {
             chunk.extend_from_slice(b"]}");
             self.is_over = true;
         } else {
-            self.page = self.pages.next_page().await?.unwrap_or_default().into_iter();
+            self.page = self
+                .pages
+                .next_page()
+                .await?
+                .unwrap_or_default()
+                .into_iter();
         }
         Ok(true)
     }

@@ -25,9 +25,19 @@ pub(super) async fn wait(
     Parameters(query): Parameters<WaitQuery>,
 ) -> Result<Response, Error> {
     let filter = message_filter(query.matching)?;
-    let message = app.service.wait(&owned.caller, &owned.inbox, &filter, timeout(&query.timeout)).await;
+    let message = app
+        .service
+        .wait(
+            &owned.caller,
+            &owned.inbox,
+            &filter,
+            timeout(&query.timeout),
+        )
+        .await;
     let message = message.map_err(|error| match error {
-        ServiceError::Timeout { story } => Error::Timeout(story.map(|id| app.failure_url(&headers, id))),
+        ServiceError::Timeout { story } => {
+            Error::Timeout(story.map(|id| app.failure_url(&headers, id)))
+        }
         error => error.into(),
     })?;
     let message = app.service.with_memory(&owned.caller, message).await?;
@@ -41,16 +51,40 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
                        count.";
     let unknown = "The inbox is unknown, or expired or was deleted while the wait was open. `no matching message`: \
                    the timeout is 0 and nothing matches.";
-    let next =
-        [("id", "$response.body#/inbox_id".into()), ("after", "$response.body#/id".into()), ("timeout", 0.into())];
+    let next = [
+        ("id", "$response.body#/inbox_id".into()),
+        ("after", "$response.body#/id".into()),
+        ("timeout", 0.into()),
+    ];
     operation
-        .named("waitForMessage", "messages", "Wait for a message", description)
+        .named(
+            "waitForMessage",
+            "messages",
+            "Wait for a message",
+            description,
+        )
         .returns::<Message>(StatusCode::OK, "The oldest matching message.")
-        .link("getMessage", "getMessage", "The message again.", &[("id", "$response.body#/id".into())])
-        .link("waitForNextMessage", "waitForMessage", "The next message, if it has arrived.", &next)
+        .link(
+            "getMessage",
+            "getMessage",
+            "The message again.",
+            &[("id", "$response.body#/id".into())],
+        )
+        .link(
+            "waitForNextMessage",
+            "waitForMessage",
+            "The next message, if it has arrived.",
+            &next,
+        )
         .refuses_filters()
         .refuses(unknown, &[Error::NoMatchingMessage, Error::InboxNotFound])
-        .refuses("No match arrived within the timeout.", &[Error::Timeout(Some(String::new()))])
-        .refuses("{waits_per_key} waits of this key are open.", &[Error::TooManyWaits])
+        .refuses(
+            "No match arrived within the timeout.",
+            &[Error::Timeout(Some(String::new()))],
+        )
+        .refuses(
+            "{waits_per_key} waits of this key are open.",
+            &[Error::TooManyWaits],
+        )
         .refuses_as(&STOPPING)
 }

@@ -23,8 +23,11 @@ use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address
 /// Messages on one page.
 const PAGE: usize = 50;
 /// The options of the time filter: the word in the query, the label, and the minutes.
-const TIMES: [(&str, &str, u64); 3] =
-    [("10min", "Last 10 minutes", 10), ("hour", "Last hour", 60), ("day", "Last day", 1_440)];
+const TIMES: [(&str, &str, u64); 3] = [
+    ("10min", "Last 10 minutes", 10),
+    ("hour", "Last hour", 60),
+    ("day", "Last day", 1_440),
+];
 
 #[derive(Template)]
 #[template(path = "all_mail.html")]
@@ -67,19 +70,36 @@ struct MailRow {
 impl Filters {
     fn new(query: &Query) -> Self {
         let (search, time) = (PageSearch::new(query), query.first("time"));
-        let (has_code, has_attachment) = (query.first("code").is_some(), query.first("attachment").is_some());
-        let times = TIMES.map(|(word, label, _)| (word, label, time.as_deref() == Some(word))).to_vec();
+        let (has_code, has_attachment) = (
+            query.first("code").is_some(),
+            query.first("attachment").is_some(),
+        );
+        let times = TIMES
+            .map(|(word, label, _)| (word, label, time.as_deref() == Some(word)))
+            .to_vec();
         let is_timed = times.iter().any(|(.., is_current)| *is_current);
         let is_any = search.text.is_some() || has_code || has_attachment || is_timed;
-        Self { search, has_code, has_attachment, times, is_any }
+        Self {
+            search,
+            has_code,
+            has_attachment,
+            times,
+            is_any,
+        }
     }
 
     fn time(&self) -> Option<&'static str> {
-        self.times.iter().find(|(.., is_current)| *is_current).map(|(word, ..)| *word)
+        self.times
+            .iter()
+            .find(|(.., is_current)| *is_current)
+            .map(|(word, ..)| *word)
     }
 
     fn filter(&self, mail_domain: &Domain, now: Timestamp) -> MailFilter {
-        let minutes = TIMES.iter().find(|(word, ..)| self.time() == Some(*word)).map(|(.., minutes)| *minutes);
+        let minutes = TIMES
+            .iter()
+            .find(|(word, ..)| self.time() == Some(*word))
+            .map(|(.., minutes)| *minutes);
         let since = minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60)));
         let mut filter = self.search.query.filter(mail_domain);
         filter.has.code |= self.has_code;
@@ -100,21 +120,39 @@ impl Filters {
     }
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    query: Query,
+) -> Result<Response, PageError> {
     let (filters, base) = (Filters::new(&query), page.path("/mail"));
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let shell = page.shell(format!("Mail of {}", page.project.name), NavPlace::Mail);
     // A later page does not change when mail arrives.
     let is_first = filters.search.before.is_none();
-    let shell = if is_first { shell.live(page.path("/inboxes/events"), seen) } else { shell };
+    let shell = if is_first {
+        shell.live(page.path("/inboxes/events"), seen)
+    } else {
+        shell
+    };
     let problem = filters.search.problem.clone();
-    let failures = filters
-        .search
-        .query
-        .is_failed
-        .then(|| with_query(&page.path("/failures"), &[("q", Some(&filters.search.query.words()))]));
-    let mut shown = AllMailPage { shell, base, filters, rows: Vec::new(), more: None, status: None, problem, failures };
+    let failures = filters.search.query.is_failed.then(|| {
+        with_query(
+            &page.path("/failures"),
+            &[("q", Some(&filters.search.query.words()))],
+        )
+    });
+    let mut shown = AllMailPage {
+        shell,
+        base,
+        filters,
+        rows: Vec::new(),
+        more: None,
+        status: None,
+        problem,
+        failures,
+    };
     if shown.problem.is_none() && shown.failures.is_none() {
         fill(&app, &page, &mut shown).await?;
     }
@@ -124,19 +162,30 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
 async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<(), Error> {
     let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
     let AllMailPage { base, filters, .. } = &*shown;
-    let mail = app.service.mail(&page.caller(), &filters.filter(mail_domain, now), PAGE).await?;
+    let mail = app
+        .service
+        .mail(&page.caller(), &filters.filter(mail_domain, now), PAGE)
+        .await?;
     if filters.is_any {
         let total = match filters.search.counted() {
             Some(total) => total,
             None if mail.next.is_some() => app.service.messages_of(Some(page.project.id)).await?,
             None => 0,
         };
-        shown.status = Some(filters.search.status(&mail, PAGE, total, base, &filters.parameters()));
+        shown.status = Some(
+            filters
+                .search
+                .status(&mail, PAGE, total, base, &filters.parameters()),
+        );
     } else {
         let older = |before: i64| with_query(base, &[("before", Some(&before.to_string()))]);
         shown.more = mail.next.map(older);
     }
-    shown.rows = mail.messages.into_iter().map(|message| row(message, page, mail_domain, now)).collect();
+    shown.rows = mail
+        .messages
+        .into_iter()
+        .map(|message| row(message, page, mail_domain, now))
+        .collect();
     Ok(())
 }
 

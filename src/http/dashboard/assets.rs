@@ -1,5 +1,6 @@
-//! The script, the style sheet and the icons. The names of the first two change with their content, so that browsers
-//! can cache them without limit. The icons keep their names, and are cached for a day.
+//! The script, the style sheet and the icons. The names of the first two change with their content,
+//! so that browsers can cache them without limit. The icons keep their names, and are cached for a
+//! day.
 
 use std::sync::LazyLock;
 
@@ -12,10 +13,14 @@ use sha2::{Digest, Sha256};
 use super::failure::PageError;
 use crate::http::error::Error;
 
-const STYLE_SHEET: &str =
-    concat!(include_str!("../../../static/dashboard.css"), include_str!("../../../static/dashboard-pages.css"));
-const SCRIPT: &str =
-    concat!(include_str!("../../../static/dashboard.js"), include_str!("../../../static/dashboard-keys.js"));
+const STYLE_SHEET: &str = concat!(
+    include_str!("../../../static/dashboard.css"),
+    include_str!("../../../static/dashboard-pages.css")
+);
+const SCRIPT: &str = concat!(
+    include_str!("../../../static/dashboard.js"),
+    include_str!("../../../static/dashboard-keys.js")
+);
 const ICON: &str = include_str!("../../../static/icon.svg");
 /// The icon while there is unread mail.
 const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
@@ -36,18 +41,28 @@ pub(super) fn script_url() -> String {
 
 pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, PageError> {
     let (content_type, cached, body) = match file.as_str() {
-        file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", WITHOUT_LIMIT, STYLE_SHEET),
+        file if file == *STYLE_SHEET_NAME => {
+            ("text/css; charset=utf-8", WITHOUT_LIMIT, STYLE_SHEET)
+        }
         file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", WITHOUT_LIMIT, SCRIPT),
         "icon.svg" => ("image/svg+xml", FOR_A_DAY, ICON),
         "icon-new.svg" => ("image/svg+xml", FOR_A_DAY, ICON_NEW),
         _ => return Err(Error::NotFound.into()),
     };
     let headers = [(CONTENT_TYPE, content_type), (CACHE_CONTROL, cached)];
-    Ok((headers.map(|(name, value)| (name, HeaderValue::from_static(value))), body).into_response())
+    Ok((
+        headers.map(|(name, value)| (name, HeaderValue::from_static(value))),
+        body,
+    )
+        .into_response())
 }
 
 fn name(content: &str, extension: &str) -> String {
     let digest = Sha256::digest(content.as_bytes());
-    let fingerprint: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("{fingerprint}.{extension}")
 }

@@ -40,15 +40,27 @@ struct Fields {
     reply: Option<String>,
 }
 
-pub(super) async fn show(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    query: Query,
+) -> Result<Response, PageError> {
     let fields = match query.first("reply") {
-        Some(id) => Fields::reply_to(app.service.message_start(&page.of.caller(), &id, QUOTED_BYTES).await?),
+        Some(id) => Fields::reply_to(
+            app.service
+                .message_start(&page.of.caller(), &id, QUOTED_BYTES)
+                .await?,
+        ),
         None => Fields::default(),
     };
     Ok(html(&compose_page(&app, &page, fields))?)
 }
 
-pub(super) async fn send(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, PageError> {
+pub(super) async fn send(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    form: Form,
+) -> Result<Response, PageError> {
     let sent = match draft(&form) {
         Ok(draft) => send_draft(&app, &page, draft).await,
         Err(error) => Err(error),
@@ -57,7 +69,10 @@ pub(super) async fn send(State(app): State<Arc<App>>, page: InboxPage, form: For
         Ok(_) => Ok(see(&page.of.path("/outgoing"))),
         Err(error) => {
             let page = compose_page(&app, &page, Fields::of(&form));
-            Ok(again(error, |problem| ComposePage { problem: Some(problem), ..page })?)
+            Ok(again(error, |problem| ComposePage {
+                problem: Some(problem),
+                ..page
+            })?)
         }
     }
 }
@@ -72,27 +87,54 @@ impl Fields {
     fn of(form: &Form) -> Self {
         let field = |name| form.text(name).to_owned();
         let reply = form.given("reply").map(str::to_owned);
-        Self { to: field("to"), subject: field("subject"), text: field("text"), reply }
+        Self {
+            to: field("to"),
+            subject: field("subject"),
+            text: field("text"),
+            reply,
+        }
     }
 
     fn reply_to(message: MessageStart) -> Self {
-        let is_reply = message.subject.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
-        let subject = if is_reply { message.subject } else { format!("Re: {}", message.subject) };
+        let is_reply = message
+            .subject
+            .get(..3)
+            .is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
+        let subject = if is_reply {
+            message.subject
+        } else {
+            format!("Re: {}", message.subject)
+        };
         let text = quoted(&message.from, &message.text);
-        Self { to: message.from, subject, text, reply: Some(message.id.to_string()) }
+        Self {
+            to: message.from,
+            subject,
+            text,
+            reply: Some(message.id.to_string()),
+        }
     }
 }
 
-/// The quoted text of a message for a reply (RFC 3676, section 4.5), with empty lines above for the answer.
+/// The quoted text of a message for a reply (RFC 3676, section 4.5), with empty lines above for the
+/// answer.
 fn quoted(from: &str, text: &str) -> String {
     let lines = text.lines().take(QUOTED_LINES);
-    let quote: String =
-        lines.map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " })).collect();
-    if quote.is_empty() { quote } else { format!("\n\n{from} wrote:\n{quote}") }
+    let quote: String = lines
+        .map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " }))
+        .collect();
+    if quote.is_empty() {
+        quote
+    } else {
+        format!("\n\n{from} wrote:\n{quote}")
+    }
 }
 
 fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
-    let title = if fields.reply.is_some() { "Reply" } else { "Send a message" };
+    let title = if fields.reply.is_some() {
+        "Reply"
+    } else {
+        "Send a message"
+    };
     ComposePage {
         shell: page.of.shell(title, NavPlace::Inboxes),
         title,
@@ -106,7 +148,13 @@ fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
 fn draft(form: &Form) -> Result<Draft, Error> {
     let text = form.text("text").replace("\r\n", "\n");
     let reply = form.given("reply").map(str::to_owned);
-    Ok(Draft::new(form.text("to").trim(), form.text("subject").to_owned(), text, String::new(), reply)?)
+    Ok(Draft::new(
+        form.text("to").trim(),
+        form.text("subject").to_owned(),
+        text,
+        String::new(),
+        reply,
+    )?)
 }
 
 #[cfg(test)]

@@ -21,18 +21,32 @@ struct FailurePage {
 
 /// The page for an error of this visit.
 pub(super) async fn render(app: &App, visit: &Visit, PageError(error): PageError) -> Response {
-    let title = if error.status() == Error::NotFound.status() { "Not found" } else { "Error" };
-    let shell = shell(app, visit, title).await.unwrap_or_else(|_| Shell::bare(title));
-    let page = FailurePage { shell, message: message(app, visit, &error).await };
+    let title = if error.status() == Error::NotFound.status() {
+        "Not found"
+    } else {
+        "Error"
+    };
+    let shell = shell(app, visit, title)
+        .await
+        .unwrap_or_else(|_| Shell::bare(title));
+    let page = FailurePage {
+        shell,
+        message: message(app, visit, &error).await,
+    };
     let mut response = html(&page).unwrap_or_else(IntoResponse::into_response);
     *response.status_mut() = error.status();
     response.headers_mut().extend(error.header());
-    error.cause().into_iter().for_each(|cause| _ = response.extensions_mut().insert(cause));
+    error
+        .cause()
+        .into_iter()
+        .for_each(|cause| _ = response.extensions_mut().insert(cause));
     response
 }
 
 async fn shell(app: &App, visit: &Visit, title: &str) -> Result<Shell, Error> {
-    let Some(session) = &visit.session else { return Ok(Shell::bare(title)) };
+    let Some(session) = &visit.session else {
+        return Ok(Shell::bare(title));
+    };
     // A project's viewer keeps its navigation on every page.
     let project = match (&visit.project, session.viewer) {
         (None, Viewer::Project(own)) => app.service.projects().find(own).await?,
@@ -48,7 +62,9 @@ async fn message(app: &App, visit: &Visit, error: &Error) -> String {
             Some(end) => format!("This inbox {end}. Its messages were deleted with it."),
             None => "Inbox not found. Expired inboxes are deleted with their messages.".to_owned(),
         },
-        Error::MessageNotFound => "Message not found. Messages are deleted with their inbox.".to_owned(),
+        Error::MessageNotFound => {
+            "Message not found. Messages are deleted with their inbox.".to_owned()
+        }
         Error::Internal(_) => "Internal error. See the server log.".to_owned(),
         error => sentence(error),
     }

@@ -11,7 +11,8 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::model::{
-    Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, Timestamp, WaitRecord,
+    Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, Timestamp,
+    WaitRecord,
 };
 use crate::service::remedy;
 
@@ -27,8 +28,8 @@ pub(super) struct ExplanationPanel {
     similar: Vec<Similar>,
     /// The last connection over SMTP, if there was one.
     connected: Option<When>,
-    /// Whether that was before the inbox was created. The rounded times of both can be the same, which would contradict
-    /// "nothing has connected since".
+    /// Whether that was before the inbox was created. The rounded times of both can be the same,
+    /// which would contradict "nothing has connected since".
     is_older: bool,
     smtp_address: String,
 }
@@ -66,10 +67,15 @@ impl Refusal {
         Self::distinct_when(app, refused, &|at| When::new(at, now))
     }
 
-    fn distinct_when(app: &App, refused: &[RefusedMail], when: &dyn Fn(Timestamp) -> When) -> Vec<Self> {
+    fn distinct_when(
+        app: &App,
+        refused: &[RefusedMail],
+        when: &dyn Fn(Timestamp) -> When,
+    ) -> Vec<Self> {
         let mut distinct: Vec<Self> = Vec::new();
         for refusal in refused.iter().map(|refused| Self::new(app, refused, when)) {
-            let is_same = |known: &Self| known.reply == refusal.reply && known.recipient == refusal.recipient;
+            let is_same =
+                |known: &Self| known.reply == refusal.reply && known.recipient == refusal.recipient;
             if !distinct.iter().any(is_same) {
                 distinct.push(refusal);
             }
@@ -102,33 +108,61 @@ impl Refusal {
 
 impl ExplanationPanel {
     /// Explains a wait on the inbox of the page.
-    pub(super) async fn of_wait(app: &App, page: &InboxPage, wait: &WaitRecord) -> Result<Self, Error> {
+    pub(super) async fn of_wait(
+        app: &App,
+        page: &InboxPage,
+        wait: &WaitRecord,
+    ) -> Result<Self, Error> {
         let base = page.of.path("");
         if let Some(story) = app.service.story(wait.id, Some(page.inbox.project)).await? {
             return Ok(Self::of_story(app, &base, &page.of.smtp, &story));
         }
         let filter = wait.filter.clone();
-        let (caller, id, smtp) = (page.of.caller(), page.inbox.id.as_str(), page.of.smtp.to_string());
-        let explained = match app.service.explain(&caller, id, &filter, &smtp).await.map_err(Error::from) {
+        let (caller, id, smtp) = (
+            page.of.caller(),
+            page.inbox.id.as_str(),
+            page.of.smtp.to_string(),
+        );
+        let explained = match app
+            .service
+            .explain(&caller, id, &filter, &smtp)
+            .await
+            .map_err(Error::from)
+        {
             // The message of the cursor no longer exists.
             Err(Error::InvalidParameter("after")) => {
-                let filter = MessageFilter { after: None, ..filter };
+                let filter = MessageFilter {
+                    after: None,
+                    ..filter
+                };
                 app.service.explain(&caller, id, &filter, &smtp).await?
             }
             explained => explained?,
         };
         let now = app.service.clock().now();
         let of = (app, base.as_str(), &page.inbox.id);
-        Ok(Self::new(of, smtp, &explained.summary, &explained.evidence, &|at| When::new(at, now)))
+        Ok(Self::new(
+            of,
+            smtp,
+            &explained.summary,
+            &explained.evidence,
+            &|at| When::new(at, now),
+        ))
     }
 
     /// The explanation of a story. `base` is the path of its project.
     pub(super) fn of_story(app: &App, base: &str, smtp: &HostAndPort, story: &Story) -> Self {
         let (now, failure, smtp) = (app.service.clock().now(), &story.failure, smtp.to_string());
-        let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
+        let reading = Reading {
+            now,
+            ended_at: Some(failure.ended_at()),
+            smtp_address: &smtp,
+        };
         let summary = Summary::new(&failure.finding.marked, reading);
         let (of, ended_at) = ((app, base, &failure.wait.inbox), failure.ended_at());
-        let mut panel = Self::new(of, smtp, &summary, &story.evidence, &|at| When::around(at, ended_at));
+        let mut panel = Self::new(of, smtp, &summary, &story.evidence, &|at| {
+            When::around(at, ended_at)
+        });
         let last_connection_at = story.evidence.smtp.last_connection_at;
         panel.is_older = last_connection_at.is_some_and(|at| at < failure.wait.inbox_created_at);
         panel
@@ -177,7 +211,10 @@ impl ExplanationPanel {
 pub(super) fn explain_url(base: &str, wait: &WaitRecord, has_story: bool) -> String {
     match has_story {
         true => story_url(wait.id),
-        false => with_query(&format!("{base}/waits"), &[("explain", Some(&wait.id.to_string()))]),
+        false => with_query(
+            &format!("{base}/waits"),
+            &[("explain", Some(&wait.id.to_string()))],
+        ),
     }
 }
 

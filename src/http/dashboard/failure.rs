@@ -28,6 +28,10 @@ impl IntoResponse for PageError {
 pub(super) fn sentence(error: &Error) -> String {
     let text = error.to_string();
     let mut characters = text.chars();
-    let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let first: String = characters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
     format!("{first}{}.", characters.as_str())
 }

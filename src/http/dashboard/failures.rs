@@ -1,5 +1,5 @@
-//! What failed in a project: waits that timed out and mail that was rejected, grouped by cause, the newest first; above
-//! them the waits that are open.
+//! What failed in a project: waits that timed out and mail that was rejected, grouped by cause, the
+//! newest first; above them the waits that are open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,8 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    Failure, FailureFilter, Reading, RefusalFilter, RefusalReason, RefusedMail, Summary, Timestamp, Watched,
+    Failure, FailureFilter, Reading, RefusalFilter, RefusalReason, RefusedMail, Summary, Timestamp,
+    Watched,
 };
 use crate::service::{MAX_REFUSALS_SHOWN, advice, remedy, title};
 
@@ -30,7 +31,11 @@ const MAX_WAITS: usize = 500;
 const MAX_ENTRIES: usize = 5;
 const MAX_ENTRIES_OF_ONE: usize = 200;
 /// The options of the time filter: the word in the query, the label, and the hours.
-const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
+const TIMES: [(&str, &str, u64); 3] = [
+    ("hour", "Last hour", 1),
+    ("day", "Last day", 24),
+    ("week", "Last week", 168),
+];
 /// Before the label of a rejection's reason, where a wait has the word of its cause.
 const REJECTED: &str = "rejected-";
 
@@ -91,32 +96,57 @@ struct Entry {
 impl Wanted {
     fn new(query: &Query) -> Self {
         let given = |name| query.first(name).filter(|value| !value.is_empty());
-        Self { search: query.search(), cause: given("cause"), time: given("time"), group: given("group") }
+        Self {
+            search: query.search(),
+            cause: given("cause"),
+            time: given("time"),
+            group: given("group"),
+        }
     }
 
     fn is_any(&self) -> bool {
-        [&self.search, &self.cause, &self.time, &self.group].into_iter().any(Option::is_some)
+        [&self.search, &self.cause, &self.time, &self.group]
+            .into_iter()
+            .any(Option::is_some)
     }
 
     fn since(&self, now: Timestamp) -> Option<Timestamp> {
-        let (.., hours) = TIMES.iter().find(|(word, ..)| self.time.as_deref() == Some(*word))?;
+        let (.., hours) = TIMES
+            .iter()
+            .find(|(word, ..)| self.time.as_deref() == Some(*word))?;
         Some(now.before(Duration::from_secs(hours * 3_600)))
     }
 
     fn admits(&self, group: &Group) -> bool {
-        self.cause.as_ref().is_none_or(|cause| *cause == group.cause)
+        self.cause
+            .as_ref()
+            .is_none_or(|cause| *cause == group.cause)
             && self.group.as_ref().is_none_or(|key| *key == group.key)
     }
 
     fn url(&self, base: &str, group: &str) -> String {
-        with_query(base, &[("q", self.search.as_deref()), ("time", self.time.as_deref()), ("group", Some(group))])
+        with_query(
+            base,
+            &[
+                ("q", self.search.as_deref()),
+                ("time", self.time.as_deref()),
+                ("group", Some(group)),
+            ],
+        )
     }
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    query: Query,
+) -> Result<Response, PageError> {
     let (wanted, base) = (Wanted::new(&query), page.path("/failures"));
     // Read before the list, so that a change in between is announced and not missed.
-    let seen = app.service.mark(&Watched::Failures(page.project.id)).await?;
+    let seen = app
+        .service
+        .mark(&Watched::Failures(page.project.id))
+        .await?;
     let mut groups = groups(&app, &page, &wanted).await?;
     let causes = causes(&groups, wanted.cause.as_deref());
     let limits = limits(&groups);
@@ -130,39 +160,79 @@ pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: 
         is_current: wanted.time.as_deref() == Some(word),
     });
     // Counted after the list was read, which waits until the latest failures are stored.
-    let failures = app.service.recent_failures(page.project.id).await.map_err(Error::from)?;
-    let open = if wanted.is_any() { Vec::new() } else { open_waits(&app, &page).await? };
+    let failures = app
+        .service
+        .recent_failures(page.project.id)
+        .await
+        .map_err(Error::from)?;
+    let open = if wanted.is_any() {
+        Vec::new()
+    } else {
+        open_waits(&app, &page).await?
+    };
     let title = format!("Failures of {}", page.project.name);
-    let shell = page.shell(title, NavPlace::Failures).live(format!("{base}/events"), seen).with_failures(failures);
-    Ok(html(&FailuresPage { shell, base, causes, times: times.into(), open, groups, limits, wanted })?)
+    let shell = page
+        .shell(title, NavPlace::Failures)
+        .live(format!("{base}/events"), seen)
+        .with_failures(failures);
+    Ok(html(&FailuresPage {
+        shell,
+        base,
+        causes,
+        times: times.into(),
+        open,
+        groups,
+        limits,
+        wanted,
+    })?)
 }
 
 /// The groups that the address and the time select, the one with the newest failure first.
 async fn groups(app: &App, page: &ProjectPage, wanted: &Wanted) -> Result<Vec<Group>, Error> {
     let (project, now) = (Some(page.project.id), app.service.clock().now());
     let (text, since) = (wanted.search.clone().unwrap_or_default(), wanted.since(now));
-    let filter = FailureFilter { project, text: text.clone(), since, ..FailureFilter::default() };
+    let filter = FailureFilter {
+        project,
+        text: text.clone(),
+        since,
+        ..FailureFilter::default()
+    };
     let failed = app.service.failures(&filter, MAX_WAITS).await?;
-    let refused = app.service.refusals(&RefusalFilter { project, text, since, reason: None }).await?;
+    let refused = app
+        .service
+        .refusals(&RefusalFilter {
+            project,
+            text,
+            since,
+            reason: None,
+        })
+        .await?;
     let mut groups: Vec<Group> = Vec::new();
     for failure in failed {
         let (key, entry) = (failure.group(), Entry::of_wait(app, &failure, now));
-        add(&mut groups, key, entry, || Group::of_wait(page, &failure, now));
+        add(&mut groups, key, entry, || {
+            Group::of_wait(page, &failure, now)
+        });
     }
     for (_, refused) in refused {
         let key = format!("{REJECTED}{}:{}", refused.reason.label(), refused.reply);
         let entry = Entry::of_refusal(page, &refused, now);
-        add(&mut groups, key, entry, || Group::of_refusal(app, &refused, now));
+        add(&mut groups, key, entry, || {
+            Group::of_refusal(app, &refused, now)
+        });
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.newest_at));
     Ok(groups)
 }
 
 fn add(groups: &mut Vec<Group>, key: String, entry: Entry, new: impl FnOnce() -> Group) {
-    let at = groups.iter().position(|group| group.key == key).unwrap_or_else(|| {
-        groups.push(Group { key, ..new() });
-        groups.len() - 1
-    });
+    let at = groups
+        .iter()
+        .position(|group| group.key == key)
+        .unwrap_or_else(|| {
+            groups.push(Group { key, ..new() });
+            groups.len() - 1
+        });
     groups[at].count += 1;
     groups[at].entries.push(entry);
 }
@@ -170,7 +240,11 @@ fn add(groups: &mut Vec<Group>, key: String, entry: Entry, new: impl FnOnce() ->
 /// What the groups count, if there may be more.
 fn limits(groups: &[Group]) -> Option<String> {
     let counted = |is_rejection| -> usize {
-        groups.iter().filter(|group| group.is_rejection == is_rejection).map(|group| group.count).sum()
+        groups
+            .iter()
+            .filter(|group| group.is_rejection == is_rejection)
+            .map(|group| group.count)
+            .sum()
     };
     let is_reached = counted(false) >= MAX_WAITS || counted(true) >= MAX_REFUSALS_SHOWN;
     is_reached.then(|| {
@@ -184,11 +258,20 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
     for group in groups {
         if !causes.iter().any(|choice| choice.value == group.cause) {
             let is_current = chosen == Some(group.cause.as_str());
-            causes.push(Choice { value: group.cause.clone(), label: group.title.clone(), is_current });
+            causes.push(Choice {
+                value: group.cause.clone(),
+                label: group.title.clone(),
+                is_current,
+            });
         }
     }
-    if let Some(cause) = chosen.filter(|cause| !causes.iter().any(|choice| choice.value == *cause)) {
-        causes.push(Choice { value: cause.to_owned(), label: phrase(cause), is_current: true });
+    if let Some(cause) = chosen.filter(|cause| !causes.iter().any(|choice| choice.value == *cause))
+    {
+        causes.push(Choice {
+            value: cause.to_owned(),
+            label: phrase(cause),
+            is_current: true,
+        });
     }
     causes
 }
@@ -196,18 +279,39 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
 impl Group {
     fn of_wait(page: &ProjectPage, failure: &Failure, now: Timestamp) -> Self {
         let (smtp, of) = (page.smtp.to_string(), failure.finding.cause);
-        let reading = Reading { now, ended_at: Some(failure.ended_at()), smtp_address: &smtp };
+        let reading = Reading {
+            now,
+            ended_at: Some(failure.ended_at()),
+            smtp_address: &smtp,
+        };
         let summary = Summary::new(&failure.finding.marked, reading);
         let advice = summary.remedy().unwrap_or_else(|| advice(of));
-        let (word, title, ended_at) = (of.as_str().to_owned(), title(of).to_owned(), failure.ended_at());
+        let (word, title, ended_at) = (
+            of.as_str().to_owned(),
+            title(of).to_owned(),
+            failure.ended_at(),
+        );
         Self::new(word, title, cause(&summary), advice, ended_at, now)
     }
 
     fn of_refusal(app: &App, refused: &RefusedMail, now: Timestamp) -> Self {
-        let (cause, title) = (format!("{REJECTED}{}", refused.reason.label()), rejection_title(&refused.reason));
+        let (cause, title) = (
+            format!("{REJECTED}{}", refused.reason.label()),
+            rejection_title(&refused.reason),
+        );
         let remedy = remedy(refused, app.service.mail_domain());
-        let group = Self::new(cause, title, vec![(false, shown(&refused.reply))], &remedy, refused.refused_at, now);
-        Self { is_rejection: true, ..group }
+        let group = Self::new(
+            cause,
+            title,
+            vec![(false, shown(&refused.reply))],
+            &remedy,
+            refused.refused_at,
+            now,
+        );
+        Self {
+            is_rejection: true,
+            ..group
+        }
     }
 
     fn new(
@@ -252,7 +356,10 @@ impl Group {
 /// The page of the rejections of a client that had named no recipient.
 fn rejections_url(page: &ProjectPage, refused: &RefusedMail) -> String {
     let (client, reason) = (refused.client(), refused.reason.label());
-    with_query(&page.path("/refused"), &[("q", Some(&client)), ("reason", Some(reason))])
+    with_query(
+        &page.path("/refused"),
+        &[("q", Some(&client)), ("reason", Some(reason))],
+    )
 }
 
 fn rejection_title(reason: &RefusalReason) -> String {
@@ -272,9 +379,16 @@ impl Entry {
 
     fn of_refusal(page: &ProjectPage, refused: &RefusedMail, now: Timestamp) -> Self {
         let recipient = refused.recipient_address();
-        let address = if recipient.is_empty() { refused.client() } else { recipient.to_owned() };
+        let address = if recipient.is_empty() {
+            refused.client()
+        } else {
+            recipient.to_owned()
+        };
         Self {
-            url: Some(timeline_of(&page.path(""), refused).unwrap_or_else(|| rejections_url(page, refused))),
+            url: Some(
+                timeline_of(&page.path(""), refused)
+                    .unwrap_or_else(|| rejections_url(page, refused)),
+            ),
             address: shown(&address),
             label: None,
             filters: Vec::new(),
@@ -291,16 +405,31 @@ mod tests {
 
     fn group(is_rejection: bool, count: usize) -> Group {
         let (cause, title) = ("late".to_owned(), "Late".to_owned());
-        let entry =
-            || Entry { url: None, address: String::new(), label: None, filters: Vec::new(), when: When::new(NOW, NOW) };
+        let entry = || Entry {
+            url: None,
+            address: String::new(),
+            label: None,
+            filters: Vec::new(),
+            when: When::new(NOW, NOW),
+        };
         let entries = std::iter::repeat_with(entry).take(count).collect();
-        Group { is_rejection, count, entries, ..Group::new(cause, title, Vec::new(), "", NOW, NOW) }
+        Group {
+            is_rejection,
+            count,
+            entries,
+            ..Group::new(cause, title, Vec::new(), "", NOW, NOW)
+        }
     }
 
     #[test]
     fn a_group_links_to_its_entries_unless_it_is_open() {
         let shortened = |count, group_key: Option<&str>| {
-            let wanted = Wanted { search: None, cause: None, time: None, group: group_key.map(str::to_owned) };
+            let wanted = Wanted {
+                search: None,
+                cause: None,
+                time: None,
+                group: group_key.map(str::to_owned),
+            };
             let mut group = group(false, count);
             group.shorten(&wanted, "/failures");
             (group.entries.len(), group.all.map(|(label, _)| label))
@@ -308,16 +437,28 @@ mod tests {
         let link = |label: &str| Some(label.to_owned());
         assert_eq!(shortened(5, None), (5, None));
         assert_eq!(shortened(6, None), (5, link("Show all 6")));
-        assert_eq!(shortened(350, None), (5, link("Show the latest 200 of 350")));
+        assert_eq!(
+            shortened(350, None),
+            (5, link("Show the latest 200 of 350"))
+        );
         assert_eq!(shortened(350, Some("late")), (200, None));
     }
 
     #[test]
     fn counts_that_reach_a_limit_say_so() {
-        assert_eq!(limits(&[group(false, 300), group(false, 199), group(true, 199)]), None);
-        for reached in [[group(false, 300), group(false, 200)], [group(true, 100), group(true, 100)]] {
+        assert_eq!(
+            limits(&[group(false, 300), group(false, 199), group(true, 199)]),
+            None
+        );
+        for reached in [
+            [group(false, 300), group(false, 200)],
+            [group(true, 100), group(true, 100)],
+        ] {
             let text = limits(&reached).unwrap();
-            assert_eq!(text, "Only the latest 500 waits that timed out and 200 rejections are counted.");
+            assert_eq!(
+                text,
+                "Only the latest 500 waits that timed out and 200 rejections are counted."
+            );
         }
     }
 }

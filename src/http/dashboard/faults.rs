@@ -1,4 +1,5 @@
-//! The faults of an inbox with their uses, above its messages. They are set by tests, so the page only shows them.
+//! The faults of an inbox with their uses, above its messages. They are set by tests, so the page
+//! only shows them.
 
 use super::when::When;
 use crate::http::App;
@@ -28,7 +29,10 @@ impl FaultsPanel {
     pub(super) async fn read(app: &App, inbox: &Inbox, now: Timestamp) -> Result<Self, Error> {
         let faults = app.service.faults(inbox).await?;
         let left = faults.iter().map(FaultState::left).sum();
-        Ok(Self { rows: faults.iter().map(|state| row(state, now)).collect(), left })
+        Ok(Self {
+            rows: faults.iter().map(|state| row(state, now)).collect(),
+            left,
+        })
     }
 }
 
@@ -44,7 +48,13 @@ fn row(state: &FaultState, now: Timestamp) -> FaultRow {
     FaultRow {
         what,
         count: format!("{} of {times}", state.used()),
-        uses: state.uses.iter().rev().take(MAX_USES_SHOWN).map(|used_at| When::new(*used_at, now)).collect(),
+        uses: state
+            .uses
+            .iter()
+            .rev()
+            .take(MAX_USES_SHOWN)
+            .map(|used_at| When::new(*used_at, now))
+            .collect(),
         is_used_up: state.left() == 0,
     }
 }

@@ -1,5 +1,6 @@
-//! Finds pages, inboxes, messages, failures and projects. It is a separate page, and the script shows its results in
-//! the command palette. A project's viewer searches the project; the administrator searches all projects.
+//! Finds pages, inboxes, messages, failures and projects. It is a separate page, and the script
+//! shows its results in the command palette. A project's viewer searches the project; the
+//! administrator searches all projects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    Failure, FailureFilter, FoundInbox, InboxEnd, MessageStart, ProjectId, SearchText, Timestamp, address_of,
+    Failure, FailureFilter, FoundInbox, InboxEnd, MessageStart, ProjectId, SearchText, Timestamp,
+    address_of,
 };
 use crate::service::{Caller, ServiceError, title};
 
@@ -73,7 +75,9 @@ pub(super) async fn in_project(
         places.extend(self::places(NavPlace::of_installation(), ""));
     }
     let shell = page.shell("Find", NavPlace::Inboxes);
-    Ok(html(&find(&scope, shell, page.path("/find"), places, &query).await?)?)
+    Ok(html(
+        &find(&scope, shell, page.path("/find"), places, &query).await?,
+    )?)
 }
 
 /// Everything in all projects.
@@ -86,7 +90,9 @@ pub(super) async fn everywhere(
     let scope = Scope::new(&app, viewer.0.caller(app.service.anyone().project), true).await?;
     let shell = viewer.shell("Find", NavPlace::Projects);
     let places = places(NavPlace::of_installation(), "");
-    Ok(html(&find(&scope, shell, "/find".to_owned(), places, &query).await?)?)
+    Ok(html(
+        &find(&scope, shell, "/find".to_owned(), places, &query).await?,
+    )?)
 }
 
 /// The page of the results. A further step of a search has only messages.
@@ -112,21 +118,47 @@ async fn find(
         results.extend(found);
         status = Some(reached);
     }
-    Ok(FindPage { shell, base, search: search.text, results, status, problem: search.problem })
+    Ok(FindPage {
+        shell,
+        base,
+        search: search.text,
+        results,
+        status,
+        problem: search.problem,
+    })
 }
 
 impl<'a> Scope<'a> {
     async fn new(app: &'a App, caller: Caller, is_administrator: bool) -> Result<Self, Error> {
-        let projects = if is_administrator { app.service.projects().list().await? } else { Vec::new() };
-        let names = projects.into_iter().map(|project| (project.id, project.name)).collect();
+        let projects = if is_administrator {
+            app.service.projects().list().await?
+        } else {
+            Vec::new()
+        };
+        let names = projects
+            .into_iter()
+            .map(|project| (project.id, project.name))
+            .collect();
         let project = (!is_administrator).then_some(caller.project);
-        Ok(Self { app, caller, project, names, now: app.service.clock().now() })
+        Ok(Self {
+            app,
+            caller,
+            project,
+            names,
+            now: app.service.clock().now(),
+        })
     }
 
     /// The project of a page.
     pub(super) fn of(app: &'a App, page: &ProjectPage) -> Self {
         let (caller, project) = (page.caller(), Some(page.project.id));
-        Self { app, caller, project, names: HashMap::new(), now: app.service.clock().now() }
+        Self {
+            app,
+            caller,
+            project,
+            names: HashMap::new(),
+            now: app.service.clock().now(),
+        }
     }
 
     /// Pages, inboxes and projects whose name contains a text.
@@ -135,11 +167,23 @@ impl<'a> Scope<'a> {
         let searched = SearchText::new(text, self.app.service.mail_domain());
         let mut inboxes = self.inboxes(&searched).await?;
         let more = self.cut(&mut inboxes, "All inboxes", "inboxes", text);
-        let local_part = |inbox: &Found| inbox.text.split('@').next().unwrap_or_default().to_lowercase();
+        let local_part = |inbox: &Found| {
+            inbox
+                .text
+                .split('@')
+                .next()
+                .unwrap_or_default()
+                .to_lowercase()
+        };
         let is_exact = |inbox: &Found| searched.begins_address() || local_part(inbox) == wanted;
         // A whole address means its inbox, and not a page.
-        let (mut results, inboxes): (Vec<Found>, Vec<Found>) = inboxes.into_iter().partition(is_exact);
-        results.extend(places.into_iter().filter(|place| place.text.to_lowercase().contains(&wanted)));
+        let (mut results, inboxes): (Vec<Found>, Vec<Found>) =
+            inboxes.into_iter().partition(is_exact);
+        results.extend(
+            places
+                .into_iter()
+                .filter(|place| place.text.to_lowercase().contains(&wanted)),
+        );
         results.extend(inboxes);
         results.extend(more);
         results.extend(self.projects(&wanted));
@@ -148,15 +192,23 @@ impl<'a> Scope<'a> {
 
     /// Live inboxes, then those that have ended: one more than is shown, if there are more.
     async fn inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
-        let live = self.app.service.find_inboxes(self.project, text, MAX_RESULTS + 1).await?;
-        let mut found: Vec<Found> = live.into_iter().map(|inbox| self.inbox(inbox, &[])).collect();
+        let live = self
+            .app
+            .service
+            .find_inboxes(self.project, text, MAX_RESULTS + 1)
+            .await?;
+        let mut found: Vec<Found> = live
+            .into_iter()
+            .map(|inbox| self.inbox(inbox, &[]))
+            .collect();
         if found.len() <= MAX_RESULTS && !text.is_empty() {
             found.extend(self.ended_inboxes(text).await?);
         }
         Ok(found)
     }
 
-    /// Cuts results that are too many to show, and returns the entry that says so and leads to the list with all.
+    /// Cuts results that are too many to show, and returns the entry that says so and leads to the
+    /// list with all.
     fn cut(&self, found: &mut Vec<Found>, all: &str, list: &str, text: &str) -> Option<Found> {
         if found.len() <= MAX_RESULTS {
             return None;
@@ -164,30 +216,57 @@ impl<'a> Scope<'a> {
         found.truncate(MAX_RESULTS);
         // The administrator chooses a project first.
         let url = match self.project {
-            Some(project) => with_query(&format!("/projects/{project}/{list}"), &[("q", Some(text))]),
+            Some(project) => {
+                with_query(&format!("/projects/{project}/{list}"), &[("q", Some(text))])
+            }
             None => "/projects".to_owned(),
         };
         let details = vec![format!("only {MAX_RESULTS} are shown here")];
-        Some(Found { kind: "Page", url, text: all.to_owned(), details, when: None })
+        Some(Found {
+            kind: "Page",
+            url,
+            text: all.to_owned(),
+            details,
+            when: None,
+        })
     }
 
     /// The inboxes that have ended in the last 30 days, the latest first.
     pub(super) async fn ended_inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
         let service = &self.app.service;
-        let ended = service.find_ended_inboxes(self.project, text, MAX_RESULTS).await?;
+        let ended = service
+            .find_ended_inboxes(self.project, text, MAX_RESULTS)
+            .await?;
         if ended.is_empty() {
             return Ok(Vec::new());
         }
-        let filter = FailureFilter { project: self.project, ..FailureFilter::default() };
+        let filter = FailureFilter {
+            project: self.project,
+            ..FailureFilter::default()
+        };
         let failures = service.failures(&filter, MAX_FAILURES).await?;
-        Ok(ended.into_iter().map(|inbox| self.inbox(inbox, &failures)).collect())
+        Ok(ended
+            .into_iter()
+            .map(|inbox| self.inbox(inbox, &failures))
+            .collect())
     }
 
-    fn inbox(&self, FoundInbox { inbox, label, end, active_at }: FoundInbox, failures: &[Failure]) -> Found {
+    fn inbox(
+        &self,
+        FoundInbox {
+            inbox,
+            label,
+            end,
+            active_at,
+        }: FoundInbox,
+        failures: &[Failure],
+    ) -> Found {
         let id = path_segment(inbox.id.as_str());
         let own = format!("/projects/{}/inboxes/{id}", inbox.project);
         // Of an inbox that has ended, only its failures can be shown.
-        let is_of = |failure: &&Failure| failure.wait.inbox == inbox.id && failure.wait.project == inbox.project;
+        let is_of = |failure: &&Failure| {
+            failure.wait.inbox == inbox.id && failure.wait.project == inbox.project
+        };
         let failure = failures.iter().find(is_of).filter(|_| end.is_some());
         let (ended, at) = match end {
             None => (None, active_at),
@@ -209,20 +288,34 @@ impl<'a> Scope<'a> {
     }
 
     /// One step of the search in messages.
-    async fn messages(&self, search: &PageSearch, base: &str) -> Result<(Vec<Found>, SearchStatus), Error> {
+    async fn messages(
+        &self,
+        search: &PageSearch,
+        base: &str,
+    ) -> Result<(Vec<Found>, SearchStatus), Error> {
         let service = &self.app.service;
         let mut filter = search.query.filter(service.mail_domain());
         filter.before = search.before;
         let mut found = match self.project {
             Some(_) => service.mail(&self.caller, &filter, MAX_RESULTS).await?,
-            None => service.mail_of_all(&self.caller, &filter, MAX_RESULTS).await?,
+            None => {
+                service
+                    .mail_of_all(&self.caller, &filter, MAX_RESULTS)
+                    .await?
+            }
         };
         let total = match search.counted() {
             Some(total) => total,
             None if found.next.is_some() => service.messages_of(self.project).await?,
             None => 0,
         };
-        let status = search.status(&found, MAX_RESULTS, total, base, &[("q", search.text.as_deref())]);
+        let status = search.status(
+            &found,
+            MAX_RESULTS,
+            total,
+            base,
+            &[("q", search.text.as_deref())],
+        );
         let mut results = Vec::with_capacity(found.messages.len());
         for message in found.messages.drain(..) {
             let project = match self.project {
@@ -241,13 +334,28 @@ impl<'a> Scope<'a> {
 
     fn message(&self, message: &MessageStart, project: ProjectId) -> Found {
         let inbox = path_segment(message.inbox_id.as_str());
-        let address = address_of(&message.inbox_id, message.shared.as_ref(), self.app.service.mail_domain());
-        let details = [Some(format!("to {address}")), Some(shown(&message.from)), self.name(project)];
+        let address = address_of(
+            &message.inbox_id,
+            message.shared.as_ref(),
+            self.app.service.mail_domain(),
+        );
+        let details = [
+            Some(format!("to {address}")),
+            Some(shown(&message.from)),
+            self.name(project),
+        ];
         Found {
             kind: "Message",
-            url: format!("/projects/{project}/inboxes/{inbox}/messages/{}", message.id),
+            url: format!(
+                "/projects/{project}/inboxes/{inbox}/messages/{}",
+                message.id
+            ),
             text: subject(&message.subject),
-            details: details.into_iter().flatten().filter(|detail| !detail.is_empty()).collect(),
+            details: details
+                .into_iter()
+                .flatten()
+                .filter(|detail| !detail.is_empty())
+                .collect(),
             when: Some(When::new(message.received_at, self.now)),
         }
     }
@@ -264,7 +372,11 @@ impl<'a> Scope<'a> {
         let failures = self.app.service.failures(&filter, MAX_RESULTS + 1).await?;
         let found = failures.into_iter().map(|failure| {
             let label = failure.label.as_deref().map(shown);
-            let details = [Some(title(failure.finding.cause).to_owned()), label, self.name(failure.wait.project)];
+            let details = [
+                Some(title(failure.finding.cause).to_owned()),
+                label,
+                self.name(failure.wait.project),
+            ];
             Found {
                 kind: "Failure",
                 url: format!("/failures/{}", failure.wait.id),
@@ -280,7 +392,10 @@ impl<'a> Scope<'a> {
     }
 
     fn projects(&self, wanted: &str) -> Vec<Found> {
-        let named = self.names.iter().filter(|(_, name)| name.to_lowercase().contains(wanted));
+        let named = self
+            .names
+            .iter()
+            .filter(|(_, name)| name.to_lowercase().contains(wanted));
         let found = named.map(|(id, name)| Found {
             kind: "Project",
             url: format!("/projects/{id}/inboxes"),
@@ -296,7 +411,9 @@ impl<'a> Scope<'a> {
 
     /// The project of a result, if results of several projects are shown.
     fn name(&self, project: ProjectId) -> Option<String> {
-        self.names.get(&project).map(|name| format!("in the project {}", shown(name)))
+        self.names
+            .get(&project)
+            .map(|name| format!("in the project {}", shown(name)))
     }
 }
 

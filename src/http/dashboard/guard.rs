@@ -1,5 +1,6 @@
-//! The checks before any dashboard handler runs, in this order: the host, for a change the origin, the session, the
-//! project, and for a change the token in its form. An error, here or in the handler, is rendered as a page.
+//! The checks before any dashboard handler runs, in this order: the host, for a change the origin,
+//! the session, the project, and for a change the token in its form. An error, here or in the
+//! handler, is rendered as a page.
 
 use std::sync::Arc;
 
@@ -26,8 +27,8 @@ use crate::service::Session;
 /// The name of the session's cookie.
 pub(super) const COOKIE_NAME: &str = "restante_session";
 
-/// A request with this header is answered with the content of the page only, without the navigation and an open
-/// message: the script replaces the regions that have changed.
+/// A request with this header is answered with the content of the page only, without the navigation
+/// and an open message: the script replaces the regions that have changed.
 const PART: &str = "x-part";
 
 /// The largest form of a client that is not signed in.
@@ -45,17 +46,23 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut visit = Visit { is_part: request.headers().contains_key(PART), ..Visit::default() };
+    let mut visit = Visit {
+        is_part: request.headers().contains_key(PART),
+        ..Visit::default()
+    };
     let failure = match admit(&app, access, &mut request, &mut visit).await {
         Ok(()) => {
             request.extensions_mut().insert(Arc::new(visit.clone()));
             let mut response = next.run(request).await;
-            let Some(failure) = response.extensions_mut().remove::<PageError>() else { return response };
+            let Some(failure) = response.extensions_mut().remove::<PageError>() else {
+                return response;
+            };
             failure
         }
         // For a page, the visitor signs in first and then continues there.
         Err(Error::Unauthorized)
-            if request.method() == Method::GET && !accepts(request.headers(), "text/event-stream") =>
+            if request.method() == Method::GET
+                && !accepts(request.headers(), "text/event-stream") =>
         {
             let target = request.uri().path_and_query().map(PathAndQuery::as_str);
             return Redirect::to(&with_query("/sign-in", &[("next", target)])).into_response();
@@ -65,23 +72,38 @@ pub(super) async fn guard(
     error_page::render(&app, &visit, failure).await
 }
 
-/// The answer for a path that does not exist: a page for a browser, JSON for all others and for everything in the API's
-/// namespace, because some HTTP libraries accept `text/html` without being a browser.
-pub(in crate::http) async fn unknown(State(app): State<Arc<App>>, mut request: Request) -> Response {
+/// The answer for a path that does not exist: a page for a browser, JSON for all others and for
+/// everything in the API's namespace, because some HTTP libraries accept `text/html` without being
+/// a browser.
+pub(in crate::http) async fn unknown(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+) -> Response {
     let path = request.uri().path();
-    let is_api = ["/v1", "/api"]
-        .iter()
-        .any(|prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+    let is_api = ["/v1", "/api"].iter().any(|prefix| {
+        path.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
     if is_api || request.method() != Method::GET || !accepts(request.headers(), "text/html") {
         return Error::NotFound.into_response();
     }
     let mut visit = Visit::default();
     let admitted = admit(&app, Access::Public, &mut request, &mut visit).await;
-    error_page::render(&app, &visit, admitted.err().unwrap_or(Error::NotFound).into()).await
+    error_page::render(
+        &app,
+        &visit,
+        admitted.err().unwrap_or(Error::NotFound).into(),
+    )
+    .await
 }
 
 /// Checks a request and fills `visit`, even if the request is rejected.
-async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Visit) -> Result<(), Error> {
+async fn admit(
+    app: &App,
+    access: Access,
+    request: &mut Request,
+    visit: &mut Visit,
+) -> Result<(), Error> {
     let is_change = request.method() == Method::POST;
     let host = served_host(request.headers(), app.base_url.as_str())?;
     if is_change && !is_own_origin(request.headers(), &host) {
@@ -92,14 +114,25 @@ async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Vis
     }
     if access != Access::Public {
         let session = visit.session.as_ref().ok_or(Error::Unauthorized)?;
-        let params = request.extract_parts::<RawPathParams>().await.map_err(|_| Error::NotFound)?;
-        let param = |name| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
+        let params = request
+            .extract_parts::<RawPathParams>()
+            .await
+            .map_err(|_| Error::NotFound)?;
+        let param = |name| {
+            params
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value)
+        };
         visit.project = admit_to(app, access, session, param("project")).await?;
         visit.inbox = param("inbox").map(str::to_owned);
     }
     if is_change {
         let form = read_form(app, access, visit.session.as_ref(), request).await?;
-        let is_fresh = visit.session.as_ref().is_some_and(|session| form.text("csrf") == session.csrf_token);
+        let is_fresh = visit
+            .session
+            .as_ref()
+            .is_some_and(|session| form.text("csrf") == session.csrf_token);
         if access != Access::Public && !is_fresh {
             return Err(Error::StaleForm);
         }
@@ -108,35 +141,63 @@ async fn admit(app: &App, access: Access, request: &mut Request, visit: &mut Vis
     Ok(())
 }
 
-/// The project of the path, if the viewer may see the page; otherwise "not found", as for a project that does not
-/// exist.
-async fn admit_to(app: &App, access: Access, session: &Session, id: Option<&str>) -> Result<Option<Project>, Error> {
+/// The project of the path, if the viewer may see the page; otherwise "not found", as for a project
+/// that does not exist.
+async fn admit_to(
+    app: &App,
+    access: Access,
+    session: &Session,
+    id: Option<&str>,
+) -> Result<Option<Project>, Error> {
     if access == Access::Administrator && !session.is_administrator() {
         return Err(Error::NotFound);
     }
     let Some(id) = id else { return Ok(None) };
-    let id = ProjectId::parse(id).ok().filter(|id| session.may_see(*id)).ok_or(Error::NotFound)?;
+    let id = ProjectId::parse(id)
+        .ok()
+        .filter(|id| session.may_see(*id))
+        .ok_or(Error::NotFound)?;
     let project = app.service.projects().find(id).await?;
     project.map(Some).ok_or(Error::NotFound)
 }
 
 fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
-    headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains(media_type))
+    headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains(media_type))
 }
 
 /// The value of a cookie.
 pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+    let cookies = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    pairs
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
 }
 
 /// Reads the form.
-async fn read_form(app: &App, access: Access, session: Option<&Session>, request: &mut Request) -> Result<Form, Error> {
+async fn read_form(
+    app: &App,
+    access: Access,
+    session: Option<&Session>,
+    request: &mut Request,
+) -> Result<Form, Error> {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let limit = match access {
         Access::Public => PUBLIC_FORM_BYTES,
-        _ if route.as_ref().is_some_and(|route| route.as_str().ends_with("/send")) => app.limits.send_body,
+        _ if route
+            .as_ref()
+            .is_some_and(|route| route.as_str().ends_with("/send")) =>
+        {
+            app.limits.send_body
+        }
         _ => FORM_BYTES,
     };
     let body = std::mem::replace(request.body_mut(), Body::empty());
@@ -147,13 +208,19 @@ async fn read_form(app: &App, access: Access, session: Option<&Session>, request
         _ => MAX_PAIRS,
     };
     let form = pairs(&body, most);
-    if form.len() > most { Err(Error::BodyTooLarge) } else { Ok(Form::new(form, room)) }
+    if form.len() > most {
+        Err(Error::BodyTooLarge)
+    } else {
+        Ok(Form::new(form, room))
+    }
 }
 
 /// The pairs of a form: at most one more than allowed, which shows that there are too many.
 fn pairs(encoded: &[u8], most: usize) -> Vec<(String, String)> {
     let pairs = form_urlencoded::parse(encoded).take(most + 1);
-    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+    pairs
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -161,12 +228,23 @@ mod tests {
     use super::*;
 
     fn headers(name: &'static str, value: &str) -> HeaderMap {
-        [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect()
+        [(name.parse().unwrap(), value.parse().unwrap())]
+            .into_iter()
+            .collect()
     }
 
     #[test]
     fn the_cookie_is_found_among_others() {
-        assert_eq!(cookie(&headers("cookie", "a=1; restante_session=x; b=2"), COOKIE_NAME), Some("x"));
-        assert_eq!(cookie(&headers("cookie", "not_restante_session=x"), COOKIE_NAME), None);
+        assert_eq!(
+            cookie(
+                &headers("cookie", "a=1; restante_session=x; b=2"),
+                COOKIE_NAME
+            ),
+            Some("x")
+        );
+        assert_eq!(
+            cookie(&headers("cookie", "not_restante_session=x"), COOKIE_NAME),
+            None
+        );
     }
 }

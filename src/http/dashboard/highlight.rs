@@ -1,5 +1,5 @@
-//! Splits the source of an HTML body into pieces with a class each, so that a page can show it in colours. The classes
-//! are used for display only.
+//! Splits the source of an HTML body into pieces with a class each, so that a page can show it in
+//! colours. The classes are used for display only.
 
 /// A piece of the source.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +20,11 @@ pub(super) fn pieces(html: &str) -> Vec<Piece> {
         let text = rest.find('<').unwrap_or(rest.len());
         rest = push(&mut pieces, "", rest, text);
         if rest.starts_with("<!") {
-            let end = if rest.starts_with("<!--") { rest.find("-->").map(|end| end + 3) } else { end_of_tag(rest) };
+            let end = if rest.starts_with("<!--") {
+                rest.find("-->").map(|end| end + 3)
+            } else {
+                end_of_tag(rest)
+            };
             rest = push(&mut pieces, "comment", rest, end.unwrap_or(rest.len()));
         } else if !rest.is_empty() {
             rest = tag(&mut pieces, rest);
@@ -33,7 +37,9 @@ pub(super) fn pieces(html: &str) -> Vec<Piece> {
 /// A tag with its attributes.
 fn tag<'h>(pieces: &mut Vec<Piece>, html: &'h str) -> &'h str {
     let inside = |character: char| !character.is_ascii_whitespace() && character != '>';
-    let name = html.find(|character| !inside(character)).unwrap_or(html.len());
+    let name = html
+        .find(|character| !inside(character))
+        .unwrap_or(html.len());
     let mut rest = push(pieces, "tag", html, name);
     while let Some(first) = rest.chars().next().filter(|_| pieces.len() < PIECES) {
         match first {
@@ -44,11 +50,15 @@ fn tag<'h>(pieces: &mut Vec<Piece>, html: &'h str) -> &'h str {
             }
             '=' => rest = push(pieces, "", rest, 1),
             _ if first.is_ascii_whitespace() => {
-                let end = rest.find(|character: char| !character.is_ascii_whitespace()).unwrap_or(rest.len());
+                let end = rest
+                    .find(|character: char| !character.is_ascii_whitespace())
+                    .unwrap_or(rest.len());
                 rest = push(pieces, "", rest, end);
             }
             _ => {
-                let end = rest.find(|character: char| !inside(character) || character == '=').unwrap_or(rest.len());
+                let end = rest
+                    .find(|character: char| !inside(character) || character == '=')
+                    .unwrap_or(rest.len());
                 rest = push(pieces, "name", rest, end);
             }
         }
@@ -64,7 +74,10 @@ fn end_of_tag(html: &str) -> Option<usize> {
 fn push<'h>(pieces: &mut Vec<Piece>, class: &'static str, text: &'h str, length: usize) -> &'h str {
     let (taken, rest) = text.split_at(length);
     if !taken.is_empty() {
-        pieces.push(Piece { class, text: taken.to_owned() });
+        pieces.push(Piece {
+            class,
+            text: taken.to_owned(),
+        });
     }
     rest
 }
@@ -76,7 +89,10 @@ mod tests {
     #[test]
     fn tags_attributes_and_comments_have_their_classes() {
         let found = pieces("<!-- x --><a href=\"/\" b>é</a>");
-        let found: Vec<(&str, &str)> = found.iter().map(|piece| (piece.class, piece.text.as_str())).collect();
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|piece| (piece.class, piece.text.as_str()))
+            .collect();
         let expected = [
             ("comment", "<!-- x -->"),
             ("tag", "<a"),
@@ -96,10 +112,30 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_whatever_the_source_is() {
-        let (tags, attributes) = ("<a b=c>".repeat(PIECES), "<a".to_owned() + &" b".repeat(PIECES));
-        for html in ["", "<", "<a", "<a b='", "<!--", "a < b > c", "<é=\"ü", "<a =>", &tags, &attributes] {
+        let (tags, attributes) = (
+            "<a b=c>".repeat(PIECES),
+            "<a".to_owned() + &" b".repeat(PIECES),
+        );
+        for html in [
+            "",
+            "<",
+            "<a",
+            "<a b='",
+            "<!--",
+            "a < b > c",
+            "<é=\"ü",
+            "<a =>",
+            &tags,
+            &attributes,
+        ] {
             let pieces = pieces(html);
-            assert_eq!(pieces.iter().map(|piece| piece.text.as_str()).collect::<String>(), html);
+            assert_eq!(
+                pieces
+                    .iter()
+                    .map(|piece| piece.text.as_str())
+                    .collect::<String>(),
+                html
+            );
             assert!(pieces.len() < PIECES + 10, "{}", pieces.len());
         }
     }

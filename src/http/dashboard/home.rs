@@ -1,5 +1,6 @@
-//! `/` sends every visitor to their first page, and `/inboxes/{inbox}` to an inbox, so that a client that knows only
-//! the id of an inbox can link to it. `/inboxes` and `/failures` are for readers who shorten such a link.
+//! `/` sends every visitor to their first page, and `/inboxes/{inbox}` to an inbox, so that a
+//! client that knows only the id of an inbox can link to it. `/inboxes` and `/failures` are for
+//! readers who shorten such a link.
 
 use std::sync::Arc;
 
@@ -25,8 +26,15 @@ pub(super) async fn home(
         Some(Viewer::Administrator) => see("/projects"),
         // A project begins with what failed, if something did.
         Some(Viewer::Project(project)) => {
-            let failures = app.service.recent_failures(project).await.map_err(Error::from)?;
-            see(&format!("/projects/{project}/{}", if failures > 0 { "failures" } else { "inboxes" }))
+            let failures = app
+                .service
+                .recent_failures(project)
+                .await
+                .map_err(Error::from)?;
+            see(&format!(
+                "/projects/{project}/{}",
+                if failures > 0 { "failures" } else { "inboxes" }
+            ))
         }
     })
 }
@@ -44,8 +52,15 @@ pub(super) async fn inbox(
     Params(inbox): Params<String>,
 ) -> Result<Response, PageError> {
     let project = match session.viewer {
-        Viewer::Administrator => app.service.project_of_inbox(&inbox).await.map_err(Error::from)?,
+        Viewer::Administrator => app
+            .service
+            .project_of_inbox(&inbox)
+            .await
+            .map_err(Error::from)?,
         Viewer::Project(project) => project,
     };
-    Ok(see(&format!("/projects/{project}/inboxes/{}", path_segment(&inbox))))
+    Ok(see(&format!(
+        "/projects/{project}/inboxes/{}",
+        path_segment(&inbox)
+    )))
 }

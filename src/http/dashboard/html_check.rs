@@ -1,4 +1,5 @@
-//! The tab with the problems of a message, and the HTML features that some mail clients do not support.
+//! The tab with the problems of a message, and the HTML features that some mail clients do not
+//! support.
 
 use askama::Template;
 use restante_api::{Authentication, AuthenticationResult};
@@ -56,7 +57,11 @@ struct FeatureRow {
 }
 
 impl CheckView {
-    pub(super) fn new(checks: Checks, authentication: Option<&Authentication>, dns_url: String) -> Self {
+    pub(super) fn new(
+        checks: Checks,
+        authentication: Option<&Authentication>,
+        dns_url: String,
+    ) -> Self {
         let support = checks.html.unwrap_or_default();
         let results = authentication.into_iter().flat_map(Authentication::results);
         let row = |(name, result, detail): (_, AuthenticationResult, &str)| ResultRow {
@@ -96,7 +101,13 @@ impl ProblemRow {
 impl FeatureRow {
     fn new(used: &Used) -> Self {
         let clients = used.clients();
-        let mut no = used.no.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let mut no = used
+            .no
+            .iter()
+            .take(NAMED)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
         if used.no.len() > NAMED {
             no.push_str(&format!(" and {} more", used.no.len() - NAMED));
         }

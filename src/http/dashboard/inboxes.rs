@@ -20,7 +20,8 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, SearchText, Timestamp, Watched,
+    Domain, InboxFilter, InboxId, InboxKind, InboxSummary, InboxTotals, ListPart, SearchText,
+    Timestamp, Watched,
 };
 
 /// Inboxes on one page.
@@ -97,11 +98,16 @@ struct ListQuery {
 impl From<&Query> for ListQuery {
     fn from(query: &Query) -> Self {
         let kinds = [InboxKind::Temporary, InboxKind::Permanent];
-        let kind = query.first("kind").and_then(|word| kinds.into_iter().find(|kind| kind.as_str() == word));
+        let kind = query
+            .first("kind")
+            .and_then(|word| kinds.into_iter().find(|kind| kind.as_str() == word));
         let place = |name: &str| {
             let place = query.first(name)?;
             let (active_at, id) = place.split_once('.')?;
-            Some((Timestamp::from_millis(active_at.parse().ok()?), InboxId::parse(id).ok()?))
+            Some((
+                Timestamp::from_millis(active_at.parse().ok()?),
+                InboxId::parse(id).ok()?,
+            ))
         };
         let part = match (place("after"), place("before")) {
             (Some((active_at, id)), _) => ListPart::After(active_at, id),
@@ -109,15 +115,33 @@ impl From<&Query> for ListQuery {
             (None, None) => ListPart::Start,
         };
         let [with_mail, with_failures] = ["mail", "failed"].map(|name| query.first(name).is_some());
-        Self { search: query.search(), kind, with_mail, with_failures, part }
+        Self {
+            search: query.search(),
+            kind,
+            with_mail,
+            with_failures,
+            part,
+        }
     }
 }
 
 impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
         let (address, part) = (self.text(mail_domain), self.part.clone());
-        let Self { kind, with_mail, with_failures, .. } = *self;
-        InboxFilter { address, kind, with_mail, with_failures, counts_failures: true, part }
+        let Self {
+            kind,
+            with_mail,
+            with_failures,
+            ..
+        } = *self;
+        InboxFilter {
+            address,
+            kind,
+            with_mail,
+            with_failures,
+            counts_failures: true,
+            part,
+        }
     }
 
     fn text(&self, mail_domain: &Domain) -> SearchText {
@@ -134,11 +158,24 @@ impl ListQuery {
     fn page(&self, base: &str, side: &str, inbox: &InboxSummary) -> String {
         let place = format!("{}.{}", inbox.active_at.as_millis(), inbox.inbox.id);
         let (search, kind) = (self.search.as_deref(), self.kind.map(InboxKind::as_str));
-        let (mail, failed) = (self.with_mail.then_some("1"), self.with_failures.then_some("1"));
-        with_query(base, &[("q", search), ("kind", kind), ("mail", mail), ("failed", failed), (side, Some(&place))])
+        let (mail, failed) = (
+            self.with_mail.then_some("1"),
+            self.with_failures.then_some("1"),
+        );
+        with_query(
+            base,
+            &[
+                ("q", search),
+                ("kind", kind),
+                ("mail", mail),
+                ("failed", failed),
+                (side, Some(&place)),
+            ],
+        )
     }
 
-    /// Removes the extra inbox that shows whether the list continues, and returns on which sides it does.
+    /// Removes the extra inbox that shows whether the list continues, and returns on which sides it
+    /// does.
     fn sides(&self, found: &mut Vec<InboxSummary>) -> (bool, bool) {
         let has_more = found.len() > PAGE;
         match self.part {
@@ -154,7 +191,11 @@ impl ListQuery {
     }
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: ProjectPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    query: Query,
+) -> Result<Response, PageError> {
     let undo = Undo::read(&app, &page, &query, &page.path("/inboxes")).await?;
     let list = list_page(&app, &page, ListQuery::from(&query)).await?;
     Ok(html(&InboxesPage { undo, ..list })?)
@@ -166,19 +207,32 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     let seen = app.service.mark(&Watched::Inboxes(project)).await?;
     let mail_domain = app.service.mail_domain();
     let limit = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
-    let mut found = app.service.list_inboxes(project, &query.filter(mail_domain), limit).await?;
+    let mut found = app
+        .service
+        .list_inboxes(project, &query.filter(mail_domain), limit)
+        .await?;
     let base = page.path("/inboxes");
     let (has_newer, has_older) = query.sides(&mut found);
-    let newer = found.first().filter(|_| has_newer).map(|first| query.page(&base, "before", first));
-    let more = found.last().filter(|_| has_older).map(|last| query.page(&base, "after", last));
+    let newer = found
+        .first()
+        .filter(|_| has_newer)
+        .map(|first| query.page(&base, "before", first));
+    let more = found
+        .last()
+        .filter(|_| has_older)
+        .map(|last| query.page(&base, "after", last));
     let (mut ended, now) = (Vec::new(), app.service.clock().now());
     if query.is_start_of_search() {
         first_exact(app, page, &query, &mut found).await?;
-        ended = Scope::of(app, page).ended_inboxes(&query.text(mail_domain)).await?;
+        ended = Scope::of(app, page)
+            .ended_inboxes(&query.text(mail_domain))
+            .await?;
     }
     let title = format!("Inboxes of {}", page.project.name);
     Ok(InboxesPage {
-        shell: page.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen),
+        shell: page
+            .shell(title, NavPlace::Inboxes)
+            .live(format!("{base}/events"), seen),
         kinds: kinds(&base, &query),
         kind: query.kind.map(InboxKind::as_str),
         with_mail: query.with_mail,
@@ -189,7 +243,10 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         search: query.search,
         undo: None,
         ended,
-        rows: found.into_iter().map(|summary| row(summary, &base, mail_domain, now)).collect(),
+        rows: found
+            .into_iter()
+            .map(|summary| row(summary, &base, mail_domain, now))
+            .collect(),
         newer,
         more,
         setup: Setup::new(app, page, None),
@@ -208,37 +265,74 @@ async fn first_exact(
     query: &ListQuery,
     found: &mut Vec<InboxSummary>,
 ) -> Result<(), Error> {
-    let Ok(id) = InboxId::parse(query.search.as_deref().unwrap_or_default()) else { return Ok(()) };
+    let Ok(id) = InboxId::parse(query.search.as_deref().unwrap_or_default()) else {
+        return Ok(());
+    };
     let mail_domain = app.service.mail_domain();
     let address = SearchText::new(&id.at(mail_domain), mail_domain);
-    let filter = InboxFilter { address, counts_failures: true, ..InboxFilter::default() };
-    for exact in app.service.list_inboxes(page.project.id, &filter, 1).await? {
+    let filter = InboxFilter {
+        address,
+        counts_failures: true,
+        ..InboxFilter::default()
+    };
+    for exact in app
+        .service
+        .list_inboxes(page.project.id, &filter, 1)
+        .await?
+    {
         found.retain(|other| other.inbox.id != exact.inbox.id);
         found.insert(0, exact);
     }
     Ok(())
 }
 
-pub(super) async fn create(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    form: Form,
+) -> Result<Response, PageError> {
     let name = form.text("name").trim();
     let created = match form.text("kind") {
-        "permanent" => app.service.create_permanent_inbox(page.project.id, name).await.map_err(Error::from),
-        _ => app.service.create_inbox(&page.caller()).await.map_err(Error::from),
+        "permanent" => app
+            .service
+            .create_permanent_inbox(page.project.id, name)
+            .await
+            .map_err(Error::from),
+        _ => app
+            .service
+            .create_inbox(&page.caller())
+            .await
+            .map_err(Error::from),
     };
     match created {
-        Ok(inbox) => Ok(see(&page.path(&format!("/inboxes/{}", path_segment(inbox.id.as_str()))))),
+        Ok(inbox) => Ok(see(
+            &page.path(&format!("/inboxes/{}", path_segment(inbox.id.as_str())))
+        )),
         Err(error) => {
             let page = list_page(&app, &page, ListQuery::default()).await?;
-            Ok(again(error, |problem| InboxesPage { name: name.to_owned(), problem: Some(problem), ..page })?)
+            Ok(again(error, |problem| InboxesPage {
+                name: name.to_owned(),
+                problem: Some(problem),
+                ..page
+            })?)
         }
     }
 }
 
 /// Sets how many days the messages of a permanent inbox are kept.
-pub(super) async fn retain(State(app): State<Arc<App>>, page: InboxPage, form: Form) -> Result<Response, PageError> {
+pub(super) async fn retain(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    form: Form,
+) -> Result<Response, PageError> {
     // A text that is no number is refused as 0 is.
-    let days = Some(form.text("days").trim()).filter(|days| !days.is_empty()).map(|days| days.parse().unwrap_or(0));
-    app.service.set_retention(&page.inbox, days).await.map_err(Error::from)?;
+    let days = Some(form.text("days").trim())
+        .filter(|days| !days.is_empty())
+        .map(|days| days.parse().unwrap_or(0));
+    app.service
+        .set_retention(&page.inbox, days)
+        .await
+        .map_err(Error::from)?;
     Ok(see(&page.path()))
 }
 
@@ -252,14 +346,23 @@ fn kinds(base: &str, query: &ListQuery) -> [Kind; 5] {
         ("Permanent", kind(InboxKind::Permanent)),
     ];
     let current = match query {
-        ListQuery { with_failures: true, .. } => kinds[2].1,
-        ListQuery { with_mail: true, .. } => kinds[1].1,
+        ListQuery {
+            with_failures: true,
+            ..
+        } => kinds[2].1,
+        ListQuery {
+            with_mail: true, ..
+        } => kinds[1].1,
         ListQuery { kind: chosen, .. } => chosen.and_then(kind),
     };
     kinds.map(|(label, chosen)| {
         let mut parameters = vec![("q", query.search.as_deref())];
         parameters.extend(chosen.map(|(name, value)| (name, Some(value))));
-        Kind { label, url: with_query(base, &parameters), is_current: chosen == current }
+        Kind {
+            label,
+            url: with_query(base, &parameters),
+            is_current: chosen == current,
+        }
     })
 }
 
@@ -277,7 +380,10 @@ fn row(summary: InboxSummary, base: &str, mail_domain: &Domain, now: Timestamp) 
             sender: shown(&summary.last_sender.unwrap_or_default()),
             received: When::new(received_at, now),
         }),
-        expires: summary.inbox.expires_at.map(|expires_at| When::new(expires_at, now)),
+        expires: summary
+            .inbox
+            .expires_at
+            .map(|expires_at| When::new(expires_at, now)),
         timeouts: summary.timeouts,
         rejections: summary.rejections,
     }

@@ -57,15 +57,25 @@ impl Letter {
         now: Timestamp,
         parts_url: &str,
     ) -> Self {
-        let fields =
-            [("From", &details.from), ("To", &details.to), ("Cc", &details.cc), ("Reply-To", &details.reply_to)];
+        let fields = [
+            ("From", &details.from),
+            ("To", &details.to),
+            ("Cc", &details.cc),
+            ("Reply-To", &details.reply_to),
+        ];
         let fields = fields.into_iter().filter(|(_, people)| !people.is_empty());
         Self {
-            fields: fields.map(|(name, people)| LetterField::new(name, people)).collect(),
+            fields: fields
+                .map(|(name, people)| LetterField::new(name, people))
+                .collect(),
             received: When::new(received_at, now),
             size: size(bytes as u64),
             envelope: envelope_lines(envelope, recipient, details),
-            attachments: details.attachments.iter().map(|one| AttachmentRow::new(one, parts_url)).collect(),
+            attachments: details
+                .attachments
+                .iter()
+                .map(|one| AttachmentRow::new(one, parts_url))
+                .collect(),
         }
     }
 }
@@ -76,17 +86,35 @@ impl LetterField {
             name: one.name.as_deref().map(shown),
             address: shown(one.address.as_deref().unwrap_or_default()),
         });
-        Self { name, people: shown.collect(), more: people.len().saturating_sub(ADDRESSES) }
+        Self {
+            name,
+            people: shown.collect(),
+            more: people.len().saturating_sub(ADDRESSES),
+        }
     }
 }
 
 impl AttachmentRow {
     fn new(attachment: &Attachment, parts_url: &str) -> Self {
-        let name = attachment.file_name.as_deref().map(safe_name).and_then(given);
-        let extension = name.as_deref().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+        let name = attachment
+            .file_name
+            .as_deref()
+            .map(safe_name)
+            .and_then(given);
+        let extension = name
+            .as_deref()
+            .and_then(|name| name.rsplit_once('.'))
+            .map(|(_, extension)| extension);
         let subtype = attachment.content_type.rsplit(['/', '+', '.']).next();
-        let kind = extension.filter(|kind| kind.len() <= KIND_LETTERS).or(subtype).unwrap_or_default();
-        let kind: String = kind.chars().filter(char::is_ascii_alphanumeric).take(KIND_LETTERS).collect();
+        let kind = extension
+            .filter(|kind| kind.len() <= KIND_LETTERS)
+            .or(subtype)
+            .unwrap_or_default();
+        let kind: String = kind
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .take(KIND_LETTERS)
+            .collect();
         Self {
             name: name.unwrap_or_else(|| format!("part-{}", attachment.part)),
             kind: kind.to_ascii_uppercase(),
@@ -97,14 +125,32 @@ impl AttachmentRow {
     }
 }
 
-fn envelope_lines(envelope: &Envelope, recipient: &str, details: &Details) -> Vec<(&'static str, String)> {
-    let sender = if envelope.from.is_empty() { "<> (the null sender)".to_owned() } else { envelope.from.clone() };
-    let authenticated = envelope.authenticated.map(|is| if is { "yes" } else { "no" }.to_owned());
-    let tls = envelope.client.as_ref().map(|_| envelope.tls.clone().unwrap_or_else(|| "not encrypted".to_owned()));
+fn envelope_lines(
+    envelope: &Envelope,
+    recipient: &str,
+    details: &Details,
+) -> Vec<(&'static str, String)> {
+    let sender = if envelope.from.is_empty() {
+        "<> (the null sender)".to_owned()
+    } else {
+        envelope.from.clone()
+    };
+    let authenticated = envelope
+        .authenticated
+        .map(|is| if is { "yes" } else { "no" }.to_owned());
+    let tls = envelope.client.as_ref().map(|_| {
+        envelope
+            .tls
+            .clone()
+            .unwrap_or_else(|| "not encrypted".to_owned())
+    });
     let lines = [
         ("Envelope sender", Some(sender)),
         ("Envelope recipient", Some(recipient.to_owned())),
-        ("Received by", envelope.via.map(|via| via.title().to_owned())),
+        (
+            "Received by",
+            envelope.via.map(|via| via.title().to_owned()),
+        ),
         ("Client", envelope.client.clone()),
         ("HELO name", envelope.helo.clone()),
         ("TLS", tls),
@@ -139,6 +185,9 @@ mod tests {
             ("Envelope recipient", "box@b.example"),
             ("HELO name", "gnp‹U+202E›.exe"),
         ];
-        assert_eq!(lines, expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!(
+            lines,
+            expected.map(|(name, value)| (name, value.to_owned()))
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! Live updates as server-sent events. Each event signals that the page has changed. Its id is the mark, a version of
-//! the page's content, so that a browser that reconnects does not miss a change.
+//! Live updates as server-sent events. Each event signals that the page has changed. Its id is the
+//! mark, a version of the page's content, so that a browser that reconnects does not miss a change.
 //!
-//! An event has no content: the browser loads the page again, and its guard checks again. The service ends a stream
-//! whose session is no longer valid, and limits the streams of a session.
+//! An event has no content: the browser loads the page again, and its guard checks again. The
+//! service ends a stream whose session is no longer valid, and limits the streams of a session.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::http::query::Query;
 use crate::model::Watched;
 use crate::service::{Follower, News, Session};
 
-/// How long a browser waits before it reconnects. Sent at once, so that the browser knows the stream is open.
+/// How long a browser waits before it reconnects. Sent at once, so that the browser knows the
+/// stream is open.
 const OPENING: &str = "retry: 1000\n\n";
 
 /// The mark that the browser has: from an earlier connection of this stream, or from the page.
@@ -31,16 +32,30 @@ impl<S: Sync> FromRequestParts<S> for Seen {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
-        let last = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-        Ok(Self(last.or(Query::from_request_parts(parts, state).await?.first("seen"))))
+        let last = parts
+            .headers
+            .get("last-event-id")
+            .and_then(|id| id.to_str().ok())
+            .map(str::to_owned);
+        Ok(Self(last.or(
+            Query::from_request_parts(parts, state).await?.first("seen"),
+        )))
     }
 }
 
-pub(super) async fn inboxes(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, PageError> {
+pub(super) async fn inboxes(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    seen: Seen,
+) -> Result<Response, PageError> {
     events(&app, page.session, Watched::Inboxes(page.project.id), seen)
 }
 
-pub(super) async fn inbox(State(app): State<Arc<App>>, page: InboxPage, seen: Seen) -> Result<Response, PageError> {
+pub(super) async fn inbox(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    seen: Seen,
+) -> Result<Response, PageError> {
     let watched = page.watched();
     events(&app, page.of.session, watched, seen)
 }
@@ -61,8 +76,17 @@ pub(super) async fn failures(
     events(&app, page.session, Watched::Failures(page.project.id), seen)
 }
 
-pub(super) async fn refused(State(app): State<Arc<App>>, page: ProjectPage, seen: Seen) -> Result<Response, PageError> {
-    events(&app, page.session, Watched::Refused(Some(page.project.id)), seen)
+pub(super) async fn refused(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    seen: Seen,
+) -> Result<Response, PageError> {
+    events(
+        &app,
+        page.session,
+        Watched::Refused(Some(page.project.id)),
+        seen,
+    )
 }
 
 pub(super) async fn all_refused(
@@ -73,13 +97,25 @@ pub(super) async fn all_refused(
     events(&app, session, Watched::Refused(None), seen)
 }
 
-fn events(app: &App, session: Session, watched: Watched, Seen(seen): Seen) -> Result<Response, PageError> {
+fn events(
+    app: &App,
+    session: Session,
+    watched: Watched,
+    Seen(seen): Seen,
+) -> Result<Response, PageError> {
     let follower = app.service.follow(session, watched, seen)?;
     let news = stream::unfold((follower, true), |(mut follower, is_first)| async move {
-        let event = if is_first { OPENING.to_owned() } else { next_event(&mut follower).await? };
+        let event = if is_first {
+            OPENING.to_owned()
+        } else {
+            next_event(&mut follower).await?
+        };
         Some((Ok::<_, Infallible>(Bytes::from(event)), (follower, false)))
     });
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+    ];
     Ok((headers, Body::from_stream(news)).into_response())
 }
 

@@ -18,7 +18,11 @@ pub(super) async fn html(
     Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
 ) -> Result<Response, PageError> {
-    let images = if query.first("images").as_deref() == Some("show") { Images::All } else { Images::Own };
+    let images = if query.first("images").as_deref() == Some("show") {
+        Images::All
+    } else {
+        Images::Own
+    };
     let links = Some(page.path("/link?to="));
     Ok(frame::page(&app, &page.caller(), &message, images, "eml", links).await?)
 }

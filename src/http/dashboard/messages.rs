@@ -87,7 +87,11 @@ struct MessageRow {
     received: When,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    query: Query,
+) -> Result<Response, PageError> {
     respond(&app, &page, &query, Pane::Idle).await
 }
 
@@ -97,7 +101,10 @@ pub(super) async fn show(
     Params(MessagePath { message }): Params<MessagePath>,
     query: Query,
 ) -> Result<Response, PageError> {
-    let message = app.service.find_message(&page.of.caller(), &message).await?;
+    let message = app
+        .service
+        .find_message(&page.of.caller(), &message)
+        .await?;
     if *message.inbox_id() != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
@@ -105,13 +112,26 @@ pub(super) async fn show(
 }
 
 /// The waits on the inbox, next to its messages.
-pub(super) async fn waits(State(app): State<Arc<App>>, page: InboxPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn waits(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+    query: Query,
+) -> Result<Response, PageError> {
     respond(&app, &page, &query, Pane::Waits).await
 }
 
-async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Result<Response, PageError> {
+async fn respond(
+    app: &App,
+    page: &InboxPage,
+    query: &Query,
+    pane: Pane,
+) -> Result<Response, PageError> {
     let is_waits = matches!(pane, Pane::Waits);
-    let open = if let Pane::Message(message) = pane { Some(*message) } else { None };
+    let open = if let Pane::Message(message) = pane {
+        Some(*message)
+    } else {
+        None
+    };
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&page.watched()).await?;
     let searched = PageSearch::new(query);
@@ -123,9 +143,23 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let tab = query.first("tab");
     let row = |message: MessageStart| {
         let is_open = open_id == Some(message.id);
-        row(message, &base, search.as_deref(), tab.as_deref(), is_open, now)
+        row(
+            message,
+            &base,
+            search.as_deref(),
+            tab.as_deref(),
+            is_open,
+            now,
+        )
     };
-    let total = if search.is_some() { app.service.messages_in(&page.inbox).await.map_err(Error::from)? } else { 0 };
+    let total = if search.is_some() {
+        app.service
+            .messages_in(&page.inbox)
+            .await
+            .map_err(Error::from)?
+    } else {
+        0
+    };
     let parameters = [("q", search.as_deref())];
     let is_search = search.is_some() && searched.problem.is_none() && !searched.query.is_failed;
     let status = is_search.then(|| searched.status(&found, PAGE, total, &base, &parameters));
@@ -133,9 +167,15 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
     let more = found.next.filter(|_| search.is_none()).map(older);
     let rows: Vec<MessageRow> = found.messages.into_iter().map(row).collect();
     let address = page.inbox.address(app.service.mail_domain());
-    let title = open.as_ref().map_or_else(|| address.clone(), |open| subject(open.subject()));
-    let shell = page.of.shell(title, NavPlace::Inboxes).live(format!("{base}/events"), seen);
-    let waits = WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
+    let title = open
+        .as_ref()
+        .map_or_else(|| address.clone(), |open| subject(open.subject()));
+    let shell = page
+        .of
+        .shell(title, NavPlace::Inboxes)
+        .live(format!("{base}/events"), seen);
+    let waits =
+        WaitsView::read(app, page, query.first("explain").as_deref(), open.is_none()).await?;
     let notices = Notices::read(app, &page.inbox, &waits).await?;
     let reader = ReaderQuery::new(query, search.clone());
     let mut shown = MessagesPage {
@@ -159,7 +199,9 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
         message: None,
     };
     // The script does not replace the open message.
-    let Some(open) = open.filter(|_| !page.of.is_part) else { return Ok(html(&shown)?) };
+    let Some(open) = open.filter(|_| !page.of.is_part) else {
+        return Ok(html(&shown)?);
+    };
     // Last, so that no other reservation is made while the page has one for the message.
     let (message, room) = MessageView::read(app, page, open, &reader).await?;
     shown.message = Some(message);
@@ -169,24 +211,55 @@ async fn respond(app: &App, page: &InboxPage, query: &Query, pane: Pane) -> Resu
 /// A page of the messages; none if the search has a mistake or is not for messages.
 async fn found(app: &App, page: &InboxPage, searched: &PageSearch) -> Result<FoundMail, Error> {
     if searched.problem.is_some() || searched.query.is_failed {
-        return Ok(FoundMail { messages: Vec::new(), next: None, compared: 0, partly: 0 });
+        return Ok(FoundMail {
+            messages: Vec::new(),
+            next: None,
+            compared: 0,
+            partly: 0,
+        });
     }
     let filter = searched.query.filter(app.service.mail_domain());
-    let filter = MailFilter { inbox: Some(page.inbox.clone()), before: searched.before, ..filter };
+    let filter = MailFilter {
+        inbox: Some(page.inbox.clone()),
+        before: searched.before,
+        ..filter
+    };
     Ok(app.service.mail(&page.of.caller(), &filter, PAGE).await?)
 }
 
-async fn inbox_panel(app: &App, page: &InboxPage, address: String, now: Timestamp) -> Result<InboxPanel, Error> {
-    let expires = page.inbox.expires_at.map(|expires_at| When::new(expires_at, now));
+async fn inbox_panel(
+    app: &App,
+    page: &InboxPage,
+    address: String,
+    now: Timestamp,
+) -> Result<InboxPanel, Error> {
+    let expires = page
+        .inbox
+        .expires_at
+        .map(|expires_at| When::new(expires_at, now));
     let is_permanent = page.inbox.kind == InboxKind::Permanent;
-    let retention_days = if is_permanent { app.service.retention_days(&page.inbox).await? } else { None };
+    let retention_days = if is_permanent {
+        app.service.retention_days(&page.inbox).await?
+    } else {
+        None
+    };
     let label = app.service.label(&page.inbox).await?.as_deref().map(shown);
-    Ok(InboxPanel { address, label, is_permanent, expires, retention_days })
+    Ok(InboxPanel {
+        address,
+        label,
+        is_permanent,
+        expires,
+        retention_days,
+    })
 }
 
 /// The start of a text on one line.
 pub(super) fn snippet(text: &str) -> String {
-    let words = text.split_whitespace().take(SNIPPET_CHARACTERS).collect::<Vec<_>>().join(" ");
+    let words = text
+        .split_whitespace()
+        .take(SNIPPET_CHARACTERS)
+        .collect::<Vec<_>>()
+        .join(" ");
     shown(&words.chars().take(SNIPPET_CHARACTERS).collect::<String>())
 }
 
@@ -199,7 +272,10 @@ fn row(
     now: Timestamp,
 ) -> MessageRow {
     MessageRow {
-        url: with_query(&format!("{base}/messages/{}", message.id), &[("q", search), ("tab", tab)]),
+        url: with_query(
+            &format!("{base}/messages/{}", message.id),
+            &[("q", search), ("tab", tab)],
+        ),
         id: message.id.to_string(),
         is_open,
         from: shown(&message.from),

@@ -34,22 +34,40 @@ impl Notices {
         let refused = match found.len() {
             0 => None,
             1 => Some("1 message to this address was rejected".to_owned()),
-            count @ REFUSALS_OF_INBOX.. => Some(format!("{count} or more messages to this address were rejected")),
+            count @ REFUSALS_OF_INBOX.. => Some(format!(
+                "{count} or more messages to this address were rejected"
+            )),
             count => Some(format!("{count} messages to this address were rejected")),
         };
         let mut refusals = Refusal::distinct(app, &found);
         refusals.truncate(MAX_REJECTIONS_SHOWN);
-        Ok(Self { refused, refusals, waits: waits_notice(waits) })
+        Ok(Self {
+            refused,
+            refusals,
+            waits: waits_notice(waits),
+        })
     }
 }
 
 fn waits_notice(waits: &WaitsView) -> Option<WaitsNotice> {
     let (is_open, text) = match waits.open.len() {
-        0 => (false, format!("Last wait: {}", waits.ended.first()?.outcome.as_ref()?.label)),
+        0 => (
+            false,
+            format!(
+                "Last wait: {}",
+                waits.ended.first()?.outcome.as_ref()?.label
+            ),
+        ),
         1 => (true, "1 open wait".to_owned()),
         count => (true, format!("{count} open waits")),
     };
     let last = waits.ended.first().and_then(|wait| wait.outcome.as_ref());
-    let explain_url = last.filter(|_| !is_open).and_then(|outcome| outcome.explain_url.clone());
-    Some(WaitsNotice { is_open, explain_url, text })
+    let explain_url = last
+        .filter(|_| !is_open)
+        .and_then(|outcome| outcome.explain_url.clone());
+    Some(WaitsNotice {
+        is_open,
+        explain_url,
+        text,
+    })
 }

@@ -13,8 +13,8 @@ use crate::memory::Room;
 use crate::model::{Project, SUBJECT_CHARACTERS, cut};
 use crate::service::Session;
 
-/// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other hosts. Other sites
-/// cannot put the pages into a frame.
+/// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other
+/// hosts. Other sites cannot put the pages into a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
@@ -36,8 +36,14 @@ pub(super) enum NavPlace {
 }
 
 impl NavPlace {
-    const OF_PROJECT: [Self; 6] =
-        [Self::Failures, Self::Inboxes, Self::Mail, Self::Outgoing, Self::Refused, Self::Start];
+    const OF_PROJECT: [Self; 6] = [
+        Self::Failures,
+        Self::Inboxes,
+        Self::Mail,
+        Self::Outgoing,
+        Self::Refused,
+        Self::Start,
+    ];
     const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
 
     /// Its icon, its label, and a shorter label for narrow screens.
@@ -90,7 +96,14 @@ impl NavPlace {
 
     fn entry(self, base: &str, current: Option<Self>) -> Entry {
         let (icon, label, short) = self.look();
-        Entry { url: self.url(base), icon, label, short, count: 0, is_current: current == Some(self) }
+        Entry {
+            url: self.url(base),
+            icon,
+            label,
+            short,
+            count: 0,
+            is_current: current == Some(self),
+        }
     }
 }
 
@@ -142,7 +155,15 @@ impl Shell {
     /// A page without navigation, for visitors who are not signed in.
     pub(super) fn bare(title: impl Into<String>) -> Self {
         let (style_sheet, script) = (assets::style_sheet_url(), assets::script_url());
-        Self { title: title.into(), style_sheet, script, navigation: None, live: None, is_part: false, failures: 0 }
+        Self {
+            title: title.into(),
+            style_sheet,
+            script,
+            navigation: None,
+            live: None,
+            is_part: false,
+            failures: 0,
+        }
     }
 
     /// A page for a session.
@@ -152,17 +173,30 @@ impl Shell {
         title: impl Into<String>,
         place: Option<NavPlace>,
     ) -> Self {
-        Self { navigation: Some(Navigation::new(session, project, place)), ..Self::bare(title) }
+        Self {
+            navigation: Some(Navigation::new(session, project, place)),
+            ..Self::bare(title)
+        }
     }
 
     /// The same page with live updates.
     pub(super) fn live(self, url: impl Into<String>, seen: String) -> Self {
-        Self { live: Some(Live { url: url.into(), seen }), ..self }
+        Self {
+            live: Some(Live {
+                url: url.into(),
+                seen,
+            }),
+            ..self
+        }
     }
 
     /// The same page with the number of failures in the navigation.
     pub(super) fn with_failures(mut self, count: i64) -> Self {
-        if let Some(entry) = self.navigation.iter_mut().flat_map(|navigation| navigation.of_project.first_mut()).next()
+        if let Some(entry) = self
+            .navigation
+            .iter_mut()
+            .flat_map(|navigation| navigation.of_project.first_mut())
+            .next()
         {
             entry.count = count;
         }
@@ -172,24 +206,37 @@ impl Shell {
 
     /// The token in every form.
     pub(super) fn csrf(&self) -> &str {
-        self.navigation.as_ref().map_or("", |navigation| &navigation.csrf)
+        self.navigation
+            .as_ref()
+            .map_or("", |navigation| &navigation.csrf)
     }
 }
 
 impl Navigation {
     fn new(session: &Session, project: Option<&Project>, current: Option<NavPlace>) -> Self {
         let base = project.map(|project| project_path(project, ""));
-        let of_project = |base: &String| NavPlace::OF_PROJECT.map(|place| place.entry(base, current)).into();
+        let of_project = |base: &String| {
+            NavPlace::OF_PROJECT
+                .map(|place| place.entry(base, current))
+                .into()
+        };
         let settings = base.as_deref().filter(|_| session.is_administrator());
         let is_administrator = session.is_administrator();
-        let of_installation = NavPlace::OF_INSTALLATION.iter().filter(|_| session.is_administrator());
+        let of_installation = NavPlace::OF_INSTALLATION
+            .iter()
+            .filter(|_| session.is_administrator());
         Self {
             csrf: session.csrf_token.clone(),
             project: project.map(|project| project.name.clone()),
-            find: base.as_ref().map(|base| format!("{base}/find")).or(is_administrator.then(|| "/find".to_owned())),
+            find: base
+                .as_ref()
+                .map(|base| format!("{base}/find"))
+                .or(is_administrator.then(|| "/find".to_owned())),
             of_project: base.as_ref().map(of_project).unwrap_or_default(),
             settings: settings.map(|base| NavPlace::Settings.entry(base, current)),
-            of_installation: of_installation.map(|place| place.entry("", current)).collect(),
+            of_installation: of_installation
+                .map(|place| place.entry("", current))
+                .collect(),
         }
     }
 }
@@ -209,13 +256,21 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
 pub(super) fn html_in(mut room: Room, page: &impl Template) -> Result<Response, Error> {
     let body = page.render().map_err(Error::internal)?;
     room.shrink(body.len());
-    let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], room.hold(body.into())).into_response();
+    let mut response = (
+        [(CONTENT_TYPE, "text/html; charset=utf-8")],
+        room.hold(body.into()),
+    )
+        .into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    // With no-referrer, the Origin of a form would be null. Both values send nothing to other sites.
+    // With no-referrer, the Origin of a form would be null. Both values send nothing to other
+    // sites.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
-    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert(
+        "cross-origin-opener-policy",
+        HeaderValue::from_static("same-origin"),
+    );
     headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
     Ok(response)
 }
@@ -224,7 +279,10 @@ pub(super) fn html_in(mut room: Room, page: &impl Template) -> Result<Response, 
 ///
 /// # Errors
 /// An internal error, which was not caused by the form.
-pub(super) fn again<T: Template>(error: Error, page: impl FnOnce(String) -> T) -> Result<Response, Error> {
+pub(super) fn again<T: Template>(
+    error: Error,
+    page: impl FnOnce(String) -> T,
+) -> Result<Response, Error> {
     if matches!(error, Error::Internal(_)) {
         return Err(error);
     }
@@ -247,7 +305,9 @@ pub(super) fn project_path(project: &Project, rest: &str) -> String {
 /// A path with a query of those parameters that are not empty.
 pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    let given = parameters.iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
+    let given = parameters
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
     query.extend_pairs(given);
     match query.finish().as_str() {
         "" => path.to_owned(),
@@ -257,7 +317,11 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
 
 /// A subject as it is shown.
 pub(super) fn subject(subject: &str) -> String {
-    if subject.trim().is_empty() { "(no subject)".to_owned() } else { shown(&cut(subject, SUBJECT_CHARACTERS)) }
+    if subject.trim().is_empty() {
+        "(no subject)".to_owned()
+    } else {
+        shown(&cut(subject, SUBJECT_CHARACTERS))
+    }
 }
 
 /// The text, or `None` if it is empty.
@@ -272,13 +336,22 @@ mod tests {
     #[test]
     fn absent_parameters_are_left_out() {
         assert_eq!(with_query("/a", &[("q", None), ("r", Some(""))]), "/a");
-        assert_eq!(with_query("/a", &[("q", Some("b c")), ("r", None), ("s", Some("1"))]), "/a?q=b+c&s=1");
+        assert_eq!(
+            with_query("/a", &[("q", Some("b c")), ("r", None), ("s", Some("1"))]),
+            "/a?q=b+c&s=1"
+        );
     }
 
     #[test]
     fn a_long_subject_is_cut() {
-        assert_eq!(subject(&"ä".repeat(SUBJECT_CHARACTERS)), "ä".repeat(SUBJECT_CHARACTERS));
-        assert_eq!(subject(&"ä".repeat(100_000)), format!("{}…", "ä".repeat(SUBJECT_CHARACTERS)));
+        assert_eq!(
+            subject(&"ä".repeat(SUBJECT_CHARACTERS)),
+            "ä".repeat(SUBJECT_CHARACTERS)
+        );
+        assert_eq!(
+            subject(&"ä".repeat(100_000)),
+            format!("{}…", "ä".repeat(SUBJECT_CHARACTERS))
+        );
         assert_eq!(subject(" "), "(no subject)");
     }
 }

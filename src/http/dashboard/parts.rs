@@ -1,5 +1,5 @@
-//! The parts of a message and its raw bytes as downloads. Names from the mail cannot inject paths or headers, and the
-//! browser displays no part except as an image.
+//! The parts of a message and its raw bytes as downloads. Names from the mail cannot inject paths
+//! or headers, and the browser displays no part except as an image.
 
 use std::sync::Arc;
 
@@ -81,7 +81,11 @@ pub(super) async fn download(
     let (part, room) = find(&app, &page, &path).await?;
     let name = part.file_name.as_deref().map(safe_name).and_then(given);
     let name = name.unwrap_or_else(|| format!("part-{}", path.part));
-    Ok(attachment("application/octet-stream", &name, room.hold(part.bytes))?)
+    Ok(attachment(
+        "application/octet-stream",
+        &name,
+        room.hold(part.bytes),
+    )?)
 }
 
 pub(super) async fn image(
@@ -91,12 +95,22 @@ pub(super) async fn image(
 ) -> Result<Response, PageError> {
     let (part, room) = find(&app, &page, &path).await?;
     let content_type = part.image_type.ok_or(Error::NotFound)?;
-    let headers = [(CONTENT_TYPE, content_type), (CONTENT_SECURITY_POLICY, POLICY)];
+    let headers = [
+        (CONTENT_TYPE, content_type),
+        (CONTENT_SECURITY_POLICY, POLICY),
+    ];
     Ok((headers, room.hold(part.bytes)).into_response())
 }
 
-async fn find(app: &App, page: &ProjectPage, path: &PartPath) -> Result<(PartContent, Room), Error> {
-    let (message, room) = app.service.whole_message(&page.caller(), &path.message).await?;
+async fn find(
+    app: &App,
+    page: &ProjectPage,
+    path: &PartPath,
+) -> Result<(PartContent, Room), Error> {
+    let (message, room) = app
+        .service
+        .whole_message(&page.caller(), &path.message)
+        .await?;
     let index = path.part;
     let reading = room.run(move || anatomy::part(&message.raw, index));
     let (part, mut room) = reading.await.map_err(Error::internal)?;

@@ -1,12 +1,13 @@
-//! Text as the pages show it: of strangers, with characters that reorder the text around them written out; our own
-//! advice, with its code set as code; and labels as words.
+//! Text as the pages show it: of strangers, with characters that reorder the text around them
+//! written out; our own advice, with its code set as code; and labels as words.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::model::{Summary, SummaryPiece};
 
-/// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be shown as `exe.png`.
+/// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be
+/// shown as `exe.png`.
 pub(super) fn shown(text: &str) -> String {
     shown_in(text).into_owned()
 }
@@ -16,11 +17,17 @@ pub(super) type Piece = (bool, String);
 
 /// The pieces of a text of ours, whose code is between backticks.
 pub(super) fn coded(text: &str) -> Vec<Piece> {
-    let pieces = text.split('`').enumerate().filter(|(_, piece)| !piece.is_empty());
-    pieces.map(|(number, piece)| (number % 2 == 1, piece.to_owned())).collect()
+    let pieces = text
+        .split('`')
+        .enumerate()
+        .filter(|(_, piece)| !piece.is_empty());
+    pieces
+        .map(|(number, piece)| (number % 2 == 1, piece.to_owned()))
+        .collect()
 }
 
-/// The pieces of a sentence without what to do. What it quotes, and what the caller has chosen, is no code.
+/// The pieces of a sentence without what to do. What it quotes, and what the caller has chosen, is
+/// no code.
 pub(super) fn cause(summary: &Summary) -> Vec<Piece> {
     let pieces = summary.cause().iter().flat_map(|piece| match piece {
         SummaryPiece::Own(own) => coded(&shown(own)),
@@ -54,8 +61,8 @@ fn shown_in(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The marks, embeddings, overrides and isolates of the bidirectional algorithm. Without them the browser orders text
-/// by its letters, which is right for names and subjects.
+/// The marks, embeddings, overrides and isolates of the bidirectional algorithm. Without them the
+/// browser orders text by its letters, which is right for names and subjects.
 fn is_control(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -67,7 +74,11 @@ mod tests {
     #[test]
     fn code_stands_between_backticks() {
         let pieces = coded("Set `--tls-names`, or `x`.");
-        let code: Vec<&str> = pieces.iter().filter(|(is_code, _)| *is_code).map(|(_, text)| text.as_str()).collect();
+        let code: Vec<&str> = pieces
+            .iter()
+            .filter(|(is_code, _)| *is_code)
+            .map(|(_, text)| text.as_str())
+            .collect();
         assert_eq!((code, pieces.len()), (vec!["--tls-names", "x"], 5));
     }
 

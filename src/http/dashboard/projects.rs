@@ -62,7 +62,10 @@ struct KeyPage {
     back: String,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>, viewer: SignedIn) -> Result<Response, PageError> {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    viewer: SignedIn,
+) -> Result<Response, PageError> {
     Ok(html(&projects_page(&app, &viewer).await?)?)
 }
 
@@ -76,29 +79,55 @@ pub(super) async fn create(
     match app.service.projects().create(name).await {
         Ok(key) => {
             let shell = viewer.shell(format!("API key of {name}"), NavPlace::Projects);
-            Ok(show_key(&app.base_url.for_client(&headers), shell, name, &key, None, "/projects".to_owned())?)
+            Ok(show_key(
+                &app.base_url.for_client(&headers),
+                shell,
+                name,
+                &key,
+                None,
+                "/projects".to_owned(),
+            )?)
         }
         Err(error) => {
             let page = projects_page(&app, &viewer).await?;
-            let again =
-                again(error.into(), |problem| ProjectsPage { name: name.to_owned(), problem: Some(problem), ..page });
+            let again = again(error.into(), |problem| ProjectsPage {
+                name: name.to_owned(),
+                problem: Some(problem),
+                ..page
+            });
             Ok(again?)
         }
     }
 }
 
-pub(super) async fn settings(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
+pub(super) async fn settings(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+) -> Result<Response, PageError> {
     Ok(html(&settings_page(&app, &page).await?)?)
 }
 
-pub(super) async fn rename(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
-    match app.service.projects().rename(&page.project, form.text("name").trim()).await {
+pub(super) async fn rename(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    form: Form,
+) -> Result<Response, PageError> {
+    match app
+        .service
+        .projects()
+        .rename(&page.project, form.text("name").trim())
+        .await
+    {
         Ok(()) => Ok(see(&page.path("/settings"))),
         Err(error) => refused(&app, &page, error.into()).await,
     }
 }
 
-pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
+pub(super) async fn rotate(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    form: Form,
+) -> Result<Response, PageError> {
     let name = &page.project.name;
     let (overlap, former) = match form.given("overlap") {
         None => (Duration::ZERO, "Old keys stop working within seconds."),
@@ -106,11 +135,22 @@ pub(super) async fn rotate(State(app): State<Arc<App>>, page: ProjectPage, form:
     };
     let key = app.service.projects().rotate_key(name, overlap).await?;
     let shell = page.shell(format!("API key of {name}"), NavPlace::Settings);
-    Ok(show_key(&page.base_url, shell, name, &key, Some(former), page.path("/settings"))?)
+    Ok(show_key(
+        &page.base_url,
+        shell,
+        name,
+        &key,
+        Some(former),
+        page.path("/settings"),
+    )?)
 }
 
 /// Deletes the project if the form repeats its name.
-pub(super) async fn delete(State(app): State<Arc<App>>, page: ProjectPage, form: Form) -> Result<Response, PageError> {
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+    form: Form,
+) -> Result<Response, PageError> {
     let name = &page.project.name;
     if form.text("name") != name {
         let error = Error::Refused("type the name of the project exactly to delete it".to_owned());
@@ -125,21 +165,43 @@ pub(super) async fn delete(State(app): State<Arc<App>>, page: ProjectPage, form:
 async fn projects_page(app: &App, viewer: &SignedIn) -> Result<ProjectsPage, Error> {
     let projects = app.service.projects().list().await?;
     let holdings = app.service.projects().holdings(None).await?;
-    let projects = projects.into_iter().map(|project| row(app, project, &holdings)).collect();
+    let projects = projects
+        .into_iter()
+        .map(|project| row(app, project, &holdings))
+        .collect();
     let shell = viewer.shell("Projects", NavPlace::Projects);
-    Ok(ProjectsPage { shell, projects, name: String::new(), problem: None })
+    Ok(ProjectsPage {
+        shell,
+        projects,
+        name: String::new(),
+        problem: None,
+    })
 }
 
 async fn settings_page(app: &App, page: &ProjectPage) -> Result<SettingsPage, Error> {
-    let shell = page.shell(format!("Settings of {}", page.project.name), NavPlace::Settings);
-    let holdings = app.service.projects().holdings(Some(page.project.id)).await?;
-    Ok(SettingsPage { shell, project: row(app, page.project.clone(), &holdings), problem: None })
+    let shell = page.shell(
+        format!("Settings of {}", page.project.name),
+        NavPlace::Settings,
+    );
+    let holdings = app
+        .service
+        .projects()
+        .holdings(Some(page.project.id))
+        .await?;
+    Ok(SettingsPage {
+        shell,
+        project: row(app, page.project.clone(), &holdings),
+        problem: None,
+    })
 }
 
 /// The settings again, with the reason why nothing was changed.
 async fn refused(app: &App, page: &ProjectPage, error: Error) -> Result<Response, PageError> {
     let page = settings_page(app, page).await?;
-    Ok(again(error, |problem| SettingsPage { problem: Some(problem), ..page })?)
+    Ok(again(error, |problem| SettingsPage {
+        problem: Some(problem),
+        ..page
+    })?)
 }
 
 fn show_key(
@@ -154,7 +216,11 @@ fn show_key(
         shell,
         name: name.to_owned(),
         key: key.as_str().to_owned(),
-        curl: format!("curl -X POST -H 'Authorization: Bearer {}' \\\n  {}/v1/inboxes", key.as_str(), base_url),
+        curl: format!(
+            "curl -X POST -H 'Authorization: Bearer {}' \\\n  {}/v1/inboxes",
+            key.as_str(),
+            base_url
+        ),
         former,
         back,
     })

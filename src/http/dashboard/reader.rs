@@ -92,11 +92,18 @@ pub(super) struct ReaderQuery {
 
 impl ReaderQuery {
     pub(super) fn new(query: &Query, search: Option<String>) -> Self {
-        let named = |name: &str, label: &str| query.first(name).is_some_and(|value| value.eq_ignore_ascii_case(label));
+        let named = |name: &str, label: &str| {
+            query
+                .first(name)
+                .is_some_and(|value| value.eq_ignore_ascii_case(label))
+        };
         Self {
             search,
             tab: Tab::ALL.into_iter().find(|tab| named("tab", tab.label())),
-            width: WIDTHS.into_iter().find(|width| named("width", width)).unwrap_or(WIDTHS[0]),
+            width: WIDTHS
+                .into_iter()
+                .find(|width| named("width", width))
+                .unwrap_or(WIDTHS[0]),
             is_dark: named("scheme", "dark"),
             with_images: named("images", "show"),
             with_dns: named("dns", "true"),
@@ -190,8 +197,18 @@ impl LinkRow {
     fn new(link: Link) -> Self {
         let is_web = link.url.starts_with("https://") || link.url.starts_with("http://");
         let place = (!link.is_in_html).then_some("only in the text");
-        let text = link.text.filter(|text| *text != link.url).as_deref().map(shown);
-        Self { text, address: shown(&link.url), url: link.url, is_web, place }
+        let text = link
+            .text
+            .filter(|text| *text != link.url)
+            .as_deref()
+            .map(shown);
+        Self {
+            text,
+            address: shown(&link.url),
+            url: link.url,
+            is_web,
+            place,
+        }
     }
 }
 
@@ -204,7 +221,11 @@ struct CodeView {
 impl CodeView {
     fn new(found: Recognised) -> Self {
         let line = given(found.line.chars().take(LINE_CHARACTERS).collect());
-        Self { code: found.code, rule: explanation(found.rule), line }
+        Self {
+            code: found.code,
+            rule: explanation(found.rule),
+            line,
+        }
     }
 }
 
@@ -234,8 +255,14 @@ impl MessageView {
     ) -> Result<(Self, Room), Error> {
         let (opened, room) = Opened::read(app, page, message, query).await?;
         let has_html = opened.shown.html.bytes > 0;
-        let tab = query.tab.unwrap_or(if has_html { Tab::Html } else { Tab::Text });
-        let tab = if tab.needs_html() && !has_html { Tab::Text } else { tab };
+        let tab = query
+            .tab
+            .unwrap_or(if has_html { Tab::Html } else { Tab::Text });
+        let tab = if tab.needs_html() && !has_html {
+            Tab::Text
+        } else {
+            tab
+        };
         let inbox_url = page.path();
         let address = page.inbox.address(app.service.mail_domain());
         let shown = Self {
@@ -247,8 +274,18 @@ impl MessageView {
             eml_url: format!("{}/eml", opened.parts_url),
             delete_url: format!("{}/delete", opened.url),
             csrf: page.of.session.csrf_token.clone(),
-            code: opened.shown.details.codes.labelled.first().map(|found| found.code.clone()),
-            over_budget: opened.shown.anatomy.over_budget.map(|budget| budget.to_string()),
+            code: opened
+                .shown
+                .details
+                .codes
+                .labelled
+                .first()
+                .map(|found| found.code.clone()),
+            over_budget: opened
+                .shown
+                .anatomy
+                .over_budget
+                .map(|budget| budget.to_string()),
             tabs: opened.tabs(tab, has_html, query.search.as_deref()),
             view: opened.view(tab, query),
         };
@@ -257,8 +294,16 @@ impl MessageView {
 }
 
 impl Opened {
-    async fn read(app: &App, page: &InboxPage, message: Found, query: &ReaderQuery) -> Result<(Self, Room), Error> {
-        let (shows_html, is_checked) = (matches!(query.tab, None | Some(Tab::Html)), query.tab == Some(Tab::Check));
+    async fn read(
+        app: &App,
+        page: &InboxPage,
+        message: Found,
+        query: &ReaderQuery,
+    ) -> Result<(Self, Room), Error> {
+        let (shows_html, is_checked) = (
+            matches!(query.tab, None | Some(Tab::Html)),
+            query.tab == Some(Tab::Check),
+        );
         let with_dns = is_checked && query.with_dns;
         let (mut everything, room) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
@@ -267,13 +312,23 @@ impl Opened {
             let checks = is_checked.then(|| checks::checks(&raw, received_at.as_millis() / 1_000));
             let shown = view::view(&raw);
             let remote_images = shows_html.then(|| display::remote_images(&shown.html.start));
-            (shown, remote_images, checks, with_dns.then(|| Verifiable::read(&raw)))
+            (
+                shown,
+                remote_images,
+                checks,
+                with_dns.then(|| Verifiable::read(&raw)),
+            )
         });
-        let ((shown, remote_images, checks, verifiable), room) = reading.await.map_err(Error::internal)?;
+        let ((shown, remote_images, checks, verifiable), room) =
+            reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
             Some(message) => {
                 let (project, envelope) = (page.of.caller().project, &everything.envelope);
-                Some(app.service.authentication(project, message, envelope, received_at).await?)
+                Some(
+                    app.service
+                        .authentication(project, message, envelope, received_at)
+                        .await?,
+                )
             }
             None => None,
         };
@@ -290,10 +345,17 @@ impl Opened {
     }
 
     fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {
-        let tabs = Tab::ALL.into_iter().filter(|tab| has_html || !tab.needs_html());
+        let tabs = Tab::ALL
+            .into_iter()
+            .filter(|tab| has_html || !tab.needs_html());
         let choice = |tab: Tab| {
             let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label()))]);
-            Choice { label: tab.label(), url, count: self.count(tab), is_current: tab == current }
+            Choice {
+                label: tab.label(),
+                url,
+                count: self.count(tab),
+                is_current: tab == current,
+            }
         };
         tabs.map(choice).collect()
     }
@@ -301,7 +363,13 @@ impl Opened {
     fn count(&self, tab: Tab) -> usize {
         match tab {
             Tab::Links => self.shown.details.links.len(),
-            Tab::Parts => self.shown.anatomy.parts.iter().filter(|part| part.is_attachment || part.is_image).count(),
+            Tab::Parts => self
+                .shown
+                .anatomy
+                .parts
+                .iter()
+                .filter(|part| part.is_attachment || part.is_image)
+                .count(),
             _ => 0,
         }
     }
@@ -310,33 +378,73 @@ impl Opened {
         if tab == Tab::Html {
             return self.html(query);
         }
-        let view::View { anatomy, details, text, html, source } = self.shown;
+        let view::View {
+            anatomy,
+            details,
+            text,
+            html,
+            source,
+        } = self.shown;
         match tab {
-            Tab::Html | Tab::HtmlSource => View::HtmlSource { is_cut: html.is_cut(), pieces: pieces(&html.start) },
-            Tab::Text => View::Text { is_cut: text.is_cut(), text: given(text.start) },
+            Tab::Html | Tab::HtmlSource => View::HtmlSource {
+                is_cut: html.is_cut(),
+                pieces: pieces(&html.start),
+            },
+            Tab::Text => View::Text {
+                is_cut: text.is_cut(),
+                text: given(text.start),
+            },
             Tab::Links => links_view(details.links),
             Tab::Code => View::Code(found_codes(details.codes)),
             Tab::Headers => {
                 // The fields that this server has added come first.
                 let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
                 fields.extend(anatomy.fields);
-                let fields = fields.iter().map(|(name, value)| (shown(name), shown(value))).collect();
-                View::Headers { fields, more: anatomy.more_fields }
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| (shown(name), shown(value)))
+                    .collect();
+                View::Headers {
+                    fields,
+                    more: anatomy.more_fields,
+                }
             }
             Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),
             Tab::Check => {
                 let search = query.search.as_deref();
-                let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label())), ("dns", Some("true"))]);
-                View::Check(CheckView::new(self.checks, self.authentication.as_ref(), url))
+                let url = with_query(
+                    &self.url,
+                    &[
+                        ("q", search),
+                        ("tab", Some(tab.label())),
+                        ("dns", Some("true")),
+                    ],
+                );
+                View::Check(CheckView::new(
+                    self.checks,
+                    self.authentication.as_ref(),
+                    url,
+                ))
             }
-            Tab::Source => View::Source { is_cut: source.is_cut(), source: source.start },
+            Tab::Source => View::Source {
+                is_cut: source.is_cut(),
+                source: source.start,
+            },
         }
     }
 
     fn letter(&self, recipient: &str, now: Timestamp) -> Letter {
         let (envelope, received_at) = (&self.everything.envelope, self.everything.received_at);
         let bytes = self.shown.source.bytes;
-        Letter::new(&self.shown.details, envelope, recipient, bytes, received_at, now, &self.parts_url)
+        Letter::new(
+            &self.shown.details,
+            envelope,
+            recipient,
+            bytes,
+            received_at,
+            now,
+            &self.parts_url,
+        )
     }
 
     /// The images that the HTML would load from other hosts.
@@ -357,24 +465,46 @@ impl Opened {
             ("scheme", scheme),
             ("images", images),
         ];
-        Remote { text, url: with_query(&self.url, &parameters), is_shown: query.with_images }
+        Remote {
+            text,
+            url: with_query(&self.url, &parameters),
+            is_shown: query.with_images,
+        }
     }
 
     fn html(&self, query: &ReaderQuery) -> View {
         let choice = |label, width: &str, is_dark: bool| {
             let (search, scheme) = (query.search.as_deref(), is_dark.then_some("dark"));
-            let parameters = [("q", search), ("tab", Some("HTML")), ("width", Some(width)), ("scheme", scheme)];
+            let parameters = [
+                ("q", search),
+                ("tab", Some("HTML")),
+                ("width", Some(width)),
+                ("scheme", scheme),
+            ];
             let is_current = width == query.width && is_dark == query.is_dark;
-            Choice { label, url: with_query(&self.url, &parameters), count: 0, is_current }
+            Choice {
+                label,
+                url: with_query(&self.url, &parameters),
+                count: 0,
+                is_current,
+            }
         };
         View::Html {
-            url: with_query(&format!("{}/html", self.parts_url), &[("images", query.with_images.then_some("show"))]),
+            url: with_query(
+                &format!("{}/html", self.parts_url),
+                &[("images", query.with_images.then_some("show"))],
+            ),
             remote: self.remote(query),
             is_cut: self.shown.html.is_cut(),
             width: query.width.to_ascii_lowercase(),
             is_dark: query.is_dark,
-            widths: WIDTHS.map(|width| choice(width, width, query.is_dark)).into(),
-            schemes: vec![choice("Light", query.width, false), choice("Dark", query.width, true)],
+            widths: WIDTHS
+                .map(|width| choice(width, width, query.is_dark))
+                .into(),
+            schemes: vec![
+                choice("Light", query.width, false),
+                choice("Dark", query.width, true),
+            ],
         }
     }
 }
@@ -385,14 +515,26 @@ fn links_view(links: Vec<Link>) -> View {
         bytes += link.url.len() + link.text.as_ref().map_or(0, String::len);
         bytes <= SHOWN_BYTES
     };
-    let links: Vec<_> = links.into_iter().take(MAX_LINKS).take_while(fits).map(LinkRow::new).collect();
-    View::Links { is_cut: links.len() < count, links }
+    let links: Vec<_> = links
+        .into_iter()
+        .take(MAX_LINKS)
+        .take_while(fits)
+        .map(LinkRow::new)
+        .collect();
+    View::Links {
+        is_cut: links.len() < count,
+        links,
+    }
 }
 
 /// The labelled codes; if there is none, the one-time code that has no label.
 fn found_codes(codes: Codes) -> Vec<CodeView> {
     let Codes { otp, labelled } = codes;
-    let shown = if labelled.is_empty() { otp.into_iter().collect() } else { labelled };
+    let shown = if labelled.is_empty() {
+        otp.into_iter().collect()
+    } else {
+        labelled
+    };
     shown.into_iter().map(CodeView::new).collect()
 }
 
@@ -401,9 +543,13 @@ fn explanation(rule: Rule) -> &'static str {
         Rule::DomainBound => "The last line binds the code to a domain.",
         Rule::LabelBefore => "A label is directly before the code.",
         Rule::LabelAfter => "A label follows the code.",
-        Rule::AloneBelowLabel => "The code is alone on its line, and a label is a few lines above it.",
+        Rule::AloneBelowLabel => {
+            "The code is alone on its line, and a label is a few lines above it."
+        }
         Rule::SameSentence => "A label is in the same sentence as the code.",
         Rule::AloneAboveLabel => "The code is alone on its line, and a label is on the next line.",
-        Rule::SixDigits => "No label was found; this is the first six-digit number. It is only the otp field.",
+        Rule::SixDigits => {
+            "No label was found; this is the first six-digit number. It is only the otp field."
+        }
     }
 }

@@ -21,7 +21,11 @@ use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timesta
 use crate::service::remedy;
 
 /// The options of the time filter: the word in the query, the label, and the hours.
-const TIMES: [(&str, &str, u64); 3] = [("hour", "Last hour", 1), ("day", "Last day", 24), ("week", "Last week", 168)];
+const TIMES: [(&str, &str, u64); 3] = [
+    ("hour", "Last hour", 1),
+    ("day", "Last day", 24),
+    ("week", "Last week", 168),
+];
 
 #[derive(Template)]
 #[template(path = "refused.html")]
@@ -71,18 +75,33 @@ pub(super) async fn of_project(
     page: ProjectPage,
     query: Query,
 ) -> Result<Response, PageError> {
-    let seen = app.service.mark(&Watched::Refused(Some(page.project.id))).await?;
+    let seen = app
+        .service
+        .mark(&Watched::Refused(Some(page.project.id)))
+        .await?;
     let list = List::read(&app, Some(page.project.id), &query).await?;
     let base = page.path("/refused");
-    let shell = page.shell("Rejected mail", NavPlace::Refused).live(format!("{base}/events"), seen);
+    let shell = page
+        .shell("Rejected mail", NavPlace::Refused)
+        .live(format!("{base}/events"), seen);
     Ok(html(&RefusedPage { shell, base, list })?)
 }
 
-pub(super) async fn all(State(app): State<Arc<App>>, viewer: SignedIn, query: Query) -> Result<Response, PageError> {
+pub(super) async fn all(
+    State(app): State<Arc<App>>,
+    viewer: SignedIn,
+    query: Query,
+) -> Result<Response, PageError> {
     let seen = app.service.mark(&Watched::Refused(None)).await?;
     let list = List::read(&app, None, &query).await?;
-    let shell = viewer.shell("Rejected mail", NavPlace::AllRefused).live("/refused/events", seen);
-    Ok(html(&RefusedPage { shell, base: "/refused".to_owned(), list })?)
+    let shell = viewer
+        .shell("Rejected mail", NavPlace::AllRefused)
+        .live("/refused/events", seen);
+    Ok(html(&RefusedPage {
+        shell,
+        base: "/refused".to_owned(),
+        list,
+    })?)
 }
 
 impl List {
@@ -90,34 +109,66 @@ impl List {
         let now = app.service.clock().now();
         let search = query.search();
         let (reason, time) = (query.first("reason"), query.first("time"));
-        let hours = TIMES.iter().find(|(word, ..)| time.as_deref() == Some(*word)).map(|(.., hours)| *hours);
-        let mut filter = RefusalFilter { project, ..RefusalFilter::default() };
+        let hours = TIMES
+            .iter()
+            .find(|(word, ..)| time.as_deref() == Some(*word))
+            .map(|(.., hours)| *hours);
+        let mut filter = RefusalFilter {
+            project,
+            ..RefusalFilter::default()
+        };
         let known = app.service.refusals(&filter).await?;
         filter.text = search.clone().unwrap_or_default();
         filter.reason = reason.clone().map(RefusalReason::from_label);
         filter.since = hours.map(|hours| now.before(Duration::from_secs(hours * 3_600)));
         let is_filtered = search.is_some() || reason.is_some() || hours.is_some();
         let reasons = reasons(&known, reason.as_deref());
-        let names = if project.is_none() { names(app).await? } else { HashMap::new() };
-        let found = if is_filtered { app.service.refusals(&filter).await? } else { known };
-        let rows = groups(found).into_iter().map(|group| row(app, names.get(&group.project.0).cloned(), group));
-        Ok(Self { is_filtered, rows: rows.collect(), reasons, times: times(time.as_deref()), search })
+        let names = if project.is_none() {
+            names(app).await?
+        } else {
+            HashMap::new()
+        };
+        let found = if is_filtered {
+            app.service.refusals(&filter).await?
+        } else {
+            known
+        };
+        let rows = groups(found)
+            .into_iter()
+            .map(|group| row(app, names.get(&group.project.0).cloned(), group));
+        Ok(Self {
+            is_filtered,
+            rows: rows.collect(),
+            reasons,
+            times: times(time.as_deref()),
+            search,
+        })
     }
 }
 
 /// The names of the projects by their ids.
 async fn names(app: &App) -> Result<HashMap<uuid::Uuid, String>, Error> {
     let projects = app.service.projects().list().await?;
-    Ok(projects.into_iter().map(|project| (project.id.0, project.name)).collect())
+    Ok(projects
+        .into_iter()
+        .map(|project| (project.id.0, project.name))
+        .collect())
 }
 
 /// The reasons that occur, and the one that is chosen.
 fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choice> {
-    let mut words: Vec<&str> = known.iter().map(|(_, refused)| refused.reason.label()).collect();
+    let mut words: Vec<&str> = known
+        .iter()
+        .map(|(_, refused)| refused.reason.label())
+        .collect();
     words.extend(chosen);
     words.sort_unstable();
     words.dedup();
-    let choice = |word: &str| Choice { value: word.to_owned(), label: phrase(word), is_current: chosen == Some(word) };
+    let choice = |word: &str| Choice {
+        value: word.to_owned(),
+        label: phrase(word),
+        is_current: chosen == Some(word),
+    };
     words.into_iter().map(choice).collect()
 }
 
@@ -151,14 +202,24 @@ fn groups(refused: Vec<(ProjectId, RefusedMail)>) -> Vec<Group> {
         };
         match groups.iter_mut().find(is_same) {
             Some(group) => (group.count, group.first_at) = (group.count + 1, refused.refused_at),
-            None => groups.push(Group { project, first_at: refused.refused_at, newest: refused, count: 1 }),
+            None => groups.push(Group {
+                project,
+                first_at: refused.refused_at,
+                newest: refused,
+                count: 1,
+            }),
         }
     }
     groups
 }
 
 fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
-    let Group { project, newest: refused, first_at, count } = group;
+    let Group {
+        project,
+        newest: refused,
+        first_at,
+        count,
+    } = group;
     let now = app.service.clock().now();
     RefusedRow {
         remedy: coded(&remedy(&refused, app.service.mail_domain())),

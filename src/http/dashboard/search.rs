@@ -1,5 +1,6 @@
-//! A search in messages as the pages show it: how far it has come over several steps, and where it continues. The
-//! script follows the link until the search has looked at every message, or has found enough.
+//! A search in messages as the pages show it: how far it has come over several steps, and where it
+//! continues. The script follows the link until the search has looked at every message, or has
+//! found enough.
 
 use super::page::with_query;
 use super::search_query::SearchQuery;
@@ -46,19 +47,33 @@ impl PageSearch {
             Ok(parsed) => (parsed, None),
             Err(problem) => (SearchQuery::default(), Some(problem)),
         };
-        let progress = query.first("progress").and_then(|text| SearchProgress::parse(&text)).unwrap_or_default();
-        let before = query.first("before").and_then(|position| position.parse().ok());
-        Self { text, query: parsed, problem, progress, before }
+        let progress = query
+            .first("progress")
+            .and_then(|text| SearchProgress::parse(&text))
+            .unwrap_or_default();
+        let before = query
+            .first("before")
+            .and_then(|position| position.parse().ok());
+        Self {
+            text,
+            query: parsed,
+            problem,
+            progress,
+            before,
+        }
     }
 
-    /// The number of messages to look at, if an earlier step has counted them. Counting takes a while, because it reads
-    /// all inboxes.
+    /// The number of messages to look at, if an earlier step has counted them. Counting takes a
+    /// while, because it reads all inboxes.
     pub(super) fn counted(&self) -> Option<i64> {
-        i64::try_from(self.progress.total).ok().filter(|total| *total > 0)
+        i64::try_from(self.progress.total)
+            .ok()
+            .filter(|total| *total > 0)
     }
 
-    /// The status after a step that found `found`, of a search that shows `page` results at once. `total` is the
-    /// number of messages to look at; `parameters` are those of the link, without the place where it continues.
+    /// The status after a step that found `found`, of a search that shows `page` results at once.
+    /// `total` is the number of messages to look at; `parameters` are those of the link, without
+    /// the place where it continues.
     pub(super) fn status(
         &self,
         found: &FoundMail,
@@ -68,22 +83,42 @@ impl PageSearch {
         parameters: &[(&str, Option<&str>)],
     ) -> SearchStatus {
         let total = usize::try_from(total).unwrap_or(0);
-        let progress = SearchProgress { total, ..self.progress.after(found) };
+        let progress = SearchProgress {
+            total,
+            ..self.progress.after(found)
+        };
         let next = found.next.map(|before| {
             let (before, progress) = (before.to_string(), progress.to_string());
-            let place = [("before", Some(before.as_str())), ("progress", Some(progress.as_str()))];
+            let place = [
+                ("before", Some(before.as_str())),
+                ("progress", Some(progress.as_str())),
+            ];
             with_query(base, &[parameters, &place].concat())
         });
         let continues = next.is_some() && progress.found < page;
-        SearchStatus { text: progress.sentence(next.is_none()), next, continues }
+        SearchStatus {
+            text: progress.sentence(next.is_none()),
+            next,
+            continues,
+        }
     }
 }
 
 impl SearchProgress {
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.').map(|number| number.parse::<u32>().ok());
-        let mut number = || numbers.next().flatten().and_then(|number| usize::try_from(number).ok());
-        Some(Self { searched: number()?, found: number()?, partly: number()?, total: number()? })
+        let mut number = || {
+            numbers
+                .next()
+                .flatten()
+                .and_then(|number| usize::try_from(number).ok())
+        };
+        Some(Self {
+            searched: number()?,
+            found: number()?,
+            partly: number()?,
+            total: number()?,
+        })
     }
 
     fn after(self, step: &FoundMail) -> Self {
@@ -98,20 +133,35 @@ impl SearchProgress {
     fn sentence(self, is_end: bool) -> String {
         let (searched, found) = (grouped(self.searched), grouped(self.found));
         let total = grouped(self.total.max(self.searched));
-        let of = if is_end { format!("all {searched}") } else { format!("{searched} of about {total}") };
+        let of = if is_end {
+            format!("all {searched}")
+        } else {
+            format!("{searched} of about {total}")
+        };
         let partly = match self.partly {
             0 => String::new(),
             1 => " The text of 1 large message was searched only in part.".to_owned(),
-            many => format!(" The texts of {} large messages were searched only in part.", grouped(many)),
+            many => format!(
+                " The texts of {} large messages were searched only in part.",
+                grouped(many)
+            ),
         };
-        let messages = if self.searched == 1 && is_end { "message" } else { "messages" };
+        let messages = if self.searched == 1 && is_end {
+            "message"
+        } else {
+            "messages"
+        };
         format!("Searched {of} {messages}, found {found}.{partly}")
     }
 }
 
 impl std::fmt::Display for SearchProgress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}.{}.{}.{}", self.searched, self.found, self.partly, self.total)
+        write!(
+            formatter,
+            "{}.{}.{}.{}",
+            self.searched, self.found, self.partly, self.total
+        )
     }
 }
 
@@ -134,21 +184,42 @@ mod tests {
 
     #[test]
     fn progress_is_a_sentence_and_a_parameter() {
-        let progress = SearchProgress { searched: 40_000, found: 3, partly: 0, total: 100_000 };
-        assert_eq!(progress.sentence(false), "Searched 40,000 of about 100,000 messages, found 3.");
-        assert_eq!(progress.sentence(true), "Searched all 40,000 messages, found 3.");
+        let progress = SearchProgress {
+            searched: 40_000,
+            found: 3,
+            partly: 0,
+            total: 100_000,
+        };
+        assert_eq!(
+            progress.sentence(false),
+            "Searched 40,000 of about 100,000 messages, found 3."
+        );
+        assert_eq!(
+            progress.sentence(true),
+            "Searched all 40,000 messages, found 3."
+        );
         assert_eq!(SearchProgress::parse(&progress.to_string()), Some(progress));
         for text in ["", "1.2.3", "1.2.3.x", "-1.2.3.4", "99999999999.0.0.0"] {
             assert_eq!(SearchProgress::parse(text), None, "{text}");
         }
-        let one = SearchProgress { searched: 1, found: 0, partly: 1, total: 1 };
+        let one = SearchProgress {
+            searched: 1,
+            found: 0,
+            partly: 1,
+            total: 1,
+        };
         let text = "Searched all 1 message, found 0. The text of 1 large message was searched only in part.";
         assert_eq!(one.sentence(true), text);
     }
 
     #[test]
     fn numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(number), text);
         }
     }

@@ -1,5 +1,6 @@
-//! The search syntax of the dashboard: `from:shop subject:"Sign in" has:code after:2026-11-24 word`. All conditions
-//! must be met. A mistake in an operator is an error, because a search without it would find something else.
+//! The search syntax of the dashboard:
+//! `from:shop subject:"Sign in" has:code after:2026-11-24 word`. All conditions must be met. A
+//! mistake in an operator is an error, because a search without it would find something else.
 
 use crate::model::{Domain, Features, MailFilter, MailPart, MailTerm, SearchText, Timestamp};
 
@@ -7,8 +8,12 @@ use crate::model::{Domain, Features, MailFilter, MailPart, MailTerm, SearchText,
 const MAX_BYTES: usize = 4 * 1024;
 const MAX_WORDS: usize = 50;
 /// The operators that name a part of a message.
-const PARTS: [(&str, MailPart); 4] =
-    [("from", MailPart::From), ("to", MailPart::To), ("subject", MailPart::Subject), ("text", MailPart::Text)];
+const PARTS: [(&str, MailPart); 4] = [
+    ("from", MailPart::From),
+    ("to", MailPart::To),
+    ("subject", MailPart::Subject),
+    ("text", MailPart::Text),
+];
 /// The other operators.
 const OTHERS: [&str; 4] = ["has", "before", "after", "is"];
 
@@ -54,13 +59,20 @@ impl SearchQuery {
         Ok(query)
     }
 
-    fn add(&mut self, Word { operator, value, .. }: Word) -> Result<(), String> {
+    fn add(
+        &mut self,
+        Word {
+            operator, value, ..
+        }: Word,
+    ) -> Result<(), String> {
         let Some(operator) = operator else {
             self.terms.push((MailPart::Anywhere, value));
             return Ok(());
         };
         if value.is_empty() {
-            return Err(format!("{operator}: needs a value directly after the colon."));
+            return Err(format!(
+                "{operator}: needs a value directly after the colon."
+            ));
         }
         match operator.as_str() {
             "has" => self.add_feature(&value)?,
@@ -72,7 +84,10 @@ impl SearchQuery {
                 self.until = Some(self.until.map_or(until, |other| other.min(until)));
             }
             name => {
-                let part = PARTS.iter().find(|(known, _)| *known == name).map_or(MailPart::Anywhere, |(_, part)| *part);
+                let part = PARTS
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map_or(MailPart::Anywhere, |(_, part)| *part);
                 self.terms.push((part, value));
             }
         }
@@ -85,15 +100,21 @@ impl SearchQuery {
             "code" => self.has.code = true,
             "link" => self.has.link = true,
             "attachment" => self.has_attachment = true,
-            _ => return Err(format!("has:{value} is not known. Use has:otp, has:code, has:link or has:attachment.")),
+            _ => {
+                return Err(format!(
+                    "has:{value} is not known. Use has:otp, has:code, has:link or has:attachment."
+                ));
+            }
         }
         Ok(())
     }
 
     /// The messages that it means.
     pub(super) fn filter(&self, mail_domain: &Domain) -> MailFilter {
-        let term =
-            |(part, text): &(MailPart, String)| MailTerm { part: *part, text: SearchText::new(text, mail_domain) };
+        let term = |(part, text): &(MailPart, String)| MailTerm {
+            part: *part,
+            text: SearchText::new(text, mail_domain),
+        };
         MailFilter {
             terms: self.terms.iter().map(term).collect(),
             has: self.has,
@@ -104,17 +125,30 @@ impl SearchQuery {
         }
     }
 
-    /// The text to look for in addresses and names; `None` if it has conditions that only a message can meet.
+    /// The text to look for in addresses and names; `None` if it has conditions that only a message
+    /// can meet.
     pub(super) fn address_text(&self) -> Option<String> {
-        let is_name = |(part, _): &(MailPart, String)| matches!(part, MailPart::Anywhere | MailPart::To);
-        let Self { has, has_attachment, since, until, .. } = self;
-        let is_plain = *has == Features::default() && !has_attachment && since.is_none() && until.is_none();
+        let is_name =
+            |(part, _): &(MailPart, String)| matches!(part, MailPart::Anywhere | MailPart::To);
+        let Self {
+            has,
+            has_attachment,
+            since,
+            until,
+            ..
+        } = self;
+        let is_plain =
+            *has == Features::default() && !has_attachment && since.is_none() && until.is_none();
         (is_plain && self.terms.iter().all(is_name)).then(|| self.words())
     }
 
     /// The texts that it looks for.
     pub(super) fn words(&self) -> String {
-        self.terms.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(" ")
+        self.terms
+            .iter()
+            .map(|(_, text)| text.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -144,7 +178,9 @@ fn words(search: &str) -> Vec<Word> {
 
 fn is_operator(name: &str) -> bool {
     let parts = PARTS.iter().map(|(part, _)| *part);
-    parts.chain(OTHERS).any(|known| known.eq_ignore_ascii_case(name))
+    parts
+        .chain(OTHERS)
+        .any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// A date, which is its first moment, or a time; in UTC.
@@ -156,7 +192,10 @@ fn time(operator: &str, value: &str) -> Result<Timestamp, String> {
         _ => value.to_owned(),
     };
     let since_epoch = humantime::parse_rfc3339_weak(&whole).ok().and_then(|time| {
-        let millis = time.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?.as_millis();
+        let millis = time
+            .duration_since(std::time::SystemTime::UNIX_EPOCH)
+            .ok()?
+            .as_millis();
         i64::try_from(millis).ok()
     });
     since_epoch.map(Timestamp::from_millis).ok_or_else(|| {
@@ -176,24 +215,51 @@ mod tests {
         for (search, terms) in [
             ("sign in", &[(Anywhere, "sign"), (Anywhere, "in")][..]),
             ("\"sign in\"", &[(Anywhere, "sign in")]),
-            ("subject:\"Sign in\" now", &[(Subject, "Sign in"), (Anywhere, "now")]),
-            ("FROM:shop to:u5@a.example", &[(From, "shop"), (To, "u5@a.example")]),
+            (
+                "subject:\"Sign in\" now",
+                &[(Subject, "Sign in"), (Anywhere, "now")],
+            ),
+            (
+                "FROM:shop to:u5@a.example",
+                &[(From, "shop"), (To, "u5@a.example")],
+            ),
             ("text:482913", &[(Text, "482913")]),
             ("text:a:b", &[(Text, "a:b")]),
-            ("https://a.example/x 10:30", &[(Anywhere, "https://a.example/x"), (Anywhere, "10:30")]),
+            (
+                "https://a.example/x 10:30",
+                &[(Anywhere, "https://a.example/x"), (Anywhere, "10:30")],
+            ),
             ("\"from:x\" Re:", &[(Anywhere, "from:x"), (Anywhere, "Re:")]),
             ("\"not closed", &[(Anywhere, "not closed")]),
             ("  \"\" ", &[]),
         ] {
-            let expected: Vec<_> = terms.iter().map(|(part, text)| (*part, (*text).to_owned())).collect();
-            assert_eq!(SearchQuery::parse(search).unwrap().terms, expected, "{search}");
+            let expected: Vec<_> = terms
+                .iter()
+                .map(|(part, text)| (*part, (*text).to_owned()))
+                .collect();
+            assert_eq!(
+                SearchQuery::parse(search).unwrap().terms,
+                expected,
+                "{search}"
+            );
         }
     }
 
     #[test]
     fn conditions_on_features_and_times_are_read() {
-        let query = SearchQuery::parse("has:otp has:Code has:link has:attachment is:failed").unwrap();
-        assert_eq!((query.has, query.has_attachment), (Features { otp: true, code: true, link: true }, true));
+        let query =
+            SearchQuery::parse("has:otp has:Code has:link has:attachment is:failed").unwrap();
+        assert_eq!(
+            (query.has, query.has_attachment),
+            (
+                Features {
+                    otp: true,
+                    code: true,
+                    link: true
+                },
+                true
+            )
+        );
         assert!(query.is_failed && query.terms.is_empty());
         for (value, time) in [
             ("2026-11-24", "2026-11-24T00:00:00.000Z"),
@@ -205,25 +271,49 @@ mod tests {
             let times = [query.since, query.until].map(|time| time.unwrap().to_string());
             assert_eq!(times, [time, time], "{value}");
         }
-        let query =
-            SearchQuery::parse("before:2026-11-24 before:2026-11-20 after:2026-11-01 after:2026-11-02").unwrap();
+        let query = SearchQuery::parse(
+            "before:2026-11-24 before:2026-11-20 after:2026-11-01 after:2026-11-02",
+        )
+        .unwrap();
         let times = [query.since, query.until].map(|time| time.unwrap().to_string());
-        assert_eq!(times, ["2026-11-02T00:00:00.000Z", "2026-11-20T00:00:00.000Z"]);
+        assert_eq!(
+            times,
+            ["2026-11-02T00:00:00.000Z", "2026-11-20T00:00:00.000Z"]
+        );
     }
 
     #[test]
     fn a_mistake_is_named() {
         for (search, error) in [
-            ("has:codes", "has:codes is not known. Use has:otp, has:code, has:link or has:attachment."),
+            (
+                "has:codes",
+                "has:codes is not known. Use has:otp, has:code, has:link or has:attachment.",
+            ),
             ("is:read", "is:read is not known. Use is:failed."),
-            ("from: shop", "from: needs a value directly after the colon."),
-            ("a SUBJECT:\"\"", "subject: needs a value directly after the colon."),
+            (
+                "from: shop",
+                "from: needs a value directly after the colon.",
+            ),
+            (
+                "a SUBJECT:\"\"",
+                "subject: needs a value directly after the colon.",
+            ),
         ] {
             assert_eq!(SearchQuery::parse(search).unwrap_err(), error);
         }
-        for date in ["yesterday", "2026-13-01", "24.11.2026", "2026-11-24T25:00", "1969-12-31", "é26-11-24"] {
+        for date in [
+            "yesterday",
+            "2026-13-01",
+            "24.11.2026",
+            "2026-11-24T25:00",
+            "1969-12-31",
+            "é26-11-24",
+        ] {
             let error = SearchQuery::parse(&format!("before:{date}")).unwrap_err();
-            assert!(error.starts_with(&format!("before:{date} is not a date.")), "{error}");
+            assert!(
+                error.starts_with(&format!("before:{date} is not a date.")),
+                "{error}"
+            );
         }
         assert!(SearchQuery::parse(&"a".repeat(MAX_BYTES + 1)).is_err());
         assert!(SearchQuery::parse(&"a ".repeat(MAX_WORDS + 1)).is_err());

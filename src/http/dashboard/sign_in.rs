@@ -28,11 +28,18 @@ struct SignInPage {
     problem: Option<String>,
 }
 
-pub(super) async fn show(Extension(visit): Extension<Arc<Visit>>, query: Query) -> Result<Response, PageError> {
+pub(super) async fn show(
+    Extension(visit): Extension<Arc<Visit>>,
+    query: Query,
+) -> Result<Response, PageError> {
     if visit.session.is_some() {
         return Ok(see("/"));
     }
-    Ok(html(&SignInPage { shell: Shell::bare("Sign in"), next: query.first("next"), problem: None })?)
+    Ok(html(&SignInPage {
+        shell: Shell::bare("Sign in"),
+        next: query.first("next"),
+        problem: None,
+    })?)
 }
 
 pub(super) async fn sign_in(
@@ -41,7 +48,11 @@ pub(super) async fn sign_in(
     form: Form,
 ) -> Result<Response, PageError> {
     let next = form.given("next");
-    let error = match app.service.sign_in(form.text("secret").trim(), client).await {
+    let error = match app
+        .service
+        .sign_in(form.text("secret").trim(), client)
+        .await
+    {
         Ok(cookie) => {
             let mut response = see(next.map_or("/", local_path));
             set_cookie(&app, &mut response, &cookie, "")?;
@@ -55,10 +66,17 @@ pub(super) async fn sign_in(
         Err(SignInError::Store(error)) => error.into(),
     };
     let (shell, next) = (Shell::bare("Sign in"), next.map(str::to_owned));
-    Ok(again(error, |problem| SignInPage { shell, next, problem: Some(problem) })?)
+    Ok(again(error, |problem| SignInPage {
+        shell,
+        next,
+        problem: Some(problem),
+    })?)
 }
 
-pub(super) async fn sign_out(State(app): State<Arc<App>>, SignedIn(session): SignedIn) -> Result<Response, PageError> {
+pub(super) async fn sign_out(
+    State(app): State<Arc<App>>,
+    SignedIn(session): SignedIn,
+) -> Result<Response, PageError> {
     app.service.sign_out(&session).await?;
     signed_out(&app)
 }
@@ -78,19 +96,31 @@ fn signed_out(app: &App) -> Result<Response, PageError> {
 }
 
 fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Result<(), Error> {
-    let secure = if app.base_url.is_https() { "; Secure" } else { "" };
-    // Lax, so that a link in the log of a test leads to its page. A change from another site is rejected because of its
-    // Origin and because it has no token; and with Lax, the browser sends no cookie with a form of another site.
+    let secure = if app.base_url.is_https() {
+        "; Secure"
+    } else {
+        ""
+    };
+    // Lax, so that a link in the log of a test leads to its page. A change from another site is
+    // rejected because of its Origin and because it has no token; and with Lax, the browser sends
+    // no cookie with a form of another site.
     let cookie = format!("{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}");
     let cookie = HeaderValue::try_from(cookie).map_err(Error::internal)?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(())
 }
 
-/// The page after signing in: a path on this site. Browsers interpret `//x` and `/\x` as another host.
+/// The page after signing in: a path on this site. Browsers interpret `//x` and `/\x` as another
+/// host.
 fn local_path(next: &str) -> &str {
-    let plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if next.starts_with('/') && !next.starts_with("//") && plain { next } else { "/" }
+    let plain = next
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if next.starts_with('/') && !next.starts_with("//") && plain {
+        next
+    } else {
+        "/"
+    }
 }
 
 #[cfg(test)]
@@ -99,8 +129,18 @@ mod tests {
 
     #[test]
     fn no_sign_in_leads_to_another_site() {
-        assert_eq!(local_path("/projects/1/inboxes?q=a"), "/projects/1/inboxes?q=a");
-        for next in ["", "//evil.example", "/\\evil.example", "https://evil.example", "/a\r\nb", "javascript:1"] {
+        assert_eq!(
+            local_path("/projects/1/inboxes?q=a"),
+            "/projects/1/inboxes?q=a"
+        );
+        for next in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "/a\r\nb",
+            "javascript:1",
+        ] {
             assert_eq!(local_path(next), "/", "{next}");
         }
     }

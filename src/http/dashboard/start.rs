@@ -1,5 +1,5 @@
-//! Getting started: the settings for an application, and snippets with the values of this installation and,
-//! if there is one, of an inbox.
+//! Getting started: the settings for an application, and snippets with the values of this
+//! installation and, if there is one, of an inbox.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::config::SmtpAuth;
 use crate::http::App;
 use crate::model::{Inbox, InboxId, Watched};
 
-/// The settings for this installation. The key is not included, because the server has only its hash.
+/// The settings for this installation. The key is not included, because the server has only its
+/// hash.
 pub(super) struct Setup {
     pub(super) smtp_host: String,
     pub(super) smtp_port: u16,
@@ -26,7 +27,8 @@ pub(super) struct Setup {
     pub(super) address: String,
     /// The inbox to wait on; if there is none, the snippets create one first.
     pub(super) inbox: Option<InboxId>,
-    /// Whether mail to this address reaches this project only if the client authenticates with its key.
+    /// Whether mail to this address reaches this project only if the client authenticates with its
+    /// key.
     pub(super) needs_key: bool,
     /// The end of the project's newest key.
     pub(super) key_last_four: String,
@@ -46,7 +48,12 @@ struct StartPage {
 
 impl Setup {
     pub(super) fn new(app: &App, page: &ProjectPage, inbox: Option<&Inbox>) -> Self {
-        let ProjectPage { project, base_url, smtp, .. } = page;
+        let ProjectPage {
+            project,
+            base_url,
+            smtp,
+            ..
+        } = page;
         let mail_domain = app.service.mail_domain();
         Self {
             smtp_host: smtp.host.clone(),
@@ -54,29 +61,52 @@ impl Setup {
             offers_tls: app.smtp_starttls,
             base_url: base_url.clone(),
             send_apis: app.send_apis,
-            address: inbox.map_or_else(|| format!("anything@{mail_domain}"), |inbox| inbox.address(mail_domain)),
+            address: inbox.map_or_else(
+                || format!("anything@{mail_domain}"),
+                |inbox| inbox.address(mail_domain),
+            ),
             inbox: inbox.map(|inbox| inbox.id.clone()),
-            needs_key: app.smtp_auth == SmtpAuth::Required || (!project.is_default && inbox.is_none()),
+            needs_key: app.smtp_auth == SmtpAuth::Required
+                || (!project.is_default && inbox.is_none()),
             key_last_four: project.key_last_four.clone(),
         }
     }
 }
 
-pub(super) async fn show(State(app): State<Arc<App>>, page: ProjectPage) -> Result<Response, PageError> {
+pub(super) async fn show(
+    State(app): State<Arc<App>>,
+    page: ProjectPage,
+) -> Result<Response, PageError> {
     respond(&app, &page, None).await
 }
 
 /// The same with an inbox filled in.
-pub(super) async fn show_for_inbox(State(app): State<Arc<App>>, page: InboxPage) -> Result<Response, PageError> {
+pub(super) async fn show_for_inbox(
+    State(app): State<Arc<App>>,
+    page: InboxPage,
+) -> Result<Response, PageError> {
     respond(&app, &page.of, Some(&page)).await
 }
 
-async fn respond(app: &App, page: &ProjectPage, inbox: Option<&InboxPage>) -> Result<Response, PageError> {
+async fn respond(
+    app: &App,
+    page: &ProjectPage,
+    inbox: Option<&InboxPage>,
+) -> Result<Response, PageError> {
     let inboxes = page.path("/inboxes");
-    // Read before the messages are counted, so that a change in between is announced and not missed.
+    // Read before the messages are counted, so that a change in between is announced and not
+    // missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let messages = app.service.inbox_totals(page.project.id).await?.messages;
-    let shell = page.shell("Getting started", NavPlace::Start).live(format!("{inboxes}/events"), seen);
+    let shell = page
+        .shell("Getting started", NavPlace::Start)
+        .live(format!("{inboxes}/events"), seen);
     let setup = Setup::new(app, page, inbox.map(|page| &page.inbox));
-    Ok(html(&StartPage { shell, setup, inboxes, inbox: inbox.map(InboxPage::path), messages })?)
+    Ok(html(&StartPage {
+        shell,
+        setup,
+        inboxes,
+        inbox: inbox.map(InboxPage::path),
+        messages,
+    })?)
 }

@@ -1,5 +1,5 @@
-//! The page of a wait that timed out: the cause, what to do, and then the filters and the evidence. The response of the
-//! wait links to it.
+//! The page of a wait that timed out: the cause, what to do, and then the filters and the evidence.
+//! The response of the wait links to it.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -41,13 +41,15 @@ struct StoryPage {
     filters: Vec<Filter>,
     timeout: String,
     ended: When,
-    /// The filters beside the messages that they exclude, or the address beside the one that got mail.
+    /// The filters beside the messages that they exclude, or the address beside the one that got
+    /// mail.
     differences: Vec<Compared>,
     explanation: ExplanationPanel,
     timeline: Vec<EventRow>,
 }
 
-/// What was expected beside what arrived: a filter and the field of a message that it excludes, or two addresses.
+/// What was expected beside what arrived: a filter and the field of a message that it excludes, or
+/// two addresses.
 #[derive(PartialEq, Eq)]
 struct Compared {
     name: String,
@@ -58,10 +60,22 @@ struct Compared {
 
 /// The address beside the one that got mail, or the filters beside what they exclude.
 fn differences(story: &Story, mail_domain: &Domain) -> Vec<Compared> {
-    match story.evidence.similar.first().filter(|_| story.failure.finding.cause == Cause::Typo) {
+    match story
+        .evidence
+        .similar
+        .first()
+        .filter(|_| story.failure.finding.cause == Cause::Typo)
+    {
         Some(similar) => {
-            let difference = Difference::of(&story.failure.address(mail_domain), &similar.address(mail_domain));
-            vec![Compared { name: "address of the wait".to_owned(), is_absent: false, difference }]
+            let difference = Difference::of(
+                &story.failure.address(mail_domain),
+                &similar.address(mail_domain),
+            );
+            vec![Compared {
+                name: "address of the wait".to_owned(),
+                is_absent: false,
+                difference,
+            }]
         }
         None => filter_differences(story),
     }
@@ -70,17 +84,46 @@ fn differences(story: &Story, mail_domain: &Domain) -> Vec<Compared> {
 /// The filters that are compared with a text, each with the newest messages that it excludes.
 fn filter_differences(story: &Story) -> Vec<Compared> {
     let wait = &story.failure.wait;
-    let MessageFilter { subject, from, to, text, header, .. } = &wait.filter;
-    let header = header.as_ref().map(|header| (format!("header {}", header.name), header.part.as_str()));
-    let texts = [("subject", subject), ("from", from), ("to", to), ("text", text)];
-    let texts = texts.into_iter().filter_map(|(name, wanted)| Some((name, name.to_owned(), wanted.as_deref()?)));
-    let header = header.into_iter().map(|(shown, part)| ("header", shown, part));
+    let MessageFilter {
+        subject,
+        from,
+        to,
+        text,
+        header,
+        ..
+    } = &wait.filter;
+    let header = header
+        .as_ref()
+        .map(|header| (format!("header {}", header.name), header.part.as_str()));
+    let texts = [
+        ("subject", subject),
+        ("from", from),
+        ("to", to),
+        ("text", text),
+    ];
+    let texts = texts
+        .into_iter()
+        .filter_map(|(name, wanted)| Some((name, name.to_owned(), wanted.as_deref()?)));
+    let header = header
+        .into_iter()
+        .map(|(shown, part)| ("header", shown, part));
     let mut compared = Vec::new();
     for (filter, name, wanted) in texts.chain(header) {
-        let missed = story.evidence.latest.iter().filter(|message| message.missed_by.contains(&filter));
-        for found in missed.take(MAX_COMPARED).filter_map(|message| compared_text(message, filter)) {
+        let missed = story
+            .evidence
+            .latest
+            .iter()
+            .filter(|message| message.missed_by.contains(&filter));
+        for found in missed
+            .take(MAX_COMPARED)
+            .filter_map(|message| compared_text(message, filter))
+        {
             let difference = Difference::with_part(&shown(wanted), &shown(found));
-            let one = Compared { name: format!("{name} contains"), is_absent: found.is_empty(), difference };
+            let one = Compared {
+                name: format!("{name} contains"),
+                is_absent: found.is_empty(),
+                difference,
+            };
             // Two messages can have the same subject.
             if !compared.contains(&one) {
                 compared.push(one);
@@ -95,7 +138,11 @@ fn compared_text<'a>(message: &'a Latest, filter: &str) -> Option<&'a str> {
     match filter {
         "subject" => Some(&message.subject),
         "from" => Some(&message.from),
-        _ => message.found.iter().find(|(name, _)| *name == filter).map(|(_, text)| text.as_str()),
+        _ => message
+            .found
+            .iter()
+            .find(|(name, _)| *name == filter)
+            .map(|(_, text)| text.as_str()),
     }
 }
 
@@ -106,16 +153,34 @@ pub(super) async fn show(
     Params(id): Params<String>,
 ) -> Result<Response, PageError> {
     let id = parse_id(&id).map_err(|_| Error::NotFound)?;
-    let story = app.service.story(id, session.project()).await.map_err(Error::from)?;
-    let story = story.filter(|story| session.may_see(story.failure.wait.project)).ok_or(Error::NotFound)?;
+    let story = app
+        .service
+        .story(id, session.project())
+        .await
+        .map_err(Error::from)?;
+    let story = story
+        .filter(|story| session.may_see(story.failure.wait.project))
+        .ok_or(Error::NotFound)?;
     let failure = &story.failure;
-    let project = app.service.projects().find(failure.wait.project).await.map_err(Error::from)?;
+    let project = app
+        .service
+        .projects()
+        .find(failure.wait.project)
+        .await
+        .map_err(Error::from)?;
     let project = project.ok_or(Error::NotFound)?;
     let address = failure.address(app.service.mail_domain());
     let cause = title(failure.finding.cause);
     let base = project_path(&project, "");
-    let inbox_url = format!("{base}/inboxes/{}", path_segment(failure.wait.inbox.as_str()));
-    let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
+    let inbox_url = format!(
+        "{base}/inboxes/{}",
+        path_segment(failure.wait.inbox.as_str())
+    );
+    let failures = app
+        .service
+        .recent_failures(project.id)
+        .await
+        .map_err(Error::from)?;
     let title = format!("{cause}: {address}");
     let mut explanation = ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story);
     let differences = differences(&story, app.service.mail_domain());
@@ -128,9 +193,14 @@ pub(super) async fn show(
     // Shown above the evidence.
     let (sentence, remedy) = (take(&mut explanation.cause), take(&mut explanation.remedy));
     Ok(html(&StoryPage {
-        shell: Shell::new(&session, Some(&project), title, Some(NavPlace::Failures)).with_failures(failures),
+        shell: Shell::new(&session, Some(&project), title, Some(NavPlace::Failures))
+            .with_failures(failures),
         cause,
-        advice: if remedy.is_empty() { coded(advice(failure.finding.cause)) } else { remedy },
+        advice: if remedy.is_empty() {
+            coded(advice(failure.finding.cause))
+        } else {
+            remedy
+        },
         address,
         label: failure.label.as_deref().map(shown),
         failures_url: format!("{base}/failures"),

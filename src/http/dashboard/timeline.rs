@@ -1,5 +1,5 @@
-//! The timeline of an inbox with the transcripts of its SMTP sessions, also after the inbox has ended; and that of an
-//! address that is no inbox, where mail to it was rejected.
+//! The timeline of an inbox with the transcripts of its SMTP sessions, also after the inbox has
+//! ended; and that of an address that is no inbox, where mail to it was rejected.
 
 use std::sync::Arc;
 
@@ -53,14 +53,22 @@ pub(super) struct EventRow {
 impl EventRow {
     /// The events as rows. `base` is the path of the inbox, if its messages have pages.
     pub(super) fn all(events: Vec<Event>, base: Option<&str>) -> Vec<Self> {
-        events.into_iter().map(|event| Self::new(event, base)).collect()
+        events
+            .into_iter()
+            .map(|event| Self::new(event, base))
+            .collect()
     }
 
     fn new(event: Event, base: Option<&str>) -> Self {
-        let message =
-            event.message_id.zip(base).map(|(id, base)| ("Show the message", format!("{base}/messages/{id}")));
+        let message = event
+            .message_id
+            .zip(base)
+            .map(|(id, base)| ("Show the message", format!("{base}/messages/{id}")));
         let failure = event.failure.map(|id| ("Why?", story_url(id)));
-        let lines = event.commands.iter().map(|exchange| (shown(&exchange.command), shown(&exchange.reply)));
+        let lines = event
+            .commands
+            .iter()
+            .map(|exchange| (shown(&exchange.command), shown(&exchange.reply)));
         Self {
             at: event.at,
             text: shown(&event.text),
@@ -71,12 +79,16 @@ impl EventRow {
     }
 }
 
-/// The timeline that shows a rejection with its transcript; `None` if the client had named no recipient. `project` is
-/// the path of the project.
+/// The timeline that shows a rejection with its transcript; `None` if the client had named no
+/// recipient. `project` is the path of the project.
 pub(super) fn timeline_of(project: &str, refused: &RefusedMail) -> Option<String> {
     let address = refused.recipient_address();
     // On a domain that is not accepted, the local part is no inbox.
-    let inbox = refused.inbox.as_ref().filter(|_| refused.accepting_flag().is_none()).map(InboxId::as_str);
+    let inbox = refused
+        .inbox
+        .as_ref()
+        .filter(|_| refused.accepting_flag().is_none())
+        .map(InboxId::as_str);
     let name = inbox.or(Some(address).filter(|address| !address.is_empty()))?;
     Some(format!("{project}/inboxes/{}/timeline", path_segment(name)))
 }
@@ -89,9 +101,20 @@ fn filters(filters: EventFilters) -> Vec<Filter> {
         ("text", filters.text),
         ("header", filters.header),
         ("has", filters.has),
-        ("after", filters.after.map(|_| "an earlier message".to_owned())),
+        (
+            "after",
+            filters.after.map(|_| "an earlier message".to_owned()),
+        ),
     ];
-    given.into_iter().filter_map(|(name, value)| Some(Filter { name, value: shown(&value?) })).collect()
+    given
+        .into_iter()
+        .filter_map(|(name, value)| {
+            Some(Filter {
+                name,
+                value: shown(&value?),
+            })
+        })
+        .collect()
 }
 
 pub(super) async fn show(
@@ -99,7 +122,11 @@ pub(super) async fn show(
     page: ProjectPage,
     Params(path): Params<TimelinePath>,
 ) -> Result<Response, PageError> {
-    let found = app.service.inbox_or_end(page.project.id, &path.inbox).await.map_err(Error::from)?;
+    let found = app
+        .service
+        .inbox_or_end(page.project.id, &path.inbox)
+        .await
+        .map_err(Error::from)?;
     Ok(html(&match found {
         Some((inbox, end)) => TimelinePage::of_inbox(&app, &page, &inbox, end).await?,
         None => TimelinePage::of_address(&app, &page, &path.inbox).await?,
@@ -107,10 +134,21 @@ pub(super) async fn show(
 }
 
 impl TimelinePage {
-    async fn of_inbox(app: &App, page: &ProjectPage, inbox: &Inbox, end: Option<InboxEnd>) -> Result<Self, Error> {
+    async fn of_inbox(
+        app: &App,
+        page: &ProjectPage,
+        inbox: &Inbox,
+        end: Option<InboxEnd>,
+    ) -> Result<Self, Error> {
         // Read before the list, so that a change in between is announced and not missed.
-        let seen = app.service.mark(&Watched::Inbox(inbox.project, inbox.id.clone())).await?;
-        let (events, _) = app.service.timeline(&page.caller(), inbox.id.as_str(), None).await?;
+        let seen = app
+            .service
+            .mark(&Watched::Inbox(inbox.project, inbox.id.clone()))
+            .await?;
+        let (events, _) = app
+            .service
+            .timeline(&page.caller(), inbox.id.as_str(), None)
+            .await?;
         let base = page.path(&format!("/inboxes/{}", path_segment(inbox.id.as_str())));
         let address = inbox.address(app.service.mail_domain());
         let note = end.map(|end| match end {
@@ -121,7 +159,11 @@ impl TimelinePage {
         let events = EventRow::all(events, base.as_deref());
         let shown = Self::new(page, address, note, events);
         let Some(base) = base else { return Ok(shown) };
-        Ok(Self { shell: shown.shell.live(format!("{base}/events"), seen), base: Some(base), ..shown })
+        Ok(Self {
+            shell: shown.shell.live(format!("{base}/events"), seen),
+            base: Some(base),
+            ..shown
+        })
     }
 
     async fn of_address(app: &App, page: &ProjectPage, name: &str) -> Result<Self, Error> {
@@ -130,13 +172,35 @@ impl TimelinePage {
             return Err(Error::InboxNotFound);
         }
         let domain = app.service.mail_domain();
-        let address = if name.contains('@') { name.to_owned() } else { format!("{name}@{domain}") };
-        let note = Some("This project has no inbox with this address, so only rejections are listed.");
-        Ok(Self::new(page, shown(&address), note, EventRow::all(events, None)))
+        let address = if name.contains('@') {
+            name.to_owned()
+        } else {
+            format!("{name}@{domain}")
+        };
+        let note =
+            Some("This project has no inbox with this address, so only rejections are listed.");
+        Ok(Self::new(
+            page,
+            shown(&address),
+            note,
+            EventRow::all(events, None),
+        ))
     }
 
-    fn new(page: &ProjectPage, address: String, note: Option<&'static str>, events: Vec<EventRow>) -> Self {
+    fn new(
+        page: &ProjectPage,
+        address: String,
+        note: Option<&'static str>,
+        events: Vec<EventRow>,
+    ) -> Self {
         let shell = page.shell(format!("Timeline of {address}"), NavPlace::Inboxes);
-        Self { shell, address, base: None, inboxes: page.path("/inboxes"), note, events }
+        Self {
+            shell,
+            address,
+            base: None,
+            inboxes: page.path("/inboxes"),
+            note,
+            events,
+        }
     }
 }

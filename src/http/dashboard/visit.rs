@@ -72,7 +72,11 @@ impl SignedIn {
 impl ProjectPage {
     pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
         let shell = Shell::new(&self.session, Some(&self.project), title, Some(place));
-        Shell { is_part: self.is_part, ..shell }.with_failures(self.failures)
+        Shell {
+            is_part: self.is_part,
+            ..shell
+        }
+        .with_failures(self.failures)
     }
 
     /// A path of the project.
@@ -89,7 +93,10 @@ impl ProjectPage {
 impl InboxPage {
     /// The path of the inbox.
     pub(super) fn path(&self) -> String {
-        self.of.path(&format!("/inboxes/{}", path_segment(self.inbox.id.as_str())))
+        self.of.path(&format!(
+            "/inboxes/{}",
+            path_segment(self.inbox.id.as_str())
+        ))
     }
 
     pub(super) fn watched(&self) -> Watched {
@@ -99,17 +106,27 @@ impl InboxPage {
 
 impl Form {
     pub(super) fn new(fields: Vec<(String, String)>, room: Room) -> Self {
-        Self { fields: Arc::new(fields), _room: room }
+        Self {
+            fields: Arc::new(fields),
+            _room: room,
+        }
     }
 
     /// A field; empty if the form has none of this name.
     pub(super) fn text(&self, name: &str) -> &str {
-        self.fields.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+        self.fields
+            .iter()
+            .find(|(key, _)| key == name)
+            .map_or("", |(_, value)| value)
     }
 
     /// All fields of a name.
     pub(super) fn all(&self, name: &str) -> Vec<&str> {
-        self.fields.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
+        self.fields
+            .iter()
+            .filter(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .collect()
     }
 
     /// A field that is not empty.
@@ -119,14 +136,19 @@ impl Form {
 }
 
 fn visit(parts: &Parts) -> Result<&Visit, PageError> {
-    Ok(parts.extensions.get::<Arc<Visit>>().ok_or(Error::Unauthorized)?)
+    Ok(parts
+        .extensions
+        .get::<Arc<Visit>>()
+        .ok_or(Error::Unauthorized)?)
 }
 
 impl<S: Sync> FromRequestParts<S> for SignedIn {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
-        Ok(Self(visit(parts)?.session.clone().ok_or(Error::Unauthorized)?))
+        Ok(Self(
+            visit(parts)?.session.clone().ok_or(Error::Unauthorized)?,
+        ))
     }
 }
 
@@ -137,9 +159,23 @@ impl FromRequestParts<Arc<App>> for ProjectPage {
         let visit = visit(parts)?;
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
         let project = visit.project.clone().ok_or(Error::NotFound)?;
-        let failures = app.service.recent_failures(project.id).await.map_err(Error::from)?;
-        let (base_url, smtp) = (app.base_url.for_client(&parts.headers), app.smtp(&parts.headers));
-        Ok(Self { session, project, base_url, smtp, is_part: visit.is_part, failures })
+        let failures = app
+            .service
+            .recent_failures(project.id)
+            .await
+            .map_err(Error::from)?;
+        let (base_url, smtp) = (
+            app.base_url.for_client(&parts.headers),
+            app.smtp(&parts.headers),
+        );
+        Ok(Self {
+            session,
+            project,
+            base_url,
+            smtp,
+            is_part: visit.is_part,
+            failures,
+        })
     }
 }
 
@@ -158,7 +194,9 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Params<
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
-        let Path(params) = Path::from_request_parts(parts, state).await.map_err(|_| Error::NotFound)?;
+        let Path(params) = Path::from_request_parts(parts, state)
+            .await
+            .map_err(|_| Error::NotFound)?;
         Ok(Self(params))
     }
 }
@@ -167,6 +205,10 @@ impl<S: Sync> FromRequestParts<S> for Form {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
-        Ok(parts.extensions.get::<Self>().cloned().ok_or(Error::StaleForm)?)
+        Ok(parts
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .ok_or(Error::StaleForm)?)
     }
 }

@@ -60,8 +60,8 @@ pub(super) struct WaitOutcome {
 }
 
 impl WaitsView {
-    /// The waits on the inbox of the page. The one called `explained` is explained, else the newest if it timed out and
-    /// the page shows them. An explanation takes several statements.
+    /// The waits on the inbox of the page. The one called `explained` is explained, else the newest
+    /// if it timed out and the page shows them. An explanation takes several statements.
     pub(super) async fn read(
         app: &App,
         page: &InboxPage,
@@ -71,21 +71,29 @@ impl WaitsView {
         let (base, now) = (page.path(), app.service.clock().now());
         let waits = app.service.waits_of_inbox(&page.inbox).await?;
         let chosen = match explained {
-            Some(id) => waits.ended.iter().position(|wait| wait.id.to_string() == id),
+            Some(id) => waits
+                .ended
+                .iter()
+                .position(|wait| wait.id.to_string() == id),
             None => Some(0).filter(|_| is_shown && waits.open.is_empty()),
         };
-        let is_timeout = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
+        let is_timeout =
+            |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
         let stories = match waits.ended.iter().any(|wait| is_timeout(&wait)) {
             true => app.service.stories_of(&page.inbox).await?,
             false => HashSet::new(),
         };
         let row = |wait: &WaitRecord| WaitRow::new(wait, &base, stories.contains(&wait.id), now);
         let mut ended: Vec<WaitRow> = waits.ended.iter().map(row).collect();
-        if let Some((index, wait)) = chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
+        if let Some((index, wait)) =
+            chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
         {
             ended[index].explanation = Some(ExplanationPanel::of_wait(app, page, wait).await?);
         }
-        Ok(Self { open: waits.open.iter().map(row).collect(), ended })
+        Ok(Self {
+            open: waits.open.iter().map(row).collect(),
+            ended,
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -101,8 +109,12 @@ impl WaitRow {
             deadline: When::new(wait.deadline(), now),
             timeout: seconds(wait.timeout),
             outcome: wait.end.map(|(at, end)| {
-                let explain_url = (end == WaitEnd::Timeout).then(|| explain_url(base, wait, has_story));
-                WaitOutcome { explain_url, ..WaitOutcome::new(wait, end, at, base, now) }
+                let explain_url =
+                    (end == WaitEnd::Timeout).then(|| explain_url(base, wait, has_story));
+                WaitOutcome {
+                    explain_url,
+                    ..WaitOutcome::new(wait, end, at, base, now)
+                }
             }),
             explanation: None,
         }
@@ -115,20 +127,41 @@ impl WaitOutcome {
             WaitEnd::Message(_) => ("message", "sent", None),
             WaitEnd::Timeout if wait.timeout.is_zero() => ("no message", "queued", None),
             WaitEnd::Timeout => ("timed out", "failed", None),
-            WaitEnd::InboxEnded => ("inbox ended", "failed", Some("The inbox was deleted or expired during the wait.")),
+            WaitEnd::InboxEnded => (
+                "inbox ended",
+                "failed",
+                Some("The inbox was deleted or expired during the wait."),
+            ),
             WaitEnd::TooMany => (
                 "429",
                 "failed",
-                Some("Too many open waits. Retry later, use one project per worker, or raise --waits-per-key."),
+                Some(
+                    "Too many open waits. Retry later, use one project per worker, or raise --waits-per-key.",
+                ),
             ),
-            WaitEnd::Left => ("cancelled", "queued", Some("The client closed the connection before the timeout.")),
-            WaitEnd::Failed => ("failed", "failed", Some("The server stopped or failed. See the server log.")),
+            WaitEnd::Left => (
+                "cancelled",
+                "queued",
+                Some("The client closed the connection before the timeout."),
+            ),
+            WaitEnd::Failed => (
+                "failed",
+                "failed",
+                Some("The server stopped or failed. See the server log."),
+            ),
         };
         let message_url = match end {
             WaitEnd::Message(message) => Some(format!("{base}/messages/{message}")),
             _ => None,
         };
-        Self { label, class, note, ended: When::new(at, now), message_url, explain_url: None }
+        Self {
+            label,
+            class,
+            note,
+            ended: When::new(at, now),
+            message_url,
+            explain_url: None,
+        }
     }
 }
 
@@ -148,5 +181,11 @@ pub(super) async fn open_waits(app: &App, page: &ProjectPage) -> Result<Vec<Open
 
 /// The filters of a wait.
 pub(super) fn filters(wait: &WaitRecord) -> Vec<Filter> {
-    wait.filter.given().map(|(name, value)| Filter { name, value: shown(&value) }).collect()
+    wait.filter
+        .given()
+        .map(|(name, value)| Filter {
+            name,
+            value: shown(&value),
+        })
+        .collect()
 }

@@ -8,7 +8,8 @@ use crate::model::Timestamp;
 pub(super) struct When {
     pub(super) relative: String,
     pub(super) exact: String,
-    /// Whether `relative` stays true, so that the script must not replace it by the time since then.
+    /// Whether `relative` stays true, so that the script must not replace it by the time since
+    /// then.
     pub(super) is_fixed: bool,
 }
 
@@ -21,7 +22,11 @@ impl When {
         } else {
             ago(now.since(instant))
         };
-        Self { relative, exact: instant.to_string(), is_fixed: false }
+        Self {
+            relative,
+            exact: instant.to_string(),
+            is_fixed: false,
+        }
     }
 
     /// An instant relative to the end of a wait.
@@ -31,7 +36,11 @@ impl When {
         } else {
             format!("{} before the wait ended", span(ended_at.since(instant)))
         };
-        Self { relative, exact: instant.to_string(), is_fixed: true }
+        Self {
+            relative,
+            exact: instant.to_string(),
+            is_fixed: true,
+        }
     }
 }
 
@@ -73,8 +82,13 @@ mod tests {
     #[test]
     fn instants_are_relative_to_now() {
         let now = Timestamp::from_millis(1_795_167_000_123);
-        let relative =
-            |seconds: i64| When::new(Timestamp::from_millis(now.as_millis() + seconds * 1_000), now).relative;
+        let relative = |seconds: i64| {
+            When::new(
+                Timestamp::from_millis(now.as_millis() + seconds * 1_000),
+                now,
+            )
+            .relative
+        };
         for (seconds, expected) in [
             (0, "now"),
             (-4, "now"),
@@ -90,15 +104,26 @@ mod tests {
 
     #[test]
     fn only_a_time_relative_to_now_changes() {
-        let (instant, later) = (Timestamp::from_millis(1_795_167_000_123), Timestamp::from_millis(1_795_167_003_123));
+        let (instant, later) = (
+            Timestamp::from_millis(1_795_167_000_123),
+            Timestamp::from_millis(1_795_167_003_123),
+        );
         let around = When::around(instant, later);
-        assert_eq!((around.relative.as_str(), around.is_fixed), ("3 s before the wait ended", true));
+        assert_eq!(
+            (around.relative.as_str(), around.is_fixed),
+            ("3 s before the wait ended", true)
+        );
         assert!(!When::new(instant, later).is_fixed);
     }
 
     #[test]
     fn sizes_have_one_decimal() {
-        for (bytes, expected) in [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (26_214_400, "25.0 MiB")] {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_536, "1.5 KiB"),
+            (26_214_400, "25.0 MiB"),
+        ] {
             assert_eq!(size(bytes), expected);
         }
     }

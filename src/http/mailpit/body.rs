@@ -1,5 +1,5 @@
-//! The JSON of a message whose text and HTML are written while they are read, so that they are never in memory as a
-//! whole.
+//! The JSON of a message whose text and HTML are written while they are read, so that they are
+//! never in memory as a whole.
 
 use axum::body::Body;
 use futures_util::TryStreamExt;
@@ -32,21 +32,34 @@ struct Writer {
     tail: Vec<u8>,
 }
 
-/// The JSON of a message: `message` has everything but the text and the HTML, which are in `parts`. The reservation of
-/// `parts` is kept until the end.
-pub(super) async fn body(message: &Message, parts: StoredMessage, request_id: RequestId) -> Result<Body, Error> {
+/// The JSON of a message: `message` has everything but the text and the HTML, which are in `parts`.
+/// The reservation of `parts` is kept until the end.
+pub(super) async fn body(
+    message: &Message,
+    parts: StoredMessage,
+    request_id: RequestId,
+) -> Result<Body, Error> {
     let json = serde_json::to_string(message)?;
     // In a string, the quotes would be escaped.
-    let (head, tail) =
-        json.split_once(PARTS).ok_or_else(|| serde_json::Error::custom("a message has other members"))?;
-    let parts = PartsReader::open(parts.parts).await?.ok_or(Error::MessageNotFound)?;
+    let (head, tail) = json
+        .split_once(PARTS)
+        .ok_or_else(|| serde_json::Error::custom("a message has other members"))?;
+    let parts = PartsReader::open(parts.parts)
+        .await?
+        .ok_or(Error::MessageNotFound)?;
     let (head, room) = ([head, r#""Text":""#].concat(), parts.room());
-    let writer = Writer { step: Step::Head(head.into()), parts, tail: tail.into() };
+    let writer = Writer {
+        step: Step::Head(head.into()),
+        parts,
+        tail: tail.into(),
+    };
     let chunks = stream::try_unfold(writer, async |mut writer| {
         Ok::<_, Error>(writer.next().await?.map(|chunk| (chunk, writer)))
     });
     let chunks = chunks.map_ok(move |chunk| room.clone().hold(chunk));
-    Ok(Body::from_stream(chunks.inspect_err(move |error| request_id.log_failure(error))))
+    Ok(Body::from_stream(
+        chunks.inspect_err(move |error| request_id.log_failure(error)),
+    ))
 }
 
 impl Writer {

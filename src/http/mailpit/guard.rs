@@ -1,7 +1,9 @@
-//! Who may use the API of Mailpit: a client with an API key, or with `--mailpit-api open` every client on this machine.
+//! Who may use the API of Mailpit: a client with an API key, or with `--mailpit-api open` every
+//! client on this machine.
 //!
-//! Browsers send an origin with every request that changes something and other clients do not, so a request without
-//! one does not come from a page. The host is checked, because pages of a name that points here have its origin.
+//! Browsers send an origin with every request that changes something and other clients do not, so a
+//! request without one does not come from a page. The host is checked, because pages of a name that
+//! points here have its origin.
 
 use std::sync::Arc;
 
@@ -40,7 +42,11 @@ pub(in crate::http) struct Admitted {
 }
 
 /// Checks a request, and adds its caller.
-pub(super) async fn check(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Result<Response, Refused> {
+pub(super) async fn check(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
     let host = served_host(request.headers(), app.base_url.as_str())?;
     if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &host) {
         return Err(Error::ForeignOrigin.into());
@@ -53,20 +59,30 @@ pub(super) async fn check(State(app): State<Arc<App>>, mut request: Request, nex
 async fn admit(app: &App, headers: &HeaderMap) -> Result<Admitted, Error> {
     if let Credential::Key(key) = Credential::of(headers) {
         let caller = app.service.authenticate(&key).await.map_err(Error::from)?;
-        return Ok(Admitted { caller: caller.ok_or(Error::Unauthorized)?, has_key: true });
+        return Ok(Admitted {
+            caller: caller.ok_or(Error::Unauthorized)?,
+            has_key: true,
+        });
     }
     // A proxy on this machine would let other hosts in.
     let is_forwarded = PROXY_FIELDS.iter().any(|name| headers.contains_key(name));
     if app.mailpit_api != MailpitApi::Open || is_forwarded {
         return Err(Error::Unauthorized);
     }
-    Ok(Admitted { caller: app.service.anyone(), has_key: false })
+    Ok(Admitted {
+        caller: app.service.anyone(),
+        has_key: false,
+    })
 }
 
 impl<S: Sync> FromRequestParts<S> for Admitted {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
-        parts.extensions.get().copied().ok_or_else(|| Error::Unauthorized.into())
+        parts
+            .extensions
+            .get()
+            .copied()
+            .ok_or_else(|| Error::Unauthorized.into())
     }
 }

@@ -13,7 +13,10 @@ use crate::http::error::Error;
 use crate::http::response::json;
 
 /// The version, and the number of messages. What Mailpit shows of its process is 0.
-pub(super) async fn info(State(app): State<Arc<App>>, admitted: Admitted) -> Result<Response, Refused> {
+pub(super) async fn info(
+    State(app): State<Arc<App>>,
+    admitted: Admitted,
+) -> Result<Response, Refused> {
     let messages = app.service.count_mail(&admitted.caller).await?;
     let version = concat!("v", env!("CARGO_PKG_VERSION"));
     let info = value!({
@@ -48,7 +51,9 @@ pub(super) async fn live() -> StatusCode {
 
 pub(super) async fn ready(State(app): State<Arc<App>>) -> Result<StatusCode, Refused> {
     let healthy = app.service.check_health().await;
-    healthy.map(|()| StatusCode::OK).map_err(|_| Error::Busy.into())
+    healthy
+        .map(|()| StatusCode::OK)
+        .map_err(|_| Error::Busy.into())
 }
 
 /// For a client that waits until the base URL answers.

@@ -128,7 +128,9 @@ pub(super) type Headers = BTreeMap<String, Vec<String>>;
 impl Entry {
     pub(super) fn new(entry: MailEntry, mail_domain: &Domain) -> Self {
         let inboxes = entry.inboxes.iter();
-        let recipients = inboxes.map(|(id, shared)| address_of(id, shared.as_ref(), mail_domain)).collect();
+        let recipients = inboxes
+            .map(|(id, shared)| address_of(id, shared.as_ref(), mail_domain))
+            .collect();
         let mut addressing = entry.addressing;
         Self {
             id: entry.id.to_string(),
@@ -147,15 +149,35 @@ impl Entry {
 }
 
 impl People {
-    /// The addresses of the header. A recipient of the envelope that is not among them got a blind copy.
+    /// The addresses of the header. A recipient of the envelope that is not among them got a blind
+    /// copy.
     pub(super) fn new(header: Addressing, recipients: Vec<String>) -> Self {
-        let Addressing { from, to, cc, bcc, reply_to, .. } = header;
+        let Addressing {
+            from,
+            to,
+            cc,
+            bcc,
+            reply_to,
+            ..
+        } = header;
         let is_named = |recipient: &String| {
-            let addresses = [&to, &cc, &bcc].into_iter().flatten().filter_map(|one| one.address.as_ref());
-            addresses.into_iter().any(|address| address.eq_ignore_ascii_case(recipient))
+            let addresses = [&to, &cc, &bcc]
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one.address.as_ref());
+            addresses
+                .into_iter()
+                .any(|address| address.eq_ignore_ascii_case(recipient))
         };
-        let hidden = recipients.into_iter().filter(|recipient| !is_named(recipient));
-        let hidden: Vec<_> = hidden.map(|address| Person { name: String::new(), address }).collect();
+        let hidden = recipients
+            .into_iter()
+            .filter(|recipient| !is_named(recipient));
+        let hidden: Vec<_> = hidden
+            .map(|address| Person {
+                name: String::new(),
+                address,
+            })
+            .collect();
         Self {
             from: people(from).into_iter().next().unwrap_or_default(),
             to: people(to),
@@ -172,8 +194,10 @@ impl People {
 }
 
 fn people(mailboxes: Vec<Mailbox>) -> Vec<Person> {
-    let person =
-        |Mailbox { name, address }| Person { name: name.unwrap_or_default(), address: address.unwrap_or_default() };
+    let person = |Mailbox { name, address }| Person {
+        name: name.unwrap_or_default(),
+        address: address.unwrap_or_default(),
+    };
     mailboxes.into_iter().map(person).collect()
 }
 

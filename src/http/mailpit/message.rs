@@ -36,11 +36,24 @@ pub(super) async fn show(
     query: Query,
 ) -> Result<Response, Refused> {
     let (message, room) = whole(&app, &admitted.caller, &id, &query).await?;
-    let recipients = app.service.recipients_of_message(&admitted.caller, message.id).await?;
+    let recipients = app
+        .service
+        .recipients_of_message(&admitted.caller, message.id)
+        .await?;
     let id = message.id.to_string();
-    let (message, room) = room.run(move || fields(message, recipients)).await.map_err(Error::internal)?;
-    let stored = app.service.reopen_message(&admitted.caller, &id, room).await?;
-    Ok(([(CONTENT_TYPE, JSON)], body(&message, stored, request_id).await?).into_response())
+    let (message, room) = room
+        .run(move || fields(message, recipients))
+        .await
+        .map_err(Error::internal)?;
+    let stored = app
+        .service
+        .reopen_message(&admitted.caller, &id, room)
+        .await?;
+    Ok((
+        [(CONTENT_TYPE, JSON)],
+        body(&message, stored, request_id).await?,
+    )
+        .into_response())
 }
 
 pub(super) async fn headers(
@@ -64,7 +77,10 @@ pub(super) async fn raw(
     let pieces = app.service.raw_message(&admitted.caller, &id).await?;
     let mut response = eml(&id, pieces, request_id)?;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     if query.first("dl").as_deref() != Some("1") {
         headers.remove(CONTENT_DISPOSITION);
     }
@@ -79,14 +95,19 @@ pub(super) async fn part(
 ) -> Result<Response, Refused> {
     let (message, room) = whole(&app, &admitted.caller, &id, &query).await?;
     let decoding = room.run(move || {
-        let found =
-            each_attachment(&message.raw, |one, number, content| (number == part).then(|| (one, content.to_vec())));
+        let found = each_attachment(&message.raw, |one, number, content| {
+            (number == part).then(|| (one, content.to_vec()))
+        });
         found.into_iter().flatten().next()
     });
     let (found, mut room) = decoding.await.map_err(Error::internal)?;
     let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
     room.shrink(content.len());
-    let name = found.file_name.as_deref().map(safe_name).filter(|name| !name.is_empty());
+    let name = found
+        .file_name
+        .as_deref()
+        .map(safe_name)
+        .filter(|name| !name.is_empty());
     Ok(attachment(
         media_type(&found.content_type),
         &name.unwrap_or_else(|| "attachment".to_owned()),
@@ -95,7 +116,12 @@ pub(super) async fn part(
 }
 
 /// The id that a path names.
-pub(super) async fn named(app: &App, caller: &Caller, id: &str, query: &Query) -> Result<String, Refused> {
+pub(super) async fn named(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    query: &Query,
+) -> Result<String, Refused> {
     if id != LATEST {
         return Ok(id.to_ascii_lowercase());
     }
@@ -104,7 +130,12 @@ pub(super) async fn named(app: &App, caller: &Caller, id: &str, query: &Query) -
 }
 
 /// The message that a path names.
-pub(super) async fn whole(app: &App, caller: &Caller, id: &str, query: &Query) -> Result<(Everything, Room), Refused> {
+pub(super) async fn whole(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    query: &Query,
+) -> Result<(Everything, Room), Refused> {
     let id = named(app, caller, id, query).await?;
     Ok(app.service.whole_message(caller, &id).await?)
 }
@@ -122,7 +153,12 @@ async fn json(
 /// All but the text and the HTML.
 fn fields(message: Everything, recipients: Vec<String>) -> Message {
     let raw = &message.raw;
-    let Details { headers, date, list_unsubscribe, .. } = details::details(raw);
+    let Details {
+        headers,
+        date,
+        list_unsubscribe,
+        ..
+    } = details::details(raw);
     let mut addresses = addressing(raw);
     if addresses.message_id.is_empty() {
         addresses.message_id = addressing(message.trace.as_bytes()).message_id;
@@ -130,11 +166,17 @@ fn fields(message: Everything, recipients: Vec<String>) -> Message {
     let message_id = std::mem::take(&mut addresses.message_id);
     let people = People::new(addresses, recipients);
     let value = |name: &str| {
-        let field = headers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
+        let field = headers
+            .iter()
+            .find(|(field, _)| field.eq_ignore_ascii_case(name));
         field.map(|(_, value)| value.clone()).unwrap_or_default()
     };
     let (inline, attachments) = attachments(raw);
-    let sender = if message.envelope.from.is_empty() { people.sender() } else { &message.envelope.from };
+    let sender = if message.envelope.from.is_empty() {
+        people.sender()
+    } else {
+        &message.envelope.from
+    };
     let return_path = sender.to_owned();
     Message {
         id: message.id.to_string(),
@@ -177,7 +219,8 @@ fn attachments(raw: &[u8]) -> (Vec<Attachment>, Vec<Attachment>) {
         };
         (one.is_inline, attachment)
     });
-    let (inline, attached): (Vec<_>, Vec<_>) = all.into_iter().partition(|(is_inline, _)| *is_inline);
+    let (inline, attached): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(is_inline, _)| *is_inline);
     let only = |list: Vec<(bool, Attachment)>| list.into_iter().map(|(_, one)| one).collect();
     (only(inline), only(attached))
 }
@@ -186,10 +229,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The fields that this server added, and those of the message, as Go's library names them: `Message-Id`.
+/// The fields that this server added, and those of the message, as Go's library names them:
+/// `Message-Id`.
 fn header(message: &Everything) -> Headers {
     let mut header = Headers::new();
-    for (name, value) in sent_fields(message.trace.as_bytes()).into_iter().chain(sent_fields(&message.raw)) {
+    for (name, value) in sent_fields(message.trace.as_bytes())
+        .into_iter()
+        .chain(sent_fields(&message.raw))
+    {
         header.entry(canonical(&name)).or_default().push(value);
     }
     header
@@ -199,7 +246,10 @@ fn canonical(name: &str) -> String {
     let words = name.split('-').map(|word| {
         let mut characters = word.chars();
         let first = characters.next().map(|first| first.to_ascii_uppercase());
-        first.into_iter().chain(characters.map(|character| character.to_ascii_lowercase())).collect::<String>()
+        first
+            .into_iter()
+            .chain(characters.map(|character| character.to_ascii_lowercase()))
+            .collect::<String>()
     });
     words.collect::<Vec<_>>().join("-")
 }

@@ -1,8 +1,9 @@
-//! The API of Mailpit under `/mailpit`, for test helpers that were written for it. A message of it is a message of the
-//! project: if several inboxes have it, it is one.
+//! The API of Mailpit under `/mailpit`, for test helpers that were written for it. A message of it
+//! is a message of the project: if several inboxes have it, it is one.
 //!
-//! [`guard`] runs first: it checks the host, the origin and the credential. [`list`] and [`message`] answer with the
-//! JSON of [`json`]; [`search`] parses Mailpit's syntax. `send/mailpit.rs` has the endpoint that sends.
+//! [`guard`] runs first: it checks the host, the origin and the credential. [`list`] and
+//! [`message`] answer with the JSON of [`json`]; [`search`] parses Mailpit's syntax.
+//! `send/mailpit.rs` has the endpoint that sends.
 
 mod body;
 mod guard;
@@ -39,13 +40,22 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         return Router::new();
     }
     let guarded = Router::new()
-        .route("/api/v1/messages", get(list::list).put(list::mark).delete(list::delete))
-        .route("/api/v1/search", get(list::search).delete(list::delete_found))
+        .route(
+            "/api/v1/messages",
+            get(list::list).put(list::mark).delete(list::delete),
+        )
+        .route(
+            "/api/v1/search",
+            get(list::search).delete(list::delete_found),
+        )
         .route("/api/v1/message/{id}", get(message::show))
         .route("/api/v1/message/{id}/headers", get(message::headers))
         .route("/api/v1/message/{id}/raw", get(message::raw))
         .route("/api/v1/message/{id}/part/{part}", get(message::part))
-        .route("/api/v1/send", post(send::mailpit::send).with_state(send::senders(app)))
+        .route(
+            "/api/v1/send",
+            post(send::mailpit::send).with_state(send::senders(app)),
+        )
         .route("/api/v1/info", get(info::info))
         .route("/api/v1/tags", get(info::tags))
         .route("/api/v1/chaos", any(info::chaos))
@@ -53,8 +63,12 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/{*path}", any(|| async { Refused::from(Error::NotFound) }))
         .method_not_allowed_fallback(|| async { Refused::from(Error::MethodNotAllowed) })
         .layer(from_fn_with_state(Arc::clone(app), guard::check));
-    let public =
-        Router::new().route("/", get(info::home)).route("/livez", get(info::live)).route("/readyz", get(info::ready));
+    let public = Router::new()
+        .route("/", get(info::home))
+        .route("/livez", get(info::live))
+        .route("/readyz", get(info::ready));
     // A route of a nested router has no slash at its end.
-    Router::new().nest(PATH, public.merge(guarded)).route("/mailpit/", get(info::home))
+    Router::new()
+        .nest(PATH, public.merge(guarded))
+        .route("/mailpit/", get(info::home))
 }

@@ -29,7 +29,10 @@ impl IntoResponse for Refused {
             Self::Error(Error::Unauthorized) => {
                 let text = "unauthorized: send an API key as the password of HTTP Basic";
                 let mut response = (Error::Unauthorized.status(), text).into_response();
-                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"Restante\""));
+                response.headers_mut().insert(
+                    WWW_AUTHENTICATE,
+                    HeaderValue::from_static("Basic realm=\"Restante\""),
+                );
                 return response;
             }
             Self::Error(error) => {
@@ -37,12 +40,16 @@ impl IntoResponse for Refused {
                 (error, text)
             }
             Self::Invalid(text) => (Error::InvalidParameter("request"), text),
-            Self::TooSlow => {
-                (Error::Busy, "the search takes too long: add a recipient, for example to:ada@example.com".to_owned())
-            }
+            Self::TooSlow => (
+                Error::Busy,
+                "the search takes too long: add a recipient, for example to:ada@example.com"
+                    .to_owned(),
+            ),
         };
         let mut response = (error.status(), text).into_response();
-        response.headers_mut().extend(error.header().map(|(name, value)| (Some(name), value)));
+        response
+            .headers_mut()
+            .extend(error.header().map(|(name, value)| (Some(name), value)));
         if let Some(cause) = error.cause() {
             response.extensions_mut().insert(cause);
         }

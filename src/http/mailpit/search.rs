@@ -1,7 +1,8 @@
 //! The search syntax of Mailpit: `to:ada@example.com subject:"Sign in" -newsletter`.
 //!
-//! Words are separated by spaces, except within quotation marks; all must match. `!` or `-` before a word excludes it.
-//! `to:` compares whole addresses, so that a search for one test's address never finds that of another.
+//! Words are separated by spaces, except within quotation marks; all must match. `!` or `-` before
+//! a word excludes it. `to:` compares whole addresses, so that a search for one test's address
+//! never finds that of another.
 
 use crate::model::{MailSearch, SearchedPart, TextCondition};
 use crate::service::{Caller, Service, ServiceError};
@@ -60,27 +61,44 @@ impl Parsed {
         };
         let value_of = |prefix: &str| {
             let start = word.get(..prefix.len())?;
-            start.eq_ignore_ascii_case(prefix).then(|| word[prefix.len()..].trim())
+            start
+                .eq_ignore_ascii_case(prefix)
+                .then(|| word[prefix.len()..].trim())
         };
         if IGNORED.into_iter().any(|prefix| value_of(prefix).is_some()) {
             self.is_partial = true;
             return Ok(());
         }
-        if let Some(prefix) = UNKNOWN.into_iter().find(|prefix| value_of(prefix).is_some()) {
+        if let Some(prefix) = UNKNOWN
+            .into_iter()
+            .find(|prefix| value_of(prefix).is_some())
+        {
             return Err(format!("`{prefix}` is not supported"));
         }
         if let Some(address) = value_of("to:") {
-            self.recipients.push((required(address, "to:")?, is_excluded));
+            self.recipients
+                .push((required(address, "to:")?, is_excluded));
             return Ok(());
         }
-        let named = PARTS.into_iter().find_map(|(prefix, part)| Some((prefix, part, value_of(prefix)?)));
+        let named = PARTS
+            .into_iter()
+            .find_map(|(prefix, part)| Some((prefix, part, value_of(prefix)?)));
         let (prefix, part, text) = named.unwrap_or(("the word", SearchedPart::All, word));
-        let text = if part == SearchedPart::MessageId { text.trim_matches(['<', '>']) } else { text };
-        self.texts.push(TextCondition { part, text: required(text, prefix)?, is_excluded });
+        let text = if part == SearchedPart::MessageId {
+            text.trim_matches(['<', '>'])
+        } else {
+            text
+        };
+        self.texts.push(TextCondition {
+            part,
+            text: required(text, prefix)?,
+            is_excluded,
+        });
         Ok(())
     }
 
-    /// Whether it stands for the messages that it describes and no others, so that these may be deleted.
+    /// Whether it stands for the messages that it describes and no others, so that these may be
+    /// deleted.
     pub(super) fn is_exact(&self) -> bool {
         let has_conditions = !self.recipients.is_empty() || !self.texts.is_empty();
         has_conditions && !self.is_partial
@@ -96,7 +114,11 @@ impl Parsed {
         caller: &Caller,
     ) -> Result<Option<MailSearch>, ServiceError> {
         let mail_domain = service.mail_domain().to_string();
-        let mut search = MailSearch { texts: self.texts, mail_domain, ..MailSearch::default() };
+        let mut search = MailSearch {
+            texts: self.texts,
+            mail_domain,
+            ..MailSearch::default()
+        };
         for (address, is_excluded) in self.recipients {
             match service.inbox_by_address(caller, &address).await {
                 // One of them is found by its index.
@@ -111,9 +133,14 @@ impl Parsed {
     }
 }
 
-/// The value of a condition. An empty one is mostly a variable that was not set, and would find every message.
+/// The value of a condition. An empty one is mostly a variable that was not set, and would find
+/// every message.
 fn required(value: &str, condition: &str) -> Result<String, String> {
-    if value.is_empty() { Err(format!("`{condition}` has no value")) } else { Ok(value.to_owned()) }
+    if value.is_empty() {
+        Err(format!("`{condition}` has no value"))
+    } else {
+        Ok(value.to_owned())
+    }
 }
 
 /// The words, without their quotation marks.
@@ -136,7 +163,11 @@ mod tests {
     use super::*;
 
     fn text(part: SearchedPart, text: &str, is_excluded: bool) -> TextCondition {
-        TextCondition { part, text: text.to_owned(), is_excluded }
+        TextCondition {
+            part,
+            text: text.to_owned(),
+            is_excluded,
+        }
     }
 
     #[test]
@@ -148,7 +179,13 @@ mod tests {
         )
         .unwrap();
         assert!(parsed.is_partial);
-        assert_eq!(parsed.recipients, [("ada@x.example".to_owned(), false), ("bob@x.example".to_owned(), true)]);
+        assert_eq!(
+            parsed.recipients,
+            [
+                ("ada@x.example".to_owned(), false),
+                ("bob@x.example".to_owned(), true)
+            ]
+        );
         let expected = [
             text(Subject, "sign in", false),
             text(From, "shop", true),
@@ -159,29 +196,50 @@ mod tests {
             text(All, "-", false),
         ];
         assert_eq!(parsed.texts, expected);
-        assert_eq!(parse("\"to:ada@x.example and more").unwrap().recipients[0].0, "ada@x.example and more");
+        assert_eq!(
+            parse("\"to:ada@x.example and more").unwrap().recipients[0].0,
+            "ada@x.example and more"
+        );
         assert_eq!(parse("é:x").unwrap().texts, [text(All, "é:x", false)]);
         assert_eq!(parse("").unwrap(), Parsed::default());
     }
 
     #[test]
     fn only_a_search_that_is_compared_as_a_whole_may_delete() {
-        for (search, is_exact) in
-            [("a", true), ("-to:a@x.example", true), ("a is:read", false), ("tag:x", false), ("\"\"", false)]
-        {
+        for (search, is_exact) in [
+            ("a", true),
+            ("-to:a@x.example", true),
+            ("a is:read", false),
+            ("tag:x", false),
+            ("\"\"", false),
+        ] {
             assert_eq!(parse(search).unwrap().is_exact(), is_exact, "{search}");
         }
     }
 
     #[test]
     fn what_cannot_be_compared_is_an_error_and_not_ignored() {
-        for search in ["before:2026-11-20", "!larger:1M", "a bcc:b@x.example", "AFTER:x"] {
-            assert!(parse(search).unwrap_err().contains("not supported"), "{search}");
+        for search in [
+            "before:2026-11-20",
+            "!larger:1M",
+            "a bcc:b@x.example",
+            "AFTER:x",
+        ] {
+            assert!(
+                parse(search).unwrap_err().contains("not supported"),
+                "{search}"
+            );
         }
         for search in ["to:", "a subject:\"\"", "-message-id:<>"] {
-            assert!(parse(search).unwrap_err().contains("has no value"), "{search}");
+            assert!(
+                parse(search).unwrap_err().contains("has no value"),
+                "{search}"
+            );
         }
-        assert!(parse(&"a".repeat(MAX_BYTES + 1)).is_err() && parse(&"a ".repeat(MAX_WORDS + 1)).is_err());
+        assert!(
+            parse(&"a".repeat(MAX_BYTES + 1)).is_err()
+                && parse(&"a ".repeat(MAX_WORDS + 1)).is_err()
+        );
         assert!(parse(&"a ".repeat(MAX_WORDS)).is_ok());
     }
 }

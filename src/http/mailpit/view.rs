@@ -31,13 +31,24 @@ pub(super) async fn show(
     let reading = room.run(move || restante_mail::parse(&message.raw).text.into_bytes());
     let (text, mut room) = reading.await.map_err(Error::internal)?;
     room.shrink(text.len());
-    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], room.hold(text)).into_response())
+    Ok((
+        [(CONTENT_TYPE, "text/plain; charset=utf-8")],
+        room.hold(text),
+    )
+        .into_response())
 }
 
-async fn html(app: &App, admitted: &Admitted, id: &str, query: &Query) -> Result<Response, Refused> {
+async fn html(
+    app: &App,
+    admitted: &Admitted,
+    id: &str,
+    query: &Query,
+) -> Result<Response, Refused> {
     let id = named(app, &admitted.caller, id, query).await?;
     let whole = format!("../api/v1/message/{id}/raw");
     let mut response = page(app, &admitted.caller, &id, Images::Own, whole, None).await?;
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    response
+        .headers_mut()
+        .insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     Ok(response)
 }

@@ -36,7 +36,11 @@ mod tests {
             assert_eq!(decode(text).unwrap(), b"hello!");
         }
         assert_eq!(
-            (decode("aGk").unwrap(), decode("aGk=").unwrap(), decode("").unwrap()),
+            (
+                decode("aGk").unwrap(),
+                decode("aGk=").unwrap(),
+                decode("").unwrap()
+            ),
             (b"hi".to_vec(), b"hi".to_vec(), Vec::new())
         );
         for text in ["a", "%%%%", "aGk=aGk=", "äöü"] {

@@ -1,5 +1,5 @@
-//! Limits the messages that a request makes of one text, and the work of replacing their tags: each copy needs memory
-//! and time, however small the request is.
+//! Limits the messages that a request makes of one text, and the work of replacing their tags: each
+//! copy needs memory and time, however small the request is.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::model::Refusal;
 pub(super) const MESSAGES: usize = 1_000;
 /// The bytes that the messages of a small request may have together, if there is memory for them.
 pub(super) const BYTES: usize = 8 * 1024 * 1024;
-/// The work of replacing tags in a small request, in bytes of texts and tags that are compared. A larger one may take
-/// more, as if each message had the whole body as its text.
+/// The work of replacing tags in a small request, in bytes of texts and tags that are compared. A
+/// larger one may take more, as if each message had the whole body as its text.
 const WORK: usize = 64 * 1024 * 1024;
 /// Maximum work of any request.
 const MAX_WORK: usize = 8 * WORK;
@@ -48,7 +48,8 @@ impl Work {
     /// [`Failure`] if it is too much.
     pub(super) fn take(&mut self, amount: usize) -> Result<(), Failure> {
         let rest = self.0.checked_sub(amount);
-        self.0 = rest.ok_or_else(|| Failure::invalid("too many variables in texts of this size"))?;
+        self.0 =
+            rest.ok_or_else(|| Failure::invalid("too many variables in texts of this size"))?;
         Ok(())
     }
 }
@@ -56,8 +57,19 @@ impl Work {
 impl Batch {
     /// The batch of a request.
     pub(super) fn of(received: &Received) -> Self {
-        let work = Work(received.body.len().saturating_mul(MESSAGES).clamp(WORK, MAX_WORK));
-        Self { messages: 0, bytes: 0, work, most: received.most }
+        let work = Work(
+            received
+                .body
+                .len()
+                .saturating_mul(MESSAGES)
+                .clamp(WORK, MAX_WORK),
+        );
+        Self {
+            messages: 0,
+            bytes: 0,
+            work,
+            most: received.most,
+        }
     }
 
     /// The message, as one more of the request.
@@ -67,18 +79,28 @@ impl Batch {
     pub(super) fn add(&mut self, message: Outgoing) -> Result<Outgoing, Failure> {
         self.messages += 1;
         if self.messages > MESSAGES {
-            return Err(Failure::invalid(format!("a request sends at most {MESSAGES} messages")));
+            return Err(Failure::invalid(format!(
+                "a request sends at most {MESSAGES} messages"
+            )));
         }
         self.bytes = self.bytes.saturating_add(message.own_bytes());
-        if self.bytes > self.most { Err(self.too_large()) } else { Ok(message) }
+        if self.bytes > self.most {
+            Err(self.too_large())
+        } else {
+            Ok(message)
+        }
     }
 
-    /// The text with each of its tags replaced; `None` if it has none. What replaces a tag is not searched for others,
-    /// so the text is read once, however many tags there are.
+    /// The text with each of its tags replaced; `None` if it has none. What replaces a tag is not
+    /// searched for others, so the text is read once, however many tags there are.
     ///
     /// # Errors
     /// [`Failure`] if the text becomes too large, or for too many tags in large texts.
-    pub(super) fn replaced(&mut self, text: &str, tags: &impl Tags) -> Result<Option<String>, Failure> {
+    pub(super) fn replaced(
+        &mut self,
+        text: &str,
+        tags: &impl Tags,
+    ) -> Result<Option<String>, Failure> {
         self.work.take(START + text.len())?;
         let (mut replaced, mut copied) = (String::new(), 0);
         for (position, _) in text.char_indices() {
@@ -86,7 +108,9 @@ impl Batch {
             if position < copied {
                 continue;
             }
-            let Some((length, value)) = tags.first(&text[position..], &mut self.work)? else { continue };
+            let Some((length, value)) = tags.first(&text[position..], &mut self.work)? else {
+                continue;
+            };
             self.extend(&mut replaced, [&text[copied..position], &value])?;
             copied = position + length;
         }
@@ -106,7 +130,10 @@ impl Batch {
     }
 
     fn too_large(&self) -> Failure {
-        let text = format!("the messages of the request have more than {} bytes together", self.most);
+        let text = format!(
+            "the messages of the request have more than {} bytes together",
+            self.most
+        );
         Failure::refused(Refusal::MessageTooLarge).because(text)
     }
 }
@@ -119,32 +146,69 @@ mod tests {
     struct X;
 
     impl Tags for X {
-        fn first(&self, rest: &str, _: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
+        fn first(
+            &self,
+            rest: &str,
+            _: &mut Work,
+        ) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
             Ok(rest.starts_with('x').then(|| (1, "[x]".into())))
         }
     }
 
     fn batch(most: usize) -> Batch {
-        Batch { messages: 0, bytes: 0, work: Work(10 * START), most }
+        Batch {
+            messages: 0,
+            bytes: 0,
+            work: Work(10 * START),
+            most,
+        }
     }
 
     #[test]
     fn a_text_is_read_once_and_its_values_are_not_searched() {
         let mut batch = batch(20);
-        for (text, replaced) in
-            [("", None), ("ä", None), ("x", Some("[x]")), ("äxxö", Some("ä[x][x]ö")), ("xé", Some("[x]é"))]
-        {
-            assert_eq!(batch.replaced(text, &X).unwrap().as_deref(), replaced, "{text}");
+        for (text, replaced) in [
+            ("", None),
+            ("ä", None),
+            ("x", Some("[x]")),
+            ("äxxö", Some("ä[x][x]ö")),
+            ("xé", Some("[x]é")),
+        ] {
+            assert_eq!(
+                batch.replaced(text, &X).unwrap().as_deref(),
+                replaced,
+                "{text}"
+            );
         }
-        assert!(batch.replaced("xxxxxxx", &X).unwrap_err().text.contains("more than 20 bytes"));
-        assert!(batch.replaced("xxxxxx123", &X).unwrap_err().text.contains("more than 20 bytes"));
+        assert!(
+            batch
+                .replaced("xxxxxxx", &X)
+                .unwrap_err()
+                .text
+                .contains("more than 20 bytes")
+        );
+        assert!(
+            batch
+                .replaced("xxxxxx123", &X)
+                .unwrap_err()
+                .text
+                .contains("more than 20 bytes")
+        );
     }
 
     #[test]
     fn even_empty_texts_are_work() {
         let mut batch = batch(BYTES);
-        let replaced = (0..100).take_while(|_| batch.replaced("", &X).is_ok()).count();
+        let replaced = (0..100)
+            .take_while(|_| batch.replaced("", &X).is_ok())
+            .count();
         assert_eq!(replaced, 10);
-        assert!(batch.replaced("", &X).unwrap_err().text.contains("too many variables"));
+        assert!(
+            batch
+                .replaced("", &X)
+                .unwrap_err()
+                .text
+                .contains("too many variables")
+        );
     }
 }

@@ -29,9 +29,11 @@ use crate::model::{Refusal, Via};
 use crate::service::Caller;
 use crate::tcp::client_of;
 
-/// How long a request may take: its body, its delivery, and the longest delay that a fault asks for.
+/// How long a request may take: its body, its delivery, and the longest delay that a fault asks
+/// for.
 pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(120 + 300));
-/// How many times its size a body takes at most: the body, its decoded files, and the message composed of them.
+/// How many times its size a body takes at most: the body, its decoded files, and the message
+/// composed of them.
 const COPIES: usize = 3;
 
 /// A provider's API.
@@ -95,7 +97,10 @@ impl Provider {
         &self,
         senders: &Senders,
         request: Request,
-        parse: impl Fn(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> + Send + Sync + 'static,
+        parse: impl Fn(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure>
+        + Send
+        + Sync
+        + 'static,
         answer: impl FnOnce(&[Result<Sent, Failure>]) -> Response,
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
@@ -105,11 +110,16 @@ impl Provider {
             let mut outcomes = Vec::with_capacity(messages.len());
             for message in messages {
                 let outcome = match message {
-                    Ok(message) => call.send_all(vec![message], &room).await.map(|mut sent| sent.swap_remove(0)),
+                    Ok(message) => call
+                        .send_all(vec![message], &room)
+                        .await
+                        .map(|mut sent| sent.swap_remove(0)),
                     Err(failure) => Err(call.recorded(failure, "", &[])),
                 };
                 match outcome {
-                    Err(failure) if matches!(failure.kind, Kind::Disconnect(_)) => return Err(failure),
+                    Err(failure) if matches!(failure.kind, Kind::Disconnect(_)) => {
+                        return Err(failure);
+                    }
                     outcome => outcomes.push(outcome),
                 }
             }
@@ -134,16 +144,19 @@ impl Provider {
             return Ok(call.answer(Err(failure)).await);
         }
         match find(call.caller.as_ref(), call.holder()).await {
-            Err(Error::MessageNotFound) => {
-                Ok(call.answer(Err(Failure::new(Kind::NotFound, "message not found"))).await)
-            }
+            Err(Error::MessageNotFound) => Ok(call
+                .answer(Err(Failure::new(Kind::NotFound, "message not found")))
+                .await),
             found => found,
         }
     }
 
     /// The answer to a path or a method that the API does not have.
     pub(super) fn unknown(&self) -> Response {
-        (self.refuse)(&Failure::new(Kind::NotFound, "not found: this server only sends"))
+        (self.refuse)(&Failure::new(
+            Kind::NotFound,
+            "not found: this server only sends",
+        ))
     }
 }
 
@@ -157,10 +170,18 @@ impl<'a> Call<'a> {
         }
         app.service.send_api_used(provider.via);
         let client = client(parts, &app.trusted_proxies);
-        Ok(Self { provider, senders, client, caller: None, delay: Duration::ZERO, is_unread: false })
+        Ok(Self {
+            provider,
+            senders,
+            client,
+            caller: None,
+            delay: Duration::ZERO,
+            is_unread: false,
+        })
     }
 
-    /// Checks the credential and the disk, then reads the body and parses it. The memory is for all that is made of it.
+    /// Checks the credential and the disk, then reads the body and parses it. The memory is for all
+    /// that is made of it.
     async fn read<T: Send + 'static>(
         &mut self,
         parts: Parts,
@@ -183,17 +204,32 @@ impl<'a> Call<'a> {
             return Err(Failure::refused(Refusal::DiskShort));
         }
         let app = &self.senders.app;
-        // The same message takes more bytes as base64 or in a form than in the size that is limited.
-        let limit = usize::try_from(app.limits.message_size / 2 * 3).unwrap_or(usize::MAX).max(UNCOUNTED);
-        let (body, room) = read_as(body, limit, COPIES, app.service.budget(), self.holder()).await?;
+        // The same message takes more bytes as base64 or in a form than in the size that is
+        // limited.
+        let limit = usize::try_from(app.limits.message_size / 2 * 3)
+            .unwrap_or(usize::MAX)
+            .max(UNCOUNTED);
+        let (body, room) =
+            read_as(body, limit, COPIES, app.service.budget(), self.holder()).await?;
         self.is_unread = false;
         let addresses = Addresses::up_to(app.limits.recipients);
         let most = body.len().saturating_mul(2).max(UNCOUNTED);
-        self.parsed(Received { headers: parts.headers, body, most, addresses }, room, parse).await
+        self.parsed(
+            Received {
+                headers: parts.headers,
+                body,
+                most,
+                addresses,
+            },
+            room,
+            parse,
+        )
+        .await
     }
 
-    /// Even a small body can ask for large messages: one text with many variables, or a template. If they have more
-    /// bytes than those for which there is memory, they are made again with more memory.
+    /// Even a small body can ask for large messages: one text with many variables, or a template.
+    /// If they have more bytes than those for which there is memory, they are made again with more
+    /// memory.
     async fn parsed<T: Send + 'static>(
         &self,
         received: Received,
@@ -215,7 +251,14 @@ impl<'a> Call<'a> {
             return Ok((parsed?, room));
         }
         let room = self.more(room).await?;
-        let (parsed, room) = attempt(room, Received { most: BYTES, ..received }).await?;
+        let (parsed, room) = attempt(
+            room,
+            Received {
+                most: BYTES,
+                ..received
+            },
+        )
+        .await?;
         Ok((parsed?, room))
     }
 
@@ -225,20 +268,31 @@ impl<'a> Call<'a> {
         if !room.is_reserved() {
             return Ok(reserve(MORE, self.senders.app.service.budget(), self.holder()).await?);
         }
-        if room.grow(MORE) { Ok(room) } else { Err(Error::Busy.into()) }
+        if room.grow(MORE) {
+            Ok(room)
+        } else {
+            Err(Error::Busy.into())
+        }
     }
 
-    /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential must.
+    /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential
+    /// must.
     async fn authenticate(&mut self, parts: &Parts) -> Result<(), Failure> {
         let app = &self.senders.app;
         if let Some(Admitted { caller, has_key }) = parts.extensions.get() {
             self.caller = has_key.then_some(*caller);
             let is_enough = match app.smtp_auth {
                 SmtpAuth::Any => true,
-                SmtpAuth::Keys => *has_key || matches!(Credential::of(&parts.headers), Credential::Missing),
+                SmtpAuth::Keys => {
+                    *has_key || matches!(Credential::of(&parts.headers), Credential::Missing)
+                }
                 SmtpAuth::Required => *has_key,
             };
-            return if is_enough { Ok(()) } else { Err(Failure::refused(Refusal::AuthenticationFailed)) };
+            return if is_enough {
+                Ok(())
+            } else {
+                Err(Failure::refused(Refusal::AuthenticationFailed))
+            };
         }
         match Credential::of(&parts.headers) {
             Credential::Missing => {
@@ -252,14 +306,15 @@ impl<'a> Call<'a> {
                     tracing::error!(%error, "cannot check a key");
                     Failure::refused(Refusal::AuthenticationUnavailable)
                 })?;
-                self.caller = Some(found.ok_or_else(|| Failure::refused(Refusal::AuthenticationFailed))?);
+                self.caller =
+                    Some(found.ok_or_else(|| Failure::refused(Refusal::AuthenticationFailed))?);
                 Ok(())
             }
         }
     }
 
-    /// The holder of the memory: the key. Without one it is the client's network, so that a client whose body stalls
-    /// keeps no other from sending.
+    /// The holder of the memory: the key. Without one it is the client's network, so that a client
+    /// whose body stalls keeps no other from sending.
     fn holder(&self) -> Holder {
         if let Some(caller) = &self.caller {
             return caller.key.0;
@@ -283,7 +338,9 @@ impl<'a> Call<'a> {
             Err(failure) => {
                 let mut response = (self.provider.refuse)(&failure);
                 if self.is_unread {
-                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                    response
+                        .headers_mut()
+                        .insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 if let Kind::Disconnect(closing) = failure.kind {
                     response.extensions_mut().insert(Disconnect(closing));

@@ -1,4 +1,5 @@
-//! The credential of a request: applications keep theirs. Only an API key of this service has a meaning.
+//! The credential of a request: applications keep theirs. Only an API key of this service has a
+//! meaning.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -21,16 +22,24 @@ pub(in crate::http) enum Credential {
 }
 
 impl Credential {
-    /// The credential in these headers: a bearer token, the password or the user of HTTP Basic, the access key id of
-    /// an AWS signature, or Postmark's token.
+    /// The credential in these headers: a bearer token, the password or the user of HTTP Basic, the
+    /// access key id of an AWS signature, or Postmark's token.
     pub(in crate::http) fn of(headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+        let text = |name: &str| {
+            headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .map(str::trim)
+        };
         let mut presented: Vec<String> = text(POSTMARK).map(str::to_owned).into_iter().collect();
         if let Some(authorization) = text(AUTHORIZATION.as_str()) {
             presented.extend(secrets(authorization));
         }
         presented.retain(|secret| !secret.is_empty());
-        match presented.iter().find(|secret| secret.starts_with(ApiKey::PREFIX)) {
+        match presented
+            .iter()
+            .find(|secret| secret.starts_with(ApiKey::PREFIX))
+        {
             Some(key) => Self::Key(key.clone()),
             None if presented.is_empty() => Self::Missing,
             None => Self::Any,
@@ -42,14 +51,28 @@ impl Credential {
 fn secrets(authorization: &str) -> Vec<String> {
     let (scheme, rest) = authorization.split_once(' ').unwrap_or((authorization, ""));
     if scheme.eq_ignore_ascii_case("basic") {
-        let pair = base64::decode(rest).ok().and_then(|pair| String::from_utf8(pair).ok()).unwrap_or_default();
+        let pair = base64::decode(rest)
+            .ok()
+            .and_then(|pair| String::from_utf8(pair).ok())
+            .unwrap_or_default();
         let (user, password) = pair.split_once(':').unwrap_or((&pair, ""));
         let is_key = |text: &&str| text.starts_with(ApiKey::PREFIX);
-        return [password].into_iter().chain(Some(user).filter(is_key)).map(str::to_owned).collect();
+        return [password]
+            .into_iter()
+            .chain(Some(user).filter(is_key))
+            .map(str::to_owned)
+            .collect();
     }
-    // AWS4-HMAC-SHA256 Credential=KEY/20261120/us-east-1/ses/aws4_request, SignedHeaders=…, Signature=…
+    // AWS4-HMAC-SHA256 Credential=KEY/20261120/us-east-1/ses/aws4_request, SignedHeaders=…,
+    // Signature=…
     if let Some((_, scope)) = rest.split_once("Credential=") {
-        return vec![scope.split(['/', ',', ' ']).next().unwrap_or_default().to_owned()];
+        return vec![
+            scope
+                .split(['/', ',', ' '])
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        ];
     }
     vec![rest.trim().to_owned()]
 }
@@ -61,7 +84,11 @@ mod tests {
     #[test]
     fn a_key_is_found_wherever_a_client_puts_it() {
         let of = |name: &'static str, value: &str| {
-            Credential::of(&[(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect())
+            Credential::of(
+                &[(name.parse().unwrap(), value.parse().unwrap())]
+                    .into_iter()
+                    .collect(),
+            )
         };
         let key = |text: &str| Credential::Key(text.to_owned());
         for (value, expected) in [
@@ -73,15 +100,27 @@ mod tests {
             ("Basic cnN0X2xpdmVfMTp4", key("rst_live_1")),
             ("Basic YXBpOmtleS0x", Credential::Any),
             ("Basic %%%", Credential::Missing),
-            ("AWS4-HMAC-SHA256 Credential=rst_live_1/20261120/x/ses/aws4_request, Signature=1", key("rst_live_1")),
-            ("AWS4-HMAC-SHA256 Credential=AKIA1/20261120/x/ses/aws4_request, Signature=1", Credential::Any),
+            (
+                "AWS4-HMAC-SHA256 Credential=rst_live_1/20261120/x/ses/aws4_request, Signature=1",
+                key("rst_live_1"),
+            ),
+            (
+                "AWS4-HMAC-SHA256 Credential=AKIA1/20261120/x/ses/aws4_request, Signature=1",
+                Credential::Any,
+            ),
             ("Bearer", Credential::Missing),
             ("", Credential::Missing),
         ] {
             assert_eq!(of("authorization", value), expected, "{value}");
         }
-        assert_eq!(of("x-postmark-server-token", "rst_live_1"), key("rst_live_1"));
-        assert_eq!(of("x-postmark-server-token", "POSTMARK_API_TEST"), Credential::Any);
+        assert_eq!(
+            of("x-postmark-server-token", "rst_live_1"),
+            key("rst_live_1")
+        );
+        assert_eq!(
+            of("x-postmark-server-token", "POSTMARK_API_TEST"),
+            Credential::Any
+        );
         assert_eq!(Credential::of(&HeaderMap::new()), Credential::Missing);
     }
 }

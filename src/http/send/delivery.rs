@@ -12,11 +12,13 @@ use super::outgoing::{Composed, Outgoing};
 use crate::memory::Room;
 use crate::metrics;
 use crate::model::{
-    EmailAddress, FaultAction, ProjectId, Reception, Refusal, RefusalReason, RefusedMail, accepting_flag,
+    EmailAddress, FaultAction, ProjectId, Reception, Refusal, RefusalReason, RefusedMail,
+    accepting_flag,
 };
 use crate::service::{Incoming, Receipt, Service};
 
-/// How long the client waits for an answer of the service. After that, the answer tells it to try again later.
+/// How long the client waits for an answer of the service. After that, the answer tells it to try
+/// again later.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A message that was accepted.
@@ -38,10 +40,15 @@ struct Envelope {
 }
 
 impl Call<'_> {
-    /// Delivers messages. All of them are composed and all of their recipients are asked before the first is stored, so
-    /// that a client can send a request again that had an invalid message. A fault at DATA, or an inbox or a disk that
-    /// becomes full, is found only when its message is stored; the messages before it stay.
-    pub(super) async fn send_all(&mut self, messages: Vec<Outgoing>, room: &Room) -> Result<Vec<Sent>, Failure> {
+    /// Delivers messages. All of them are composed and all of their recipients are asked before the
+    /// first is stored, so that a client can send a request again that had an invalid message. A
+    /// fault at DATA, or an inbox or a disk that becomes full, is found only when its message is
+    /// stored; the messages before it stay.
+    pub(super) async fn send_all(
+        &mut self,
+        messages: Vec<Outgoing>,
+        room: &Room,
+    ) -> Result<Vec<Sent>, Failure> {
         let mut envelopes = Vec::with_capacity(messages.len());
         for message in &messages {
             let envelope = self.envelope(message);
@@ -57,7 +64,9 @@ impl Call<'_> {
             None => None,
         };
         for envelope in &envelopes {
-            self.accept(envelope).await.map_err(|failure| self.recorded_to(failure, envelope))?;
+            self.accept(envelope)
+                .await
+                .map_err(|failure| self.recorded_to(failure, envelope))?;
         }
         let mut sent = Vec::with_capacity(envelopes.len());
         for envelope in envelopes {
@@ -83,20 +92,32 @@ impl Call<'_> {
             return Err(Failure::invalid("the message has no recipient"));
         }
         let address = |text: &String| {
-            EmailAddress::parse(text).map_err(|_| Failure::refused(Refusal::BadRecipient).because(text).of(text))
+            EmailAddress::parse(text).map_err(|_| {
+                Failure::refused(Refusal::BadRecipient)
+                    .because(text)
+                    .of(text)
+            })
         };
         let recipients = recipients.iter().map(address).collect::<Result<_, _>>()?;
-        Ok(Envelope { sender: message.sender()?, recipients })
+        Ok(Envelope {
+            sender: message.sender()?,
+            recipients,
+        })
     }
 
     async fn composed(&self, message: Outgoing, room: &Room) -> Result<Composed, Failure> {
         let service = &self.senders.app.service;
         let id = format!("<{}@{}>", Uuid::now_v7(), service.mail_domain());
         let date = service.clock().now().to_rfc5322();
-        let (sender, recipients) = (message.sender().map(|sender| sender.to_string()), message.recipients());
+        let (sender, recipients) = (
+            message.sender().map(|sender| sender.to_string()),
+            message.recipients(),
+        );
         let composing = room.clone().run(move || message.compose(&date, &id)).await;
-        let composed =
-            composing.map_or_else(|_| Err(Failure::refused(Refusal::StoreFailure)), |(composed, _)| composed);
+        let composed = composing.map_or_else(
+            |_| Err(Failure::refused(Refusal::StoreFailure)),
+            |(composed, _)| composed,
+        );
         let most = self.senders.app.limits.message_size;
         let composed = composed.and_then(|composed| match composed.raw.len() as u64 > most {
             true => Err(Failure::refused(Refusal::MessageTooLarge).because("--max-message-size")),
@@ -112,13 +133,19 @@ impl Call<'_> {
             if !service.is_local(recipient.domain()) {
                 let text = recipient.to_string();
                 let flag = accepting_flag(&text).unwrap_or_default();
-                let failure = Failure::refused(Refusal::RelayNotPermitted).because(format!("{text} ({flag})"));
+                let failure = Failure::refused(Refusal::RelayNotPermitted)
+                    .because(format!("{text} ({flag})"));
                 return Err(failure.of(&text));
             }
         }
         for recipient in &envelope.recipients {
             let of = |failure: Failure| failure.of(&recipient.to_string());
-            let accepted = within(&service, ANSWER_TIMEOUT, service.accept_recipient(recipient, self.project())).await;
+            let accepted = within(
+                &service,
+                ANSWER_TIMEOUT,
+                service.accept_recipient(recipient, self.project()),
+            )
+            .await;
             let accepted = accepted.and_then(|accepted| accepted.map_err(Failure::from));
             if let Some(fault) = accepted.map_err(of)? {
                 tracing::info!(peer = %self.client, to = %recipient, fault = fault.as_str(), "recipient");
@@ -128,18 +155,31 @@ impl Call<'_> {
         Ok(())
     }
 
-    async fn deliver(&mut self, envelope: &Envelope, composed: Composed, room: &Room) -> Result<Sent, Failure> {
+    async fn deliver(
+        &mut self,
+        envelope: &Envelope,
+        composed: Composed,
+        room: &Room,
+    ) -> Result<Sent, Failure> {
         // The messages of a request share a file, but each is stored with it.
         if self.senders.disk.is_full().await {
             return Err(Failure::refused(Refusal::DiskShort));
         }
         let service = self.senders.app.service.clone();
         let (size, started) = (composed.raw.len() as u64, Instant::now());
-        let Composed { message_id, raw, is_raw } = composed;
+        let Composed {
+            message_id,
+            raw,
+            is_raw,
+        } = composed;
         let time = service.delivery_timeout(raw.len());
         let incoming = self.incoming(envelope, raw);
         let held = room.clone();
-        let storing = async { service.store(service.prepare(incoming).await?.holding(held)).await };
+        let storing = async {
+            service
+                .store(service.prepare(incoming).await?.holding(held))
+                .await
+        };
         let stored = within(&service, time, storing).await;
         let receipt = stored.and_then(|stored| stored.map_err(Failure::from));
         self.log(envelope, size, receipt.as_ref());
@@ -151,9 +191,21 @@ impl Call<'_> {
         if let Some(fault) = &receipt.reply {
             self.apply(fault)?;
         }
-        let id = receipt.messages.first().map_or_else(|| Uuid::now_v7().to_string(), ToString::to_string);
-        let recipients = envelope.recipients.iter().map(ToString::to_string).collect();
-        Ok(Sent { id, message_id, recipients, is_raw })
+        let id = receipt
+            .messages
+            .first()
+            .map_or_else(|| Uuid::now_v7().to_string(), ToString::to_string);
+        let recipients = envelope
+            .recipients
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        Ok(Sent {
+            id,
+            message_id,
+            recipients,
+            is_raw,
+        })
     }
 
     /// A fault fails the request or delays its answer.
@@ -206,10 +258,20 @@ impl Call<'_> {
 
     fn log(&self, envelope: &Envelope, size: u64, outcome: Result<&Receipt, &Failure>) {
         let (peer, via, from) = (self.client, self.provider.via, &envelope.sender);
-        let to = envelope.recipients.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let to = envelope
+            .recipients
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ");
         match outcome {
             Ok(receipt) => {
-                let ids = receipt.messages.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                let ids = receipt
+                    .messages
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" ");
                 let (outcome, fault) = match receipt.faults.is_empty() {
                     true => ("stored", None),
                     false => ("fault", Some(receipt.faults.join(" "))),
@@ -217,7 +279,10 @@ impl Call<'_> {
                 tracing::info!(%peer, %via, %from, to, size, outcome, fault, ids, "message");
             }
             Err(failure) => {
-                let outcome = failure.reason.as_ref().map_or("failed", RefusalReason::label);
+                let outcome = failure
+                    .reason
+                    .as_ref()
+                    .map_or("failed", RefusalReason::label);
                 tracing::info!(%peer, %via, %from, to, size, outcome, "message");
             }
         }
@@ -227,30 +292,54 @@ impl Call<'_> {
         for recipient in &envelope.recipients {
             if let Some(fate) = receipt.unstored(recipient, &self.senders.app.service) {
                 let (sender, recipient) = (envelope.sender.to_string(), recipient.to_string());
-                self.record(&fate.reason(), &sender, &recipient, fate.description().to_owned());
+                self.record(
+                    &fate.reason(),
+                    &sender,
+                    &recipient,
+                    fate.description().to_owned(),
+                );
             }
         }
     }
 
     fn recorded_of(&self, failure: Failure, message: &Outgoing) -> Failure {
-        let sender = message.sender().map(|sender| sender.to_string()).unwrap_or_default();
+        let sender = message
+            .sender()
+            .map(|sender| sender.to_string())
+            .unwrap_or_default();
         self.recorded(failure, &sender, &message.recipients())
     }
 
     fn recorded_to(&self, failure: Failure, envelope: &Envelope) -> Failure {
-        let recipients: Vec<_> = envelope.recipients.iter().map(ToString::to_string).collect();
+        let recipients: Vec<_> = envelope
+            .recipients
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         self.recorded(failure, &envelope.sender.to_string(), &recipients)
     }
 
-    /// The failure, after it was recorded for each recipient of the message, so that each owner sees only their own.
-    pub(super) fn recorded(&self, failure: Failure, sender: &str, recipients: &[String]) -> Failure {
+    /// The failure, after it was recorded for each recipient of the message, so that each owner
+    /// sees only their own.
+    pub(super) fn recorded(
+        &self,
+        failure: Failure,
+        sender: &str,
+        recipients: &[String],
+    ) -> Failure {
         if let Some(reason) = &failure.reason {
             self.record_all(&failure, reason, sender, recipients);
         }
         failure
     }
 
-    fn record_all(&self, failure: &Failure, reason: &RefusalReason, sender: &str, recipients: &[String]) {
+    fn record_all(
+        &self,
+        failure: &Failure,
+        reason: &RefusalReason,
+        sender: &str,
+        recipients: &[String],
+    ) {
         match reason {
             RefusalReason::Smtp(refusal) => metrics::message_refused(refusal.label()),
             RefusalReason::InvalidRequest => metrics::message_refused("invalid_request"),
@@ -260,8 +349,10 @@ impl Call<'_> {
             let status = (self.provider.refuse)(failure).status().as_u16();
             format!("{} {status}: {text}", self.provider.via.title())
         };
-        // Every project sees what is of no address, so without a key nothing of the request is shown.
-        let is_shown = |recipient: &&String| self.caller.is_some() || EmailAddress::parse(recipient).is_ok();
+        // Every project sees what is of no address, so without a key nothing of the request is
+        // shown.
+        let is_shown =
+            |recipient: &&String| self.caller.is_some() || EmailAddress::parse(recipient).is_ok();
         let recipients = &recipients[..recipients.len().min(self.senders.app.limits.recipients)];
         let shown: Vec<_> = recipients.iter().filter(is_shown).collect();
         if recipients.is_empty() || shown.len() < recipients.len() {
@@ -273,10 +364,16 @@ impl Call<'_> {
             self.record(reason, "", "", refused(&text));
         }
         for recipient in shown {
-            let is_cause = failure.recipient.as_ref().is_none_or(|cause| cause == recipient);
+            let is_cause = failure
+                .recipient
+                .as_ref()
+                .is_none_or(|cause| cause == recipient);
             let text = match reason {
                 RefusalReason::Smtp(refusal) if !is_cause => {
-                    format!("another recipient of the message was rejected: {}", refusal.line())
+                    format!(
+                        "another recipient of the message was rejected: {}",
+                        refusal.line()
+                    )
                 }
                 _ => failure.text.clone(),
             };
@@ -285,7 +382,8 @@ impl Call<'_> {
     }
 
     fn record(&self, reason: &RefusalReason, sender: &str, recipient: &str, reply: String) {
-        // One row for all failed logins of a client, so that guesses do not displace other refusals.
+        // One row for all failed logins of a client, so that guesses do not displace other
+        // refusals.
         let peer = match reason {
             RefusalReason::Smtp(Refusal::AuthenticationFailed) => self.client.to_string(),
             _ => SocketAddr::new(self.client, 0).to_string(),
@@ -306,7 +404,11 @@ impl Call<'_> {
 }
 
 /// The result of `work`, or the failure of a store that does not answer within this time.
-async fn within<T>(service: &Service, time: Duration, work: impl Future<Output = T>) -> Result<T, Failure> {
+async fn within<T>(
+    service: &Service,
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, Failure> {
     tokio::select! {
         biased;
         done = work => Ok(done),

@@ -49,13 +49,24 @@ pub(super) enum Kind {
 
 impl Failure {
     pub(super) fn new(kind: Kind, text: impl Display) -> Self {
-        let text = cut(text.to_string().replace(char::is_control, " "), TEXT_CHARACTERS);
-        Self { kind, text, reason: None, recipient: None }
+        let text = cut(
+            text.to_string().replace(char::is_control, " "),
+            TEXT_CHARACTERS,
+        );
+        Self {
+            kind,
+            text,
+            reason: None,
+            recipient: None,
+        }
     }
 
     /// The request is not valid.
     pub(super) fn invalid(text: impl Display) -> Self {
-        Self { reason: Some(RefusalReason::InvalidRequest), ..Self::new(Kind::Invalid, text) }
+        Self {
+            reason: Some(RefusalReason::InvalidRequest),
+            ..Self::new(Kind::Invalid, text)
+        }
     }
 
     /// What SMTP rejects for this reason.
@@ -68,7 +79,10 @@ impl Failure {
             refusal if refusal.is_permanent() => Kind::Rejected,
             _ => Kind::Later,
         };
-        Self { reason: Some(RefusalReason::Smtp(refusal)), ..Self::new(kind, refusal.line()) }
+        Self {
+            reason: Some(RefusalReason::Smtp(refusal)),
+            ..Self::new(kind, refusal.line())
+        }
     }
 
     /// The reply that a test has requested.
@@ -77,24 +91,36 @@ impl Failure {
             true => (Kind::Rejected, Refusal::RejectedOnRequest),
             false => (Kind::Later, Refusal::DeferredOnRequest),
         };
-        Self { reason: Some(RefusalReason::Smtp(refusal)), ..Self::new(kind, reply) }
+        Self {
+            reason: Some(RefusalReason::Smtp(refusal)),
+            ..Self::new(kind, reply)
+        }
     }
 
     /// A fault closes or resets the connection.
     pub(super) fn disconnected(closing: Closing, is_stored: bool) -> Self {
         let reason = (!is_stored).then_some(RefusalReason::DisconnectedOnRequest);
-        Self { reason, ..Self::new(Kind::Disconnect(closing), closed_on_request(closing)) }
+        Self {
+            reason,
+            ..Self::new(Kind::Disconnect(closing), closed_on_request(closing))
+        }
     }
 
     /// The same failure, of one recipient.
     pub(super) fn of(self, recipient: &str) -> Self {
-        Self { recipient: Some(recipient.to_owned()), ..self }
+        Self {
+            recipient: Some(recipient.to_owned()),
+            ..self
+        }
     }
 
     /// The same failure with more text.
     pub(super) fn because(self, text: impl Display) -> Self {
         let text = format!("{}: {text}", self.text);
-        Self { text: Self::new(self.kind, text).text, ..self }
+        Self {
+            text: Self::new(self.kind, text).text,
+            ..self
+        }
     }
 }
 
@@ -119,7 +145,9 @@ impl From<Error> for Failure {
         match error {
             Error::BodyTooLarge => Self::refused(Refusal::MessageTooLarge),
             Error::BodyOverMemory(_) => Self::refused(Refusal::MessageTooLarge).because(error),
-            Error::Busy => Self::refused(Refusal::StoreFailure).because("out of memory for requests"),
+            Error::Busy => {
+                Self::refused(Refusal::StoreFailure).because("out of memory for requests")
+            }
             Error::SlowBody => Self::refused(Refusal::TimedOut),
             _ => Self::invalid("the body is incomplete"),
         }

@@ -37,24 +37,42 @@ impl Form {
     /// # Errors
     /// [`Failure`] for a multipart body that is cut off, or a form with too many fields.
     pub(super) fn parse(headers: &HeaderMap, body: &Bytes) -> Result<Self, Failure> {
-        let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let content_type = headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         let form = match multer::parse_boundary(content_type) {
             // The body is in memory, so nothing is waited for.
-            Ok(boundary) => Self::read_parts(body.clone(), boundary).now_or_never().ok_or_else(too_large)??,
+            Ok(boundary) => Self::read_parts(body.clone(), boundary)
+                .now_or_never()
+                .ok_or_else(too_large)??,
             Err(_) => {
                 let pairs = form_urlencoded::parse(body).take(FIELDS + 1);
-                let fields = pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-                Self { fields, files: Vec::new() }
+                let fields = pairs
+                    .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                    .collect();
+                Self {
+                    fields,
+                    files: Vec::new(),
+                }
             }
         };
-        if form.fields.len() > FIELDS { Err(too_large()) } else { Ok(form) }
+        if form.fields.len() > FIELDS {
+            Err(too_large())
+        } else {
+            Ok(form)
+        }
     }
 
     async fn read_parts(body: Bytes, boundary: String) -> Result<Self, Failure> {
         let whole = stream::once(async { Ok::<_, Infallible>(body) });
         let mut multipart = Multipart::new(whole, boundary);
         let mut form = Self::default();
-        while let Some(part) = multipart.next_field().await.map_err(|error| malformed(&error))? {
+        while let Some(part) = multipart
+            .next_field()
+            .await
+            .map_err(|error| malformed(&error))?
+        {
             if form.fields.len() + form.files.len() >= FIELDS {
                 return Err(too_large());
             }
@@ -72,9 +90,17 @@ impl Form {
             self.fields.push((field, value));
             return Ok(());
         };
-        let content_type = part.content_type().map(ToString::to_string).unwrap_or_default();
+        let content_type = part
+            .content_type()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let content = part.bytes().await.map_err(|error| malformed(&error))?;
-        self.files.push(File { field, name, content_type, content });
+        self.files.push(File {
+            field,
+            name,
+            content_type,
+            content,
+        });
         Ok(())
     }
 
@@ -90,8 +116,13 @@ impl Form {
     }
 
     /// The fields whose name begins with `prefix`, each with the rest of its name.
-    pub(super) fn beginning<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.fields.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+    pub(super) fn beginning<'a>(
+        &'a self,
+        prefix: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.fields
+            .iter()
+            .filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
     }
 }
 
@@ -112,7 +143,9 @@ mod tests {
 
     fn form(content_type: &str, body: &[u8]) -> Result<Form, Failure> {
         Form::parse(
-            &[(CONTENT_TYPE, content_type.parse().unwrap())].into_iter().collect(),
+            &[(CONTENT_TYPE, content_type.parse().unwrap())]
+                .into_iter()
+                .collect(),
             &Bytes::copy_from_slice(body),
         )
     }
@@ -120,15 +153,30 @@ mod tests {
     #[test]
     fn both_kinds_of_forms_are_read() {
         let form_of = |content_type, body: &[u8]| form(content_type, body).unwrap();
-        let encoded = form_of("application/x-www-form-urlencoded", b"to=a%40b&o:tag=x&o:tag=y+z");
-        assert_eq!((encoded.first("to"), encoded.all("o:tag").collect::<Vec<_>>()), (Some("a@b"), vec!["x", "y z"]));
+        let encoded = form_of(
+            "application/x-www-form-urlencoded",
+            b"to=a%40b&o:tag=x&o:tag=y+z",
+        );
+        assert_eq!(
+            (
+                encoded.first("to"),
+                encoded.all("o:tag").collect::<Vec<_>>()
+            ),
+            (Some("a@b"), vec!["x", "y z"])
+        );
         let body = "--X\r\nContent-Disposition: form-data; name=\"h:X-A\"\r\n\r\nzwölf\r\n--X\r\n\
             Content-Disposition: form-data; name=\"attachment\"; filename=\"a.bin\"\r\nContent-Type: image/png\r\n\r\n\
             \0\r\n--\n\r\n--X--\r\n";
         let parts = form_of("multipart/form-data; boundary=X", body.as_bytes());
-        assert_eq!(parts.beginning("h:").collect::<Vec<_>>(), [("X-A", "zwölf")]);
+        assert_eq!(
+            parts.beginning("h:").collect::<Vec<_>>(),
+            [("X-A", "zwölf")]
+        );
         let file = &parts.files[0];
-        assert_eq!((&*file.field, &*file.name, &*file.content_type), ("attachment", "a.bin", "image/png"));
+        assert_eq!(
+            (&*file.field, &*file.name, &*file.content_type),
+            ("attachment", "a.bin", "image/png")
+        );
         assert_eq!(&file.content[..], b"\0\r\n--\n");
     }
 
@@ -174,8 +222,15 @@ mod tests {
 
     #[test]
     fn a_broken_form_is_refused() {
-        for body in ["", "--X", "--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nvalue"] {
-            assert!(form("multipart/form-data; boundary=X", body.as_bytes()).is_err(), "{body}");
+        for body in [
+            "",
+            "--X",
+            "--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nvalue",
+        ] {
+            assert!(
+                form("multipart/form-data; boundary=X", body.as_bytes()).is_err(),
+                "{body}"
+            );
         }
         assert!(form("", "a=b&".repeat(FIELDS + 1).as_bytes()).is_err());
     }

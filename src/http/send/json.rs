@@ -1,5 +1,5 @@
-//! JSON bodies of providers: unknown fields are ignored, a null is an absent field, and their parsed form needs little
-//! more memory than they do.
+//! JSON bodies of providers: unknown fields are ignored, a null is an absent field, and their
+//! parsed form needs little more memory than they do.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::failure::Failure;
 
-/// Maximum number of strings, objects and lists of a body. Each needs memory, however small it is. Numbers do not: no
-/// type here keeps one, except as a byte of a file.
+/// Maximum number of strings, objects and lists of a body. Each needs memory, however small it is.
+/// Numbers do not: no type here keeps one, except as a byte of a file.
 const MAX_VALUES: usize = 100_000;
 
 /// Parses a body.
@@ -20,7 +20,9 @@ const MAX_VALUES: usize = 100_000;
 /// [`Failure`] that says what is wrong, and where.
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
     if values(body) > MAX_VALUES {
-        return Err(Failure::invalid(format!("the JSON has more than {MAX_VALUES} values")));
+        return Err(Failure::invalid(format!(
+            "the JSON has more than {MAX_VALUES} values"
+        )));
     }
     serde_json::from_slice(body).map_err(|error| Failure::invalid(format!("invalid JSON: {error}")))
 }
@@ -79,9 +81,11 @@ impl<'de> Deserialize<'de> for OneOrMany {
 /// A value that is passed on as it is written.
 pub(super) type Json = Box<RawValue>;
 
-/// The text of a JSON value as the value of a header: that of a string itself, anything else as JSON on one line.
+/// The text of a JSON value as the value of a header: that of a string itself, anything else as
+/// JSON on one line.
 pub(super) fn plain(value: &RawValue) -> String {
-    serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().replace(['\r', '\n', '\t'], " "))
+    serde_json::from_str(value.get())
+        .unwrap_or_else(|_| value.get().replace(['\r', '\n', '\t'], " "))
 }
 
 /// A template that is stored at the provider, as the text of a message.
@@ -112,9 +116,19 @@ mod tests {
     fn small_values_are_counted_and_their_bytes_are_not() {
         assert_eq!(values(br#"{"a": ["b,{[\"", 1, 2, 3, {}]}"#), 5);
         let many = format!("[{}\"\"]", "\"\",".repeat(MAX_VALUES));
-        assert!(parse::<Vec<String>>(many.as_bytes()).unwrap_err().text.contains("more than 100000 values"));
+        assert!(
+            parse::<Vec<String>>(many.as_bytes())
+                .unwrap_err()
+                .text
+                .contains("more than 100000 values")
+        );
         let deep = "[".repeat(50_000);
-        assert!(parse::<Json>(deep.as_bytes()).unwrap_err().text.starts_with("invalid JSON"));
+        assert!(
+            parse::<Json>(deep.as_bytes())
+                .unwrap_err()
+                .text
+                .starts_with("invalid JSON")
+        );
     }
 
     #[test]
@@ -126,13 +140,19 @@ mod tests {
         let many = format!("[{}1]", "1,".repeat(1_000_000));
         assert!(texts(&many).unwrap_err().text.ends_with("line 1 column 2"));
         for wrong in ["1", "{}", "[[]]", "null"] {
-            assert!(texts(wrong).unwrap_err().text.starts_with("invalid JSON"), "{wrong}");
+            assert!(
+                texts(wrong).unwrap_err().text.starts_with("invalid JSON"),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn a_value_becomes_one_line() {
         let plain = |json: &str| plain(&RawValue::from_string(json.to_owned()).unwrap());
-        assert_eq!([plain("\"a\""), plain("1"), plain("[1,\n2]")], ["a", "1", "[1, 2]"]);
+        assert_eq!(
+            [plain("\"a\""), plain("1"), plain("[1,\n2]")],
+            ["a", "1", "[1, 2]"]
+        );
     }
 }

@@ -23,7 +23,10 @@ use super::{OTHER, Senders, json};
 use crate::http::error::Error;
 use crate::model::Via;
 
-const MAILGUN: Provider = Provider { via: Via::Mailgun, refuse };
+const MAILGUN: Provider = Provider {
+    via: Via::Mailgun,
+    refuse,
+};
 
 /// The variables of each recipient.
 type Recipients = BTreeMap<String, BTreeMap<String, Json>>;
@@ -40,13 +43,22 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
         let form = Form::parse(&received.headers, &received.body)?;
         messages(form, received.addresses, Batch::of(received))
     };
-    MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
+    MAILGUN
+        .send(&senders, request, read, |sent| queued(&sent[0].message_id))
+        .await
 }
 
-async fn send_mime(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+async fn send_mime(
+    State(senders): State<Arc<Senders>>,
+    request: Request,
+) -> Result<Response, Error> {
     let read = |received: &Received| {
         let form = Form::parse(&received.headers, &received.body)?;
-        let file = form.files.iter().find(|file| file.field == "message").map(|file| &file.content[..]);
+        let file = form
+            .files
+            .iter()
+            .find(|file| file.field == "message")
+            .map(|file| &file.content[..]);
         let message = file.or(form.first("message").map(str::as_bytes));
         let message = message.ok_or_else(|| Failure::invalid("message parameter is missing"))?;
         let to = received.addresses.all("to", form.all("to"))?;
@@ -55,11 +67,16 @@ async fn send_mime(State(senders): State<Arc<Senders>>, request: Request) -> Res
         }
         Ok(vec![Outgoing::raw(message, to, received.addresses)?])
     };
-    MAILGUN.send(&senders, request, read, |sent| queued(&sent[0].message_id)).await
+    MAILGUN
+        .send(&senders, request, read, |sent| queued(&sent[0].message_id))
+        .await
 }
 
 fn queued(message_id: &str) -> Response {
-    json(200, &value!({"id": message_id, "message": "Queued. Thank you."}))
+    json(
+        200,
+        &value!({"id": message_id, "message": "Queued. Thank you."}),
+    )
 }
 
 /// One message, or with variables of the recipients one for each of them.
@@ -68,20 +85,38 @@ fn messages(form: Form, addresses: Addresses, mut batch: Batch) -> Result<Vec<Ou
         Some(json) if !json.trim().is_empty() => parse(json.as_bytes())?,
         _ => Recipients::new(),
     };
-    let to = if recipients.is_empty() { addresses } else { Addresses::up_to(MESSAGES) };
+    let to = if recipients.is_empty() {
+        addresses
+    } else {
+        Addresses::up_to(MESSAGES)
+    };
     let mut letter = letter(&form, to, addresses)?;
     // The text is then the template's JSON.
     let is_json = form.first("template").is_some();
     let bcc = addresses.all("bcc", form.all("bcc"))?;
-    let parts = Parts::of(&mut letter, Arc::new(form.files.into_iter().filter_map(attachment).collect()));
+    let parts = Parts::of(
+        &mut letter,
+        Arc::new(form.files.into_iter().filter_map(attachment).collect()),
+    );
     if recipients.is_empty() {
         return Ok(vec![Outgoing::sharing(letter, bcc, parts)]);
     }
     let to = take(&mut letter.to);
     let each = to.into_iter().map(|to| {
         let address = to.address.as_deref().unwrap_or_default();
-        let variables = Variables { address, own: recipients.get(address), is_json: false };
-        let common = Outgoing::sharing(Letter { to: vec![to.clone()], ..letter.clone() }, bcc.clone(), parts.clone());
+        let variables = Variables {
+            address,
+            own: recipients.get(address),
+            is_json: false,
+        };
+        let common = Outgoing::sharing(
+            Letter {
+                to: vec![to.clone()],
+                ..letter.clone()
+            },
+            bcc.clone(),
+            parts.clone(),
+        );
         let message = personal(common, variables, is_json, &mut batch)?;
         batch.add(message)
     });
@@ -107,27 +142,44 @@ fn letter(form: &Form, to: Addresses, addresses: Addresses) -> Result<Letter, Fa
         return Err(missing("to"));
     }
     if let Some(template) = form.first("template") {
-        letter.text = Template { template, variables: &template_variables(form)? }.text();
+        letter.text = Template {
+            template,
+            variables: &template_variables(form)?,
+        }
+        .text();
         if letter.subject.is_empty() {
             template.clone_into(&mut letter.subject);
         }
     } else if letter.text.is_empty() && letter.html.is_empty() {
-        return Err(Failure::invalid("Need at least one of 'text' or 'html' parameters specified"));
+        return Err(Failure::invalid(
+            "Need at least one of 'text' or 'html' parameters specified",
+        ));
     }
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     letter.headers = form.beginning("h:").map(own).collect();
-    letter.headers.extend(form.all("o:tag").map(|tag| ("X-Mailgun-Tag".to_owned(), tag.to_owned())));
-    let variables = form.beginning("v:").map(|(name, value)| metadata("X-Mailgun-Variable-", name, value));
+    letter.headers.extend(
+        form.all("o:tag")
+            .map(|tag| ("X-Mailgun-Tag".to_owned(), tag.to_owned())),
+    );
+    let variables = form
+        .beginning("v:")
+        .map(|(name, value)| metadata("X-Mailgun-Variable-", name, value));
     letter.headers.extend(variables);
     Ok(letter)
 }
 
-/// What a stored template can show: the variables of the message, and those for the template, which come first.
+/// What a stored template can show: the variables of the message, and those for the template, which
+/// come first.
 fn template_variables(form: &Form) -> Result<Json, Failure> {
-    let of_message = form.beginning("v:").map(|(name, value)| Ok((name.to_owned(), to_raw_value(value)?)));
-    let mut variables: BTreeMap<String, Json> =
-        of_message.collect::<Result<_, serde_json::Error>>().map_err(Failure::invalid)?;
-    let given = form.first("t:variables").or_else(|| form.first("h:X-Mailgun-Variables"));
+    let of_message = form
+        .beginning("v:")
+        .map(|(name, value)| Ok((name.to_owned(), to_raw_value(value)?)));
+    let mut variables: BTreeMap<String, Json> = of_message
+        .collect::<Result<_, serde_json::Error>>()
+        .map_err(Failure::invalid)?;
+    let given = form
+        .first("t:variables")
+        .or_else(|| form.first("h:X-Mailgun-Variables"));
     if let Some(given) = given {
         variables.extend(parse::<BTreeMap<String, Json>>(given.as_bytes())?);
     }
@@ -141,7 +193,9 @@ fn personal(
     is_json: bool,
     batch: &mut Batch,
 ) -> Result<Outgoing, Failure> {
-    let Content::Letter(letter, parts) = &mut message.content else { return Ok(message) };
+    let Content::Letter(letter, parts) = &mut message.content else {
+        return Ok(message);
+    };
     let headers = letter.headers.iter_mut().map(|(_, value)| value);
     for text in headers.chain([&mut letter.subject]) {
         if let Some(replaced) = batch.replaced(text, &variables)? {
@@ -173,7 +227,10 @@ impl Variables<'_> {
         let length = rest.len() - after_tag.len();
         match name {
             "" | "_email" => Some((length, self.address.into())),
-            _ => Some((length, plain(self.own?.get(name.strip_prefix('.')?)?).into())),
+            _ => Some((
+                length,
+                plain(self.own?.get(name.strip_prefix('.')?)?).into(),
+            )),
         }
     }
 }
@@ -186,17 +243,29 @@ fn in_json(text: &str) -> Cow<'static, str> {
 
 impl Tags for Variables<'_> {
     fn first(&self, rest: &str, _: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
-        Ok(self.at(rest).map(|(length, value)| (length, if self.is_json { in_json(&value) } else { value })))
+        Ok(self
+            .at(rest)
+            .map(|(length, value)| (length, if self.is_json { in_json(&value) } else { value })))
     }
 }
 
 /// The HTML refers to an inline file by its name.
 fn attachment(file: File) -> Option<Attachment> {
-    let File { field, name, content_type, content } = file;
+    let File {
+        field,
+        name,
+        content_type,
+        content,
+    } = file;
     let is_inline = field == "inline";
     let wanted = is_inline || field == "attachment";
     let content_id = is_inline.then(|| name.clone());
-    wanted.then(|| Attachment { name, content_type, content: content.into(), content_id })
+    wanted.then(|| Attachment {
+        name,
+        content_type,
+        content: content.into(),
+        content_id,
+    })
 }
 
 fn refuse(failure: &Failure) -> Response {

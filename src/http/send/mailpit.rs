@@ -18,7 +18,10 @@ use super::{Senders, base64, json};
 use crate::http::error::Error;
 use crate::model::Via;
 
-const MAILPIT: Provider = Provider { via: Via::Mailpit, refuse };
+const MAILPIT: Provider = Provider {
+    via: Via::Mailpit,
+    refuse,
+};
 /// The type of a file for which the request has none.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
@@ -56,14 +59,23 @@ struct File {
     content_id: Option<String>,
 }
 
-pub(in crate::http) async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+pub(in crate::http) async fn send(
+    State(senders): State<Arc<Senders>>,
+    request: Request,
+) -> Result<Response, Error> {
     let read = |received: &Received| Ok(vec![parse::<Send>(&received.body)?.into_message()?]);
-    MAILPIT.send(&senders, request, read, |sent| json(200, &value!({"ID": sent[0].id}))).await
+    MAILPIT
+        .send(&senders, request, read, |sent| {
+            json(200, &value!({"ID": sent[0].id}))
+        })
+        .await
 }
 
 impl Send {
     fn into_message(self) -> Result<Outgoing, Failure> {
-        let from = self.from.ok_or_else(|| Failure::invalid("From is required"))?;
+        let from = self
+            .from
+            .ok_or_else(|| Failure::invalid("From is required"))?;
         let mut headers: Vec<_> = self.headers.unwrap_or_default().into_iter().collect();
         if let Some(tags) = self.tags.filter(|tags| !tags.is_empty()) {
             headers.push(("X-Tags".to_owned(), tags.join(", ")));
@@ -79,19 +91,33 @@ impl Send {
             headers,
             ..Letter::default()
         };
-        let bcc = self.bcc.unwrap_or_default().into_iter().map(|address| named(address, None)).collect();
-        let files = self.attachments.unwrap_or_default().into_iter().map(File::into_attachment);
+        let bcc = self
+            .bcc
+            .unwrap_or_default()
+            .into_iter()
+            .map(|address| named(address, None))
+            .collect();
+        let files = self
+            .attachments
+            .unwrap_or_default()
+            .into_iter()
+            .map(File::into_attachment);
         Ok(Outgoing::new(letter, bcc, files.collect::<Result<_, _>>()?))
     }
 }
 
 fn people(field: &str, list: Option<Vec<Person>>) -> Result<Vec<Mailbox>, Failure> {
-    list.unwrap_or_default().into_iter().map(|person| person.into_mailbox(field)).collect()
+    list.unwrap_or_default()
+        .into_iter()
+        .map(|person| person.into_mailbox(field))
+        .collect()
 }
 
 impl Person {
     fn into_mailbox(self, field: &str) -> Result<Mailbox, Failure> {
-        let email = self.email.ok_or_else(|| Failure::invalid(format!("{field} has an entry without Email")))?;
+        let email = self
+            .email
+            .ok_or_else(|| Failure::invalid(format!("{field} has an entry without Email")))?;
         Ok(named(email, self.name))
     }
 }
@@ -102,7 +128,10 @@ impl File {
         let content = self.content.rsplit(',').next().unwrap_or_default();
         Ok(Attachment {
             name: self.filename.unwrap_or_default(),
-            content_type: self.content_type.filter(|kind| !kind.is_empty()).unwrap_or_else(|| UNKNOWN_TYPE.to_owned()),
+            content_type: self
+                .content_type
+                .filter(|kind| !kind.is_empty())
+                .unwrap_or_else(|| UNKNOWN_TYPE.to_owned()),
             content: base64::decode(content)?,
             content_id: self.content_id.filter(|id| !id.is_empty()),
         })

@@ -1,8 +1,10 @@
-//! The APIs of mail providers, under `/send`: an application that sends by HTTP needs only another base URL.
+//! The APIs of mail providers, under `/send`: an application that sends by HTTP needs only another
+//! base URL.
 //!
-//! Each provider has one file: it parses the provider's requests into [`outgoing::Outgoing`] messages, and writes the
-//! provider's answers and errors. [`call`] does everything else, once for all of them: it checks the host, the origin
-//! and the credential, reads the body within its limits, composes the messages, and delivers them as mail over SMTP.
+//! Each provider has one file: it parses the provider's requests into [`outgoing::Outgoing`]
+//! messages, and writes the provider's answers and errors. [`call`] does everything else, once for
+//! all of them: it checks the host, the origin and the credential, reads the body within its
+//! limits, composes the messages, and delivers them as mail over SMTP.
 
 mod base64;
 mod batch;
@@ -61,18 +63,30 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .nest("/mailgun", mailgun::router());
     // Some clients can be given only a host.
     let at_root = postmark::routes().merge(ses::root_router());
-    Router::new().nest(PATH, providers).merge(at_root).with_state(senders(app))
+    Router::new()
+        .nest(PATH, providers)
+        .merge(at_root)
+        .with_state(senders(app))
 }
 
 /// The state of the handlers.
 pub(super) fn senders(app: &Arc<App>) -> Arc<Senders> {
-    let disk = Disk::new(app.data_dir.clone(), app.limits.free_disk, app.service.clock().clone());
-    Arc::new(Senders { app: Arc::clone(app), disk })
+    let disk = Disk::new(
+        app.data_dir.clone(),
+        app.limits.free_disk,
+        app.service.clock().clone(),
+    );
+    Arc::new(Senders {
+        app: Arc::clone(app),
+        disk,
+    })
 }
 
 /// Whether this is a request to an API for sending.
 pub(super) fn is_request(method: &Method, path: &str) -> bool {
-    let is_path = path.starts_with("/send/") || postmark::PATHS.contains(&path) || path == super::mailpit::SEND;
+    let is_path = path.starts_with("/send/")
+        || postmark::PATHS.contains(&path)
+        || path == super::mailpit::SEND;
     // The root is a page, too.
     is_path || path == ses::ROOT && method == Method::POST
 }

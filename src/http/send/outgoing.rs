@@ -53,20 +53,34 @@ pub(super) struct Composed {
     pub(super) is_raw: bool,
 }
 
-/// Metadata of a message as a header field, in which any name and any text have a place: the name is percent-encoded
-/// where a header field cannot have it, and a text with line breaks is a JSON string.
+/// Metadata of a message as a header field, in which any name and any text have a place: the name
+/// is percent-encoded where a header field cannot have it, and a text with line breaks is a JSON
+/// string.
 pub(super) fn metadata(prefix: &str, name: &str, value: &str) -> (String, String) {
     const SAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
-    let value =
-        if value.contains(char::is_control) { serde_json::Value::from(value).to_string() } else { value.into() };
-    (format!("{prefix}{}", utf8_percent_encode(name, SAFE)), value)
+    let value = if value.contains(char::is_control) {
+        serde_json::Value::from(value).to_string()
+    } else {
+        value.into()
+    };
+    (
+        format!("{prefix}{}", utf8_percent_encode(name, SAFE)),
+        value,
+    )
 }
 
 impl Parts {
     /// The texts of a letter, which then has none, and its attachments.
     pub(super) fn of(letter: &mut Letter, attachments: Arc<Vec<Attachment>>) -> Self {
-        let (text, html) = (Arc::new(take(&mut letter.text)), Arc::new(take(&mut letter.html)));
-        Self { text, html, attachments }
+        let (text, html) = (
+            Arc::new(take(&mut letter.text)),
+            Arc::new(take(&mut letter.html)),
+        );
+        Self {
+            text,
+            html,
+            attachments,
+        }
     }
 }
 
@@ -79,7 +93,11 @@ impl Outgoing {
 
     /// A message whose parts others share; the letter has only what is in a header.
     pub(super) fn sharing(letter: Letter, bcc: Vec<Mailbox>, parts: Parts) -> Self {
-        Self { sender: None, bcc, content: Content::Letter(Box::new(letter), parts) }
+        Self {
+            sender: None,
+            bcc,
+            content: Content::Letter(Box::new(letter), parts),
+        }
     }
 
     /// About how many bytes of memory the message needs, without what others share now.
@@ -89,30 +107,62 @@ impl Outgoing {
             Content::Raw(raw) => return raw.len(),
         };
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let lists = [&letter.from, &letter.to, &letter.cc, &letter.reply_to, &self.bcc];
-        let mailboxes = lists.into_iter().flatten().map(|one| ENTRY + text(&one.name) + text(&one.address));
-        let headers = letter.headers.iter().map(|(name, value)| ENTRY + name.len() + value.len());
-        let texts = [&parts.text, &parts.html].into_iter().filter(|text| Arc::strong_count(text) == 1);
+        let lists = [
+            &letter.from,
+            &letter.to,
+            &letter.cc,
+            &letter.reply_to,
+            &self.bcc,
+        ];
+        let mailboxes = lists
+            .into_iter()
+            .flatten()
+            .map(|one| ENTRY + text(&one.name) + text(&one.address));
+        let headers = letter
+            .headers
+            .iter()
+            .map(|(name, value)| ENTRY + name.len() + value.len());
+        let texts = [&parts.text, &parts.html]
+            .into_iter()
+            .filter(|text| Arc::strong_count(text) == 1);
         let files = Some(&parts.attachments).filter(|files| Arc::strong_count(files) == 1);
-        let files = files.into_iter().flat_map(|files| files.iter()).map(|file| ENTRY + file.content.len());
-        let rest = mailboxes.chain(headers).chain(texts.map(|text| text.len())).chain(files);
+        let files = files
+            .into_iter()
+            .flat_map(|files| files.iter())
+            .map(|file| ENTRY + file.content.len());
+        let rest = mailboxes
+            .chain(headers)
+            .chain(texts.map(|text| text.len()))
+            .chain(files);
         ENTRY + letter.subject.len() + rest.sum::<usize>()
     }
 
-    /// A whole message, for these recipients or, if there are none, those of its header. Bcc is removed.
+    /// A whole message, for these recipients or, if there are none, those of its header. Bcc is
+    /// removed.
     ///
     /// # Errors
     /// [`Failure`] for a header that is too long.
-    pub(super) fn raw(message: &[u8], recipients: Vec<Mailbox>, addresses: Addresses) -> Result<Self, Failure> {
+    pub(super) fn raw(
+        message: &[u8],
+        recipients: Vec<Mailbox>,
+        addresses: Addresses,
+    ) -> Result<Self, Failure> {
         let message = with_crlf(message);
         let header = bounded_submission(&message, addresses.most)
             .ok_or_else(|| Failure::invalid("the header of the message is too long"))?;
-        let addressed = |address: String| Mailbox { name: None, address: Some(address) };
+        let addressed = |address: String| Mailbox {
+            name: None,
+            address: Some(address),
+        };
         let bcc = match recipients.is_empty() {
             true => header.recipients.into_iter().map(addressed).collect(),
             false => recipients,
         };
-        Ok(Self { sender: header.from, bcc, content: Content::Raw(without_bcc(&message)) })
+        Ok(Self {
+            sender: header.from,
+            bcc,
+            content: Content::Raw(without_bcc(&message)),
+        })
     }
 
     /// The address for reports of failures.
@@ -121,11 +171,14 @@ impl Outgoing {
     /// [`Failure`] if there is none, or it is not an address.
     pub(super) fn sender(&self) -> Result<EmailAddress, Failure> {
         let author = match &self.content {
-            Content::Letter(letter, _) => letter.from.first().and_then(|from| from.address.as_deref()),
+            Content::Letter(letter, _) => {
+                letter.from.first().and_then(|from| from.address.as_deref())
+            }
             Content::Raw(_) => None,
         };
         let sender = self.sender.as_deref().or(author).unwrap_or_default();
-        EmailAddress::parse(sender).map_err(|_| Failure::refused(Refusal::BadSender).because(sender))
+        EmailAddress::parse(sender)
+            .map_err(|_| Failure::refused(Refusal::BadSender).because(sender))
     }
 
     /// How many entries the largest list of addresses has: the recipients, or where replies go.
@@ -147,8 +200,16 @@ impl Outgoing {
         };
         let mut known = HashSet::new();
         let all = to.iter().chain(cc).chain(&self.bcc);
-        let addresses = all.map(|one| one.address.as_deref().or(one.name.as_deref()).unwrap_or_default());
-        addresses.filter(|address| known.insert(*address)).map(str::to_owned).collect()
+        let addresses = all.map(|one| {
+            one.address
+                .as_deref()
+                .or(one.name.as_deref())
+                .unwrap_or_default()
+        });
+        addresses
+            .filter(|address| known.insert(*address))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The message as it is stored. `date` and `message_id` are for a message that has none.
@@ -158,11 +219,24 @@ impl Outgoing {
     pub(super) fn compose(self, date: &str, message_id: &str) -> Result<Composed, Failure> {
         let is_raw = matches!(self.content, Content::Raw(_));
         let raw = match self.content {
-            Content::Letter(letter, Parts { text, html, attachments }) => {
+            Content::Letter(
+                letter,
+                Parts {
+                    text,
+                    html,
+                    attachments,
+                },
+            ) => {
                 // Copied only if another message needs them, too.
                 let (text, html) = (Arc::unwrap_or_clone(text), Arc::unwrap_or_clone(html));
                 let attachments = Arc::unwrap_or_clone(attachments);
-                Letter { text, html, attachments, ..*letter }.compose(date, message_id)?
+                Letter {
+                    text,
+                    html,
+                    attachments,
+                    ..*letter
+                }
+                .compose(date, message_id)?
             }
             Content::Raw(mut message) => {
                 if threading(&message).message_id.is_none() {
@@ -171,8 +245,14 @@ impl Outgoing {
                 message
             }
         };
-        let message_id = threading(&raw).message_id.unwrap_or_else(|| message_id.to_owned());
-        Ok(Composed { message_id, raw, is_raw })
+        let message_id = threading(&raw)
+            .message_id
+            .unwrap_or_else(|| message_id.to_owned());
+        Ok(Composed {
+            message_id,
+            raw,
+            is_raw,
+        })
     }
 }
 
@@ -186,23 +266,29 @@ pub(super) struct Addresses {
 impl Addresses {
     /// For messages with this many recipients at most.
     pub(super) fn up_to(recipients: usize) -> Self {
-        Self { most: recipients.saturating_add(1) }
+        Self {
+            most: recipients.saturating_add(1),
+        }
     }
 
     /// The mailboxes in a field.
     ///
     /// # Errors
-    /// [`Failure`] for a control character, an entry without an address, or a field that is too long.
+    /// [`Failure`] for a control character, an entry without an address, or a field that is too
+    /// long.
     pub(super) fn one(self, field: &str, text: &str) -> Result<Vec<Mailbox>, Failure> {
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }
         let found = bounded_mailboxes(text.as_bytes(), self.most);
-        let found = found.ok_or_else(|| Failure::invalid(format!("invalid `{field}` field: it is too long")))?;
+        let found = found
+            .ok_or_else(|| Failure::invalid(format!("invalid `{field}` field: it is too long")))?;
         let is_invalid = found.is_empty() || found.iter().any(|one| one.address.is_none());
         if is_invalid || text.contains(char::is_control) {
             let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
-            return Err(Failure::invalid(format!("invalid `{field}` field: {shown} is not an address")));
+            return Err(Failure::invalid(format!(
+                "invalid `{field}` field: {shown} is not an address"
+            )));
         }
         Ok(found)
     }
@@ -230,5 +316,8 @@ impl Addresses {
 
 /// A mailbox from separate fields.
 pub(super) fn named(address: String, name: Option<String>) -> Mailbox {
-    Mailbox { name: name.filter(|name| !name.is_empty()), address: Some(address) }
+    Mailbox {
+        name: name.filter(|name| !name.is_empty()),
+        address: Some(address),
+    }
 }

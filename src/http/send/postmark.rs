@@ -20,7 +20,10 @@ use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
 use crate::model::Via;
 
-const POSTMARK: Provider = Provider { via: Via::Postmark, refuse };
+const POSTMARK: Provider = Provider {
+    via: Via::Postmark,
+    refuse,
+};
 /// Maximum number of messages of a batch.
 const BATCH: usize = 500;
 /// The paths, which are also at the root. One client writes some of them with a slash at the end.
@@ -82,25 +85,54 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 pub(super) fn routes() -> Router<Arc<Senders>> {
-    let [one, batch, template, templates, template_slash, templates_slash] = PATHS;
+    let [
+        one,
+        batch,
+        template,
+        templates,
+        template_slash,
+        templates_slash,
+    ] = PATHS;
     let single = [one, template, template_slash].map(|path| (path, post(send)));
     let several = [templates, templates_slash].map(|path| (path, post(send_templates)));
-    let routes = single.into_iter().chain(several).chain([(batch, post(send_batch))]);
-    routes.fold(Router::new(), |router, (path, handler)| router.route(path, handler))
+    let routes = single
+        .into_iter()
+        .chain(several)
+        .chain([(batch, post(send_batch))]);
+    routes.fold(Router::new(), |router, (path, handler)| {
+        router.route(path, handler)
+    })
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message(received.addresses)?]);
+    let read = |received: &Received| {
+        Ok(vec![
+            parse::<Email>(&received.body)?.into_message(received.addresses)?,
+        ])
+    };
     let at = senders.app.service.clock().now().to_string();
-    POSTMARK.send(&senders, request, read, |sent| json(200, &accepted(&sent[0], &at))).await
+    POSTMARK
+        .send(&senders, request, read, |sent| {
+            json(200, &accepted(&sent[0], &at))
+        })
+        .await
 }
 
-async fn send_batch(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+async fn send_batch(
+    State(senders): State<Arc<Senders>>,
+    request: Request,
+) -> Result<Response, Error> {
     send_all(&senders, request, |received| parse(&received.body)).await
 }
 
-async fn send_templates(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    send_all(&senders, request, |received| Ok(parse::<Templates>(&received.body)?.messages)).await
+async fn send_templates(
+    State(senders): State<Arc<Senders>>,
+    request: Request,
+) -> Result<Response, Error> {
+    send_all(&senders, request, |received| {
+        Ok(parse::<Templates>(&received.body)?.messages)
+    })
+    .await
 }
 
 /// Sends each message that can be sent; the answer says which.
@@ -112,9 +144,14 @@ async fn send_all(
     let read = move |received: &Received| {
         let emails = emails(received)?;
         if emails.len() > BATCH {
-            return Err(Failure::invalid(format!("a batch has at most {BATCH} messages")));
+            return Err(Failure::invalid(format!(
+                "a batch has at most {BATCH} messages"
+            )));
         }
-        Ok(emails.into_iter().map(|email| email.into_message(received.addresses)).collect())
+        Ok(emails
+            .into_iter()
+            .map(|email| email.into_message(received.addresses))
+            .collect())
     };
     let at = senders.app.service.clock().now().to_string();
     let answer = |outcomes: &[Result<Sent, Failure>]| {
@@ -139,7 +176,8 @@ fn accepted(sent: &Sent, at: &str) -> Value {
 
 impl Email {
     fn into_message(self, addresses: Addresses) -> Result<Outgoing, Failure> {
-        let of = |name: &str, field: Option<String>| addresses.one(name, &field.unwrap_or_default());
+        let of =
+            |name: &str, field: Option<String>| addresses.one(name, &field.unwrap_or_default());
         let mut letter = Letter {
             from: of("From", self.from)?,
             to: of("To", self.to)?,
@@ -153,22 +191,50 @@ impl Email {
         if letter.from.is_empty() {
             return Err(Failure::invalid("Invalid 'From' address: it is missing."));
         }
-        let template = self.template_alias.or_else(|| self.template_id.as_deref().map(plain));
+        let template = self
+            .template_alias
+            .or_else(|| self.template_id.as_deref().map(plain));
         if let Some(template) = &template {
             let variables = self.template_model.unwrap_or_else(empty_object);
-            letter.text = Template { template, variables: &variables }.text();
+            letter.text = Template {
+                template,
+                variables: &variables,
+            }
+            .text();
             letter.subject.clone_from(template);
         } else if letter.text.is_empty() && letter.html.is_empty() {
-            return Err(Failure::invalid("Provide either email TextBody or HtmlBody or both."));
+            return Err(Failure::invalid(
+                "Provide either email TextBody or HtmlBody or both.",
+            ));
         }
-        letter.headers =
-            self.headers.unwrap_or_default().into_iter().map(|one| (one.name, plain(&one.value))).collect();
-        let tag = [("X-PM-Tag", self.tag), ("X-PM-Message-Stream", self.message_stream)];
-        letter.headers.extend(tag.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        letter.headers = self
+            .headers
+            .unwrap_or_default()
+            .into_iter()
+            .map(|one| (one.name, plain(&one.value)))
+            .collect();
+        let tag = [
+            ("X-PM-Tag", self.tag),
+            ("X-PM-Message-Stream", self.message_stream),
+        ];
+        letter.headers.extend(
+            tag.into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
         let given = self.metadata.unwrap_or_default().into_iter();
-        letter.headers.extend(given.map(|(name, value)| metadata("X-PM-Metadata-", &name, &plain(&value))));
-        let files = self.attachments.unwrap_or_default().into_iter().map(File::into_attachment);
-        Ok(Outgoing::new(letter, of("Bcc", self.bcc)?, files.collect::<Result<_, _>>()?))
+        letter
+            .headers
+            .extend(given.map(|(name, value)| metadata("X-PM-Metadata-", &name, &plain(&value))));
+        let files = self
+            .attachments
+            .unwrap_or_default()
+            .into_iter()
+            .map(File::into_attachment);
+        Ok(Outgoing::new(
+            letter,
+            of("Bcc", self.bcc)?,
+            files.collect::<Result<_, _>>()?,
+        ))
     }
 }
 

@@ -27,7 +27,10 @@ use crate::http::error::Error;
 use crate::http::response::JSON;
 use crate::model::{Domain, Everything, Via, address_of};
 
-const RESEND: Provider = Provider { via: Via::Resend, refuse };
+const RESEND: Provider = Provider {
+    via: Via::Resend,
+    refuse,
+};
 /// Maximum number of messages of a batch.
 const BATCH: usize = 100;
 
@@ -58,7 +61,11 @@ struct File {
     path: Option<String>,
     #[serde(alias = "contentType")]
     content_type: Option<String>,
-    #[serde(alias = "contentId", alias = "inline_content_id", alias = "inlineContentId")]
+    #[serde(
+        alias = "contentId",
+        alias = "inline_content_id",
+        alias = "inlineContentId"
+    )]
     content_id: Option<String>,
 }
 
@@ -124,19 +131,36 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<Email>(&received.body)?.into_message(received.addresses)?]);
-    RESEND.send(&senders, request, read, |sent| json(200, &id(&sent[0]))).await
+    let read = |received: &Received| {
+        Ok(vec![
+            parse::<Email>(&received.body)?.into_message(received.addresses)?,
+        ])
+    };
+    RESEND
+        .send(&senders, request, read, |sent| json(200, &id(&sent[0])))
+        .await
 }
 
-async fn send_batch(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
+async fn send_batch(
+    State(senders): State<Arc<Senders>>,
+    request: Request,
+) -> Result<Response, Error> {
     let read = |received: &Received| {
         let emails: Vec<Email> = parse(&received.body)?;
         if !(1..=BATCH).contains(&emails.len()) {
             return Err(Failure::invalid(format!("a batch has 1 to {BATCH} emails")));
         }
-        emails.into_iter().map(|email| email.into_message(received.addresses)).collect()
+        emails
+            .into_iter()
+            .map(|email| email.into_message(received.addresses))
+            .collect()
     };
-    let answer = |sent: &[Sent]| json(200, &value!({"data": sent.iter().map(id).collect::<Vec<_>>()}));
+    let answer = |sent: &[Sent]| {
+        json(
+            200,
+            &value!({"data": sent.iter().map(id).collect::<Vec<_>>()}),
+        )
+    };
     RESEND.send(&senders, request, read, answer).await
 }
 
@@ -144,11 +168,18 @@ fn id(sent: &Sent) -> serde_json::Value {
     value!({"id": sent.id})
 }
 
-/// The message as the provider shows it. With a key, those of its project; else those that were sent without one.
-async fn show(State(senders): State<Arc<Senders>>, Path(id): Path<String>, parts: Parts) -> Result<Response, Error> {
+/// The message as the provider shows it. With a key, those of its project; else those that were
+/// sent without one.
+async fn show(
+    State(senders): State<Arc<Senders>>,
+    Path(id): Path<String>,
+    parts: Parts,
+) -> Result<Response, Error> {
     let service = &senders.app.service;
     let found = RESEND.look_up(&senders, &parts, async |caller, holder| {
-        let (message, room) = service.message_of_api(caller, holder, &id, Via::Resend).await?;
+        let (message, room) = service
+            .message_of_api(caller, holder, &id, Via::Resend)
+            .await?;
         let mail_domain = service.mail_domain().clone();
         let writing = room.run(move || serde_json::to_vec(&Shown::of(message, &mail_domain)));
         let (body, mut room) = writing.await.map_err(Error::internal)?;
@@ -180,7 +211,10 @@ impl Shown {
     fn of(message: Everything, mail_domain: &Domain) -> Self {
         let read = details::details(&message.raw);
         let list = |mailboxes: Vec<details::Mailbox>| -> Vec<String> {
-            mailboxes.into_iter().filter_map(|mailbox| mailbox.address).collect()
+            mailboxes
+                .into_iter()
+                .filter_map(|mailbox| mailbox.address)
+                .collect()
         };
         let (to, cc, reply_to) = (list(read.to), list(read.cc), list(read.reply_to));
         let inbox = || address_of(&message.inbox_id, message.shared.as_ref(), mail_domain);
@@ -220,7 +254,11 @@ impl Email {
         };
         if let Some(Stored { id, variables }) = &self.template {
             letter.subject = id.clone();
-            letter.text = Template { template: id, variables: variables.as_ref().unwrap_or(&empty_object()) }.text();
+            letter.text = Template {
+                template: id,
+                variables: variables.as_ref().unwrap_or(&empty_object()),
+            }
+            .text();
         } else if letter.text.is_empty() && letter.html.is_empty() {
             return Err(missing("html` or `text"));
         }
@@ -231,12 +269,33 @@ impl Email {
         }
         let headers = self.headers.unwrap_or_default().into_iter();
         letter.headers = headers.map(|(name, value)| (name, plain(&value))).collect();
-        letter.headers.extend(self.tags.unwrap_or_default().into_iter().map(|Tag { name, value }| {
-            (format!("X-Resend-Tag-{name}"), value.as_deref().map(plain).unwrap_or_default())
-        }));
-        letter.headers.extend(self.scheduled_at.map(|at| ("X-Resend-Scheduled-At".to_owned(), at)));
-        let files = self.attachments.unwrap_or_default().into_iter().map(File::into_attachment);
-        Ok(Outgoing::new(letter, all("bcc", self.bcc)?, files.collect::<Result<_, _>>()?))
+        letter
+            .headers
+            .extend(
+                self.tags
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|Tag { name, value }| {
+                        (
+                            format!("X-Resend-Tag-{name}"),
+                            value.as_deref().map(plain).unwrap_or_default(),
+                        )
+                    }),
+            );
+        letter.headers.extend(
+            self.scheduled_at
+                .map(|at| ("X-Resend-Scheduled-At".to_owned(), at)),
+        );
+        let files = self
+            .attachments
+            .unwrap_or_default()
+            .into_iter()
+            .map(File::into_attachment);
+        Ok(Outgoing::new(
+            letter,
+            all("bcc", self.bcc)?,
+            files.collect::<Result<_, _>>()?,
+        ))
     }
 }
 
@@ -250,10 +309,19 @@ impl File {
                 content_type = "text/uri-list".to_owned();
                 url.into_bytes()
             }
-            (None, None) => return Err(Failure::invalid("Attachment must have either a `content` or `path`.")),
+            (None, None) => {
+                return Err(Failure::invalid(
+                    "Attachment must have either a `content` or `path`.",
+                ));
+            }
         };
         let name = self.filename.unwrap_or_default();
-        Ok(Attachment { name, content_type, content, content_id: self.content_id })
+        Ok(Attachment {
+            name,
+            content_type,
+            content,
+            content_id: self.content_id,
+        })
     }
 }
 
@@ -268,7 +336,10 @@ fn refuse(failure: &Failure) -> Response {
         Kind::NotFound => (404, "not_found"),
         Kind::Disconnect(_) => (500, "internal_server_error"),
     };
-    json(status, &value!({"statusCode": status, "name": name, "message": failure.text}))
+    json(
+        status,
+        &value!({"statusCode": status, "name": name, "message": failure.text}),
+    )
 }
 
 #[cfg(test)]
@@ -278,9 +349,16 @@ mod tests {
     #[test]
     fn the_bytes_of_a_file_are_base64_or_numbers() {
         let content = |json: &str| parse::<Content>(json.as_bytes());
-        assert_eq!(content("\"YQ==\"").unwrap(), Content::Base64("YQ==".to_owned()));
+        assert_eq!(
+            content("\"YQ==\"").unwrap(),
+            Content::Base64("YQ==".to_owned())
+        );
         for bytes in ["[1, 255]", r#"{"type": "Buffer", "data": [1, 255]}"#] {
-            assert_eq!(content(bytes).unwrap(), Content::Bytes(vec![1, 255]), "{bytes}");
+            assert_eq!(
+                content(bytes).unwrap(),
+                Content::Bytes(vec![1, 255]),
+                "{bytes}"
+            );
         }
         let large = format!("[{}0]", "0,".repeat(500_000));
         assert_eq!(content(&large).unwrap(), Content::Bytes(vec![0; 500_001]));

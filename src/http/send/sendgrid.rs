@@ -26,7 +26,10 @@ use crate::http::error::Error;
 use crate::http::response::JSON;
 use crate::model::Via;
 
-const SENDGRID: Provider = Provider { via: Via::Sendgrid, refuse };
+const SENDGRID: Provider = Provider {
+    via: Via::Sendgrid,
+    refuse,
+};
 /// Maximum number of messages of a request.
 const PERSONALIZATIONS: usize = 1_000;
 
@@ -82,11 +85,14 @@ struct File {
 }
 
 pub(super) fn router() -> Router<Arc<Senders>> {
-    Router::new().route("/v3/mail/send", post(send)).route(OTHER, any(|| async { SENDGRID.unknown() }))
+    Router::new()
+        .route("/v3/mail/send", post(send))
+        .route(OTHER, any(|| async { SENDGRID.unknown() }))
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| parse::<MailSend>(&received.body)?.into_messages(Batch::of(received));
+    let read =
+        |received: &Received| parse::<MailSend>(&received.body)?.into_messages(Batch::of(received));
     let answer = SENDGRID.send(&senders, request, read, |sent| {
         let mut accepted = super::answer(202, JSON, String::new());
         if let Ok(id) = HeaderValue::try_from(&sent[0].id) {
@@ -121,29 +127,54 @@ impl MailSend {
 
     /// What all messages have.
     fn common(&mut self, attachments: &mut Vec<Attachment>) -> Result<Letter, Failure> {
-        let from = self.from.take().ok_or_else(|| Failure::invalid("The from object must be provided."))?;
-        let reply_to = self.reply_to.take().into_iter().chain(self.reply_to_list.take().unwrap_or_default());
+        let from = self
+            .from
+            .take()
+            .ok_or_else(|| Failure::invalid("The from object must be provided."))?;
+        let reply_to = self
+            .reply_to
+            .take()
+            .into_iter()
+            .chain(self.reply_to_list.take().unwrap_or_default());
         let mut letter = Letter {
             from: vec![from.into_mailbox()?],
-            reply_to: reply_to.map(Person::into_mailbox).collect::<Result<_, _>>()?,
+            reply_to: reply_to
+                .map(Person::into_mailbox)
+                .collect::<Result<_, _>>()?,
             subject: self.subject.take().unwrap_or_default(),
             ..Letter::default()
         };
         for body in self.content.take().unwrap_or_default() {
-            match body.content_type.split(';').next().unwrap_or_default().trim() {
+            match body
+                .content_type
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+            {
                 "text/plain" => letter.text = body.value,
                 "text/html" => letter.html = body.value,
                 other => attachments.push(Attachment {
-                    name: format!("content.{}", other.rsplit(['/', '+', '-']).next().unwrap_or_default()),
+                    name: format!(
+                        "content.{}",
+                        other.rsplit(['/', '+', '-']).next().unwrap_or_default()
+                    ),
                     content_type: body.content_type.clone(),
                     content: body.value.into_bytes(),
                     content_id: None,
                 }),
             }
         }
-        let tags = self.categories.take().map(OneOrMany::into_vec).unwrap_or_default();
+        let tags = self
+            .categories
+            .take()
+            .map(OneOrMany::into_vec)
+            .unwrap_or_default();
         letter.headers = fields(self.headers.take());
-        letter.headers.extend(tags.into_iter().map(|tag| ("X-SendGrid-Category".to_owned(), tag)));
+        letter.headers.extend(
+            tags.into_iter()
+                .map(|tag| ("X-SendGrid-Category".to_owned(), tag)),
+        );
         letter.headers.extend(arguments(self.custom_args.take()));
         Ok(letter)
     }
@@ -158,7 +189,9 @@ impl MailSend {
         let mut letter = common.clone();
         letter.to = people(one.to)?;
         if letter.to.is_empty() {
-            return Err(Failure::invalid("The to array is required for all personalization objects."));
+            return Err(Failure::invalid(
+                "The to array is required for all personalization objects.",
+            ));
         }
         letter.cc = people(one.cc)?;
         if let Some(from) = one.from {
@@ -169,14 +202,31 @@ impl MailSend {
         }
         // Those of one message replace those of all.
         let own = [fields(one.headers), arguments(one.custom_args)].concat();
-        let names: HashSet<_> = own.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
-        letter.headers.retain(|(name, _)| !names.contains(&name.to_ascii_lowercase()));
+        let names: HashSet<_> = own
+            .iter()
+            .map(|(name, _)| name.to_ascii_lowercase())
+            .collect();
+        letter
+            .headers
+            .retain(|(name, _)| !names.contains(&name.to_ascii_lowercase()));
         letter.headers.extend(own);
         if let Some(template) = &self.template_id {
             // Old templates have only substitutions.
-            let old = one.substitutions.as_ref().and_then(|tags| to_raw_value(tags).ok());
-            let variables = one.dynamic_template_data.or(old).unwrap_or_else(empty_object);
-            parts.text = Arc::new(Template { template, variables: &variables }.text());
+            let old = one
+                .substitutions
+                .as_ref()
+                .and_then(|tags| to_raw_value(tags).ok());
+            let variables = one
+                .dynamic_template_data
+                .or(old)
+                .unwrap_or_else(empty_object);
+            parts.text = Arc::new(
+                Template {
+                    template,
+                    variables: &variables,
+                }
+                .text(),
+            );
             parts.html = Arc::default();
             if letter.subject.is_empty() {
                 letter.subject.clone_from(template);
@@ -184,14 +234,18 @@ impl MailSend {
         } else if letter.subject.is_empty() {
             return Err(Failure::invalid("The subject is required."));
         } else if parts.text.is_empty() && parts.html.is_empty() {
-            return Err(Failure::invalid("The content value must be a string at least one character in length."));
+            return Err(Failure::invalid(
+                "The content value must be a string at least one character in length.",
+            ));
         }
         if let Some(tags) = one.substitutions.map(Substitutions::of) {
             if let Some(subject) = batch.replaced(&letter.subject, &tags)? {
                 letter.subject = subject;
             }
             // Those of a template are its variables, which its text lists.
-            let texts = [&mut parts.text, &mut parts.html].into_iter().filter(|_| self.template_id.is_none());
+            let texts = [&mut parts.text, &mut parts.html]
+                .into_iter()
+                .filter(|_| self.template_id.is_none());
             for text in texts {
                 if let Some(replaced) = batch.replaced(text, &tags)? {
                     *text = Arc::new(replaced);
@@ -213,7 +267,8 @@ impl Substitutions {
                 tags.entry(first).or_default().push((tag, plain(&value)));
             }
         }
-        tags.values_mut().for_each(|tags| tags.sort_by_key(|(tag, _)| Reverse(tag.len())));
+        tags.values_mut()
+            .for_each(|tags| tags.sort_by_key(|(tag, _)| Reverse(tag.len())));
         Self(tags)
     }
 }
@@ -232,28 +287,45 @@ impl Tags for Substitutions {
 }
 
 fn fields(given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {
-    given.unwrap_or_default().into_iter().map(|(name, value)| (name, plain(&value))).collect()
+    given
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, value)| (name, plain(&value)))
+        .collect()
 }
 
 fn arguments(given: Option<BTreeMap<String, Json>>) -> Vec<(String, String)> {
-    fields(given).iter().map(|(name, value)| metadata("X-SendGrid-Arg-", name, value)).collect()
+    fields(given)
+        .iter()
+        .map(|(name, value)| metadata("X-SendGrid-Arg-", name, value))
+        .collect()
 }
 
 fn people(list: Option<Vec<Person>>) -> Result<Vec<Mailbox>, Failure> {
-    list.unwrap_or_default().into_iter().map(Person::into_mailbox).collect()
+    list.unwrap_or_default()
+        .into_iter()
+        .map(Person::into_mailbox)
+        .collect()
 }
 
 impl Person {
     fn into_mailbox(self) -> Result<Mailbox, Failure> {
-        let email = self.email.ok_or_else(|| Failure::invalid("The email value must be a string."))?;
+        let email = self
+            .email
+            .ok_or_else(|| Failure::invalid("The email value must be a string."))?;
         Ok(named(email, self.name))
     }
 }
 
 impl File {
     fn into_attachment(self) -> Result<Attachment, Failure> {
-        let is_inline = self.disposition.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("inline"));
-        let name = self.filename.ok_or_else(|| Failure::invalid("The filename of an attachment is required."))?;
+        let is_inline = self
+            .disposition
+            .as_deref()
+            .is_some_and(|word| word.eq_ignore_ascii_case("inline"));
+        let name = self
+            .filename
+            .ok_or_else(|| Failure::invalid("The filename of an attachment is required."))?;
         Ok(Attachment {
             content: base64::decode(&self.content)?,
             content_type: self.content_type.unwrap_or_default(),
@@ -273,5 +345,8 @@ fn refuse(failure: &Failure) -> Response {
         Kind::NotFound => 404,
         Kind::Disconnect(_) => 500,
     };
-    json(status, &value!({"errors": [{"message": failure.text, "field": null, "help": null}]}))
+    json(
+        status,
+        &value!({"errors": [{"message": failure.text, "field": null, "help": null}]}),
+    )
 }

@@ -1,5 +1,5 @@
-//! One connection: hyper with limits on the head of a request, and on how long a client may neither send nor read. A
-//! client that is still sending a body that nobody reads gets its response too.
+//! One connection: hyper with limits on the head of a request, and on how long a client may neither
+//! send nor read. A client that is still sending a body that nobody reads gets its response too.
 
 use std::convert::Infallible;
 use std::error::Error as _;
@@ -40,15 +40,22 @@ const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
 /// The request line and the headers together.
 const HEADER_BYTES: usize = 32 * 1024;
-/// After a response to a request whose body was not read, for how long and how much more of it is discarded.
+/// After a response to a request whose body was not read, for how long and how much more of it is
+/// discarded.
 const DISCARDING: Duration = Duration::from_secs(5);
 const DISCARDED_BYTES: u64 = 32 * 1024 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, until its place is given to another client while it is idle, or until `stop`
-/// is cancelled and the running response has ended.
-pub(super) async fn serve(stream: impl Stream, peer: Peer, place: Arc<Place>, router: Router, stop: CancellationToken) {
+/// Serves a client until it disconnects, until its place is given to another client while it is
+/// idle, or until `stop` is cancelled and the running response has ended.
+pub(super) async fn serve(
+    stream: impl Stream,
+    peer: Peer,
+    place: Arc<Place>,
+    router: Router,
+    stop: CancellationToken,
+) {
     // Declared first, so that it is dropped after the connection and its request.
     let place = Ended(place);
     let mut stream = TimeoutStream::new(stream);
@@ -65,8 +72,8 @@ pub(super) async fn serve(stream: impl Stream, peer: Peer, place: Arc<Place>, ro
     }
 }
 
-/// Ends the responses, and reads on. If the connection were closed with unread bytes, the system would send a reset,
-/// and a client that fails to send does not read its response.
+/// Ends the responses, and reads on. If the connection were closed with unread bytes, the system
+/// would send a reset, and a client that fails to send does not read its response.
 async fn discard(mut stream: Pin<&mut (impl AsyncRead + AsyncWrite)>) {
     let reading = async {
         stream.shutdown().await?;
@@ -100,7 +107,8 @@ async fn serve_requests(
             .serve_connection(TokioIo::new(stream), answer)
     );
     let early = tokio::select! {
-        // Polled first, so that a request that has arrived gets its response before the connection is closed.
+        // Polled first, so that a request that has arrived gets its response before the connection
+        // is closed.
         biased;
         ended = connection.as_mut() => return closing(ended),
         () = stop.cancelled() => false,
@@ -164,7 +172,10 @@ impl Body for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
         let polled = Pin::new(&mut self.body).poll_frame(task);
         if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
             self.is_unread.store(false, Ordering::Relaxed);
@@ -191,7 +202,10 @@ impl Body for BusyBody {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         Pin::new(&mut self.body).poll_frame(task)
     }
 
@@ -204,7 +218,8 @@ impl Body for BusyBody {
     }
 }
 
-/// A response during a stop says that it is the last one on its connection. The error closes the connection.
+/// A response during a stop says that it is the last one on its connection. The error closes the
+/// connection.
 fn answer(
     router: &Router,
     peer: Peer,
@@ -217,21 +232,25 @@ fn answer(
     let stop = stop.clone();
     async move {
         let mut response = match running {
-            Some(running) => running.await.unwrap_or_else(|never: Infallible| match never {}),
+            Some(running) => running
+                .await
+                .unwrap_or_else(|never: Infallible| match never {}),
             None => Error::HostHeader.into_response(),
         };
         if let Some(&disconnect) = response.extensions().get::<Disconnect>() {
             return Err(disconnect);
         }
         if stop.is_cancelled() {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(|body| BusyBody { body, _busy: busy }))
     }
 }
 
-/// HTTP/1.1 requires one Host header, and no version allows two (RFC 9112, section 3.2): a proxy in front could use
-/// another one than this server.
+/// HTTP/1.1 requires one Host header, and no version allows two (RFC 9112, section 3.2): a proxy in
+/// front could use another one than this server.
 fn has_valid_host<T>(request: &Request<T>) -> bool {
     let hosts = request.headers().get_all(HOST).iter().count();
     hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
@@ -239,9 +258,13 @@ fn has_valid_host<T>(request: &Request<T>) -> bool {
 
 /// Logs how a connection has ended, and returns how it is closed.
 fn closing(ended: hyper::Result<()>) -> Closing {
-    let Err(error) = ended else { return Closing::Close };
+    let Err(error) = ended else {
+        return Closing::Close;
+    };
     tracing::debug!(%error, "an HTTP connection ended early");
-    let fault = error.source().and_then(|source| source.downcast_ref::<Disconnect>());
+    let fault = error
+        .source()
+        .and_then(|source| source.downcast_ref::<Disconnect>());
     fault.map_or(Closing::Close, |Disconnect(closing)| *closing)
 }
 
@@ -266,14 +289,25 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
     fn place() -> Arc<Place> {
-        Places::new(Admission::new(1, 1, Vec::new())).take(PEER.0).unwrap()
+        Places::new(Admission::new(1, 1, Vec::new()))
+            .take(PEER.0)
+            .unwrap()
     }
 
     /// A client of a server whose responses have the body `body`.
     fn connect(body: &'static str) -> (DuplexStream, JoinHandle<()>) {
         let (client, stream) = duplex(1_000);
         let router = Router::new().route("/", get(move || async move { body }));
-        (client, tokio::spawn(serve(stream, PEER, place(), router, CancellationToken::new())))
+        (
+            client,
+            tokio::spawn(serve(
+                stream,
+                PEER,
+                place(),
+                router,
+                CancellationToken::new(),
+            )),
+        )
     }
 
     /// After how many seconds the server closes the connection.
@@ -319,8 +353,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_response_that_is_a_disconnection_is_not_sent() {
         let (mut client, stream) = duplex(1_000);
-        let router = Router::new().route("/", get(|| async { axum::Extension(Disconnect(Closing::Close)) }));
-        let serving = tokio::spawn(serve(stream, PEER, place(), router, CancellationToken::new()));
+        let router = Router::new().route(
+            "/",
+            get(|| async { axum::Extension(Disconnect(Closing::Close)) }),
+        );
+        let serving = tokio::spawn(serve(
+            stream,
+            PEER,
+            place(),
+            router,
+            CancellationToken::new(),
+        ));
         client.write_all(REQUEST).await.unwrap();
         assert_eq!(client.read(&mut [0; 100]).await.unwrap(), 0);
         assert_eq!(seconds_until_the_end(serving).await, 0);
@@ -334,7 +377,10 @@ mod tests {
         client.write_all(&vec![b'x'; 1_000_000]).await.unwrap();
         let mut response = String::new();
         client.read_to_string(&mut response).await.unwrap();
-        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("No."), "{response}");
+        assert!(
+            response.starts_with("HTTP/1.1 200") && response.ends_with("No."),
+            "{response}"
+        );
         drop(client);
         assert_eq!(seconds_until_the_end(serving).await, 0);
         // A client that sends nothing and stays does not keep its place.

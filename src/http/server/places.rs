@@ -1,5 +1,6 @@
-//! The places of the open connections. At a limit, the connection that has been idle longest is closed, so that idle
-//! clients cannot keep others out. A connection is idle while it has no request; an open wait is a request.
+//! The places of the open connections. At a limit, the connection that has been idle longest is
+//! closed, so that idle clients cannot keep others out. A connection is idle while it has no
+//! request; an open wait is a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -54,7 +55,11 @@ pub(super) struct Busy {
 
 impl Places {
     pub(super) fn new(admission: Arc<Admission>) -> Arc<Self> {
-        Arc::new(Self { admission, idle: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self {
+            admission,
+            idle: Mutex::default(),
+            changed: Notify::new(),
+        })
     }
 
     /// A place for a new connection, if necessary that of the one that has been idle longest.
@@ -74,7 +79,11 @@ impl Places {
         };
         let close = CancellationToken::new();
         let state = Mutex::new(State::Idle(self.idle().add(admitted, close.clone())));
-        Ok(Arc::new(Place { places: Arc::clone(self), state, close }))
+        Ok(Arc::new(Place {
+            places: Arc::clone(self),
+            state,
+            close,
+        }))
     }
 
     /// Returns when a connection has become idle since the last return.
@@ -92,7 +101,8 @@ impl Idle {
     fn add(&mut self, admitted: Admitted, close: CancellationToken) -> u64 {
         self.last += 1;
         self.by_client.insert((admitted.client(), self.last));
-        self.by_age.insert(self.last, IdleConnection { admitted, close });
+        self.by_age
+            .insert(self.last, IdleConnection { admitted, close });
         self.last
     }
 
@@ -105,7 +115,11 @@ impl Idle {
     /// Removes the connection that has been idle longest, of this client or of all.
     fn take_longest(&mut self, client: Option<IpAddr>) -> Option<IdleConnection> {
         let number = match client {
-            Some(client) => self.by_client.range((client, 0)..=(client, u64::MAX)).next().map(|(_, number)| *number),
+            Some(client) => self
+                .by_client
+                .range((client, 0)..=(client, u64::MAX))
+                .next()
+                .map(|(_, number)| *number),
             None => self.by_age.keys().next().copied(),
         };
         self.remove(number?)
@@ -130,7 +144,10 @@ impl Place {
             State::Idle(number) => self.places.idle().remove(number),
             State::Busy | State::Ended => None,
         };
-        Busy { place: Arc::clone(self), admitted: idle.map(|idle| idle.admitted) }
+        Busy {
+            place: Arc::clone(self),
+            admitted: idle.map(|idle| idle.admitted),
+        }
     }
 
     /// The connection has ended.
@@ -149,7 +166,12 @@ impl Drop for Busy {
     fn drop(&mut self) {
         let mut state = self.place.state();
         if let (State::Busy, Some(admitted)) = (&*state, self.admitted.take()) {
-            *state = State::Idle(self.place.places.idle().add(admitted, self.place.close.clone()));
+            *state = State::Idle(
+                self.place
+                    .places
+                    .idle()
+                    .add(admitted, self.place.close.clone()),
+            );
             self.place.places.changed.notify_one();
         }
     }
@@ -174,7 +196,10 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_is_closed_and_a_busy_one_is_not() {
         let places = places(3, 3);
-        let (first, second) = (places.take(address(1)).unwrap(), places.take(address(2)).unwrap());
+        let (first, second) = (
+            places.take(address(1)).unwrap(),
+            places.take(address(2)).unwrap(),
+        );
         let third = places.take(address(3)).unwrap();
         // The first was used after the others connected.
         drop(first.busy());
@@ -193,7 +218,10 @@ mod tests {
     fn a_client_at_its_limit_loses_its_own_connections() {
         let places = places(3, 2);
         let other = places.take(address(1)).unwrap();
-        let (first, second) = (places.take(address(2)).unwrap(), places.take(address(2)).unwrap());
+        let (first, second) = (
+            places.take(address(2)).unwrap(),
+            places.take(address(2)).unwrap(),
+        );
         let third = places.take(address(2)).unwrap();
         assert!(is_lost(&first) && !is_lost(&other) && !is_lost(&second));
         let _requests = (second.busy(), third.busy());

@@ -15,9 +15,15 @@ impl Tools {
         input: input::CheckMessage,
     ) -> Result<Answer, ToolError> {
         held.check_free()?;
-        let (checked, room) = self.service.checks(caller, &input.message, input.dns).await?;
+        let (checked, room) = self
+            .service
+            .checks(caller, &input.message, input.dns)
+            .await?;
         held.put(room);
-        let checks = output::Checks { notice: NOTICE.to_owned(), checks: wire::checked(checked) };
+        let checks = output::Checks {
+            notice: NOTICE.to_owned(),
+            checks: wire::checked(checked),
+        };
         Answer::new(text::checks(&checks.checks), &checks)
     }
 }

@@ -8,14 +8,22 @@ use crate::service::Caller;
 use crate::wire;
 
 impl Tools {
-    pub(super) async fn create_inbox(&self, caller: &Caller, input: input::CreateInbox) -> Result<Answer, ToolError> {
+    pub(super) async fn create_inbox(
+        &self,
+        caller: &Caller,
+        input: input::CreateInbox,
+    ) -> Result<Answer, ToolError> {
         let (inbox, is_new) = match input.address.trim() {
             "" => (self.service.create_inbox(caller).await?, true),
             address => self.service.ensure_inbox(caller, address, None).await?,
         };
         let inbox = wire::inbox(&inbox, self.service.mail_domain());
         let expiry = inbox.expires_at.as_deref().unwrap_or("never");
-        let what = if is_new { "Created the inbox" } else { "There is already the inbox" };
+        let what = if is_new {
+            "Created the inbox"
+        } else {
+            "There is already the inbox"
+        };
         let text = format!(
             "{what} {} with the address {}. It expires {expiry}. Let the application send mail to the \
              address, then call wait_for_message.",
@@ -24,11 +32,20 @@ impl Tools {
         Answer::new(text, &inbox)
     }
 
-    pub(super) async fn delete_inbox(&self, caller: &Caller, input: input::InboxName) -> Result<Answer, ToolError> {
+    pub(super) async fn delete_inbox(
+        &self,
+        caller: &Caller,
+        input: input::InboxName,
+    ) -> Result<Answer, ToolError> {
         let id = self.id_of(caller, &input.inbox).await?;
         self.service.delete_inbox(caller, id.as_str()).await?;
         let text = format!("Deleted the inbox {id} and its messages.");
-        Answer::new(text, &output::Deleted { deleted: id.to_string() })
+        Answer::new(
+            text,
+            &output::Deleted {
+                deleted: id.to_string(),
+            },
+        )
     }
 
     /// The caller's live inbox with this id or address.

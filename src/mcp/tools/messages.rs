@@ -38,18 +38,30 @@ pub(super) struct Shown {
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { html: false, start: 0, characters: input::default_characters() }
+        Self {
+            html: false,
+            start: 0,
+            characters: input::default_characters(),
+        }
     }
 }
 
 impl Tools {
-    pub(super) async fn list_messages(&self, caller: &Caller, input: input::List) -> Result<Answer, ToolError> {
+    pub(super) async fn list_messages(
+        &self,
+        caller: &Caller,
+        input: input::List,
+    ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
         if !(1..=MAX_MESSAGES).contains(&input.limit) {
             return Err(ToolError::InvalidField("limit"));
         }
         let matching = input.filter.resolve()?;
-        let filter = ListFilter { matching, before: given(input.before), limit: Some(input.limit) };
+        let filter = ListFilter {
+            matching,
+            before: given(input.before),
+            limit: Some(input.limit),
+        };
         let mut pages = self.service.list(caller, &inbox, &filter).await?;
         let mut messages = Vec::new();
         while let Some(page) = pages.next_page().await? {
@@ -62,17 +74,37 @@ impl Tools {
             }));
         }
         let is_full = messages.len() as u64 == input.limit;
-        let next_before = messages.last().filter(|_| is_full).map(|last| last.id.clone());
-        let messages = output::Messages { notice: NOTICE.to_owned(), messages, next_before };
+        let next_before = messages
+            .last()
+            .filter(|_| is_full)
+            .map(|last| last.id.clone());
+        let messages = output::Messages {
+            notice: NOTICE.to_owned(),
+            messages,
+            next_before,
+        };
         Answer::new(text::messages(&messages, "list_messages"), &messages)
     }
 
-    pub(super) async fn search_messages(&self, caller: &Caller, input: input::Search) -> Result<Answer, ToolError> {
-        let limit = usize::try_from(input.limit).ok().filter(|limit| (1..=MAX_FOUND).contains(limit));
+    pub(super) async fn search_messages(
+        &self,
+        caller: &Caller,
+        input: input::Search,
+    ) -> Result<Answer, ToolError> {
+        let limit = usize::try_from(input.limit)
+            .ok()
+            .filter(|limit| (1..=MAX_FOUND).contains(limit));
         let limit = limit.ok_or(ToolError::InvalidField("limit"))?;
-        let before = given(input.before).map(|before| before.parse().map_err(|_| ToolError::InvalidField("before")));
+        let before = given(input.before).map(|before| {
+            before
+                .parse()
+                .map_err(|_| ToolError::InvalidField("before"))
+        });
         let filter = MailFilter {
-            has: Features { code: input.has_code, ..Features::default() },
+            has: Features {
+                code: input.has_code,
+                ..Features::default()
+            },
             has_attachment: input.has_attachment,
             before: before.transpose()?,
             ..MailFilter::containing(SearchText::new(&input.text, self.service.mail_domain()))
@@ -87,7 +119,11 @@ impl Tools {
         };
         let messages = found.messages.into_iter().map(summary).collect();
         let next_before = found.next.map(|before| before.to_string());
-        let messages = output::Messages { notice: NOTICE.to_owned(), messages, next_before };
+        let messages = output::Messages {
+            notice: NOTICE.to_owned(),
+            messages,
+            next_before,
+        };
         Answer::new(text::messages(&messages, "search_messages"), &messages)
     }
 
@@ -100,8 +136,14 @@ impl Tools {
         if !(1..=MAX_CHARACTERS).contains(&input.max_characters) {
             return Err(ToolError::InvalidField("max_characters"));
         }
-        let shown = Shown { html: input.html, start: input.start, characters: input.max_characters };
-        let view = self.message_view(caller, held, &input.message, shown).await?;
+        let shown = Shown {
+            html: input.html,
+            start: input.start,
+            characters: input.max_characters,
+        };
+        let view = self
+            .message_view(caller, held, &input.message, shown)
+            .await?;
         Answer::new(text::message(&view, shown.start), &view)
     }
 
@@ -112,7 +154,8 @@ impl Tools {
         id: &str,
         shown: Shown,
     ) -> Result<output::Message, ToolError> {
-        self.read(caller, held, id, move |message| view(message, shown)).await
+        self.read(caller, held, id, move |message| view(message, shown))
+            .await
     }
 
     /// Reads a message, and runs `work` on it on a blocking thread.
@@ -125,7 +168,10 @@ impl Tools {
     ) -> Result<T, ToolError> {
         held.check_free()?;
         let (message, room) = self.service.whole_message(caller, id).await?;
-        let (done, room) = room.run(move || work(message)).await.map_err(ToolError::internal)?;
+        let (done, room) = room
+            .run(move || work(message))
+            .await
+            .map_err(ToolError::internal)?;
         held.put(room);
         Ok(done)
     }
@@ -137,12 +183,20 @@ impl Tools {
         input: input::GetAttachment,
     ) -> Result<Answer, ToolError> {
         let index = input.index;
-        let decode = move |message: Everything| (message.id, details::attachment_content(&message.raw, index));
+        let decode = move |message: Everything| {
+            (message.id, details::attachment_content(&message.raw, index))
+        };
         let (id, found) = self.read(caller, held, &input.message, decode).await?;
         let (found, content) = found.ok_or(ToolError::AttachmentNotFound)?;
         if content.len() > MAX_ATTACHMENT_BYTES {
-            let url = format!("{}/v1/messages/{id}/attachments/{index}", self.addresses.base_url);
-            return Err(ToolError::AttachmentTooLarge { size: content.len(), url });
+            let url = format!(
+                "{}/v1/messages/{id}/attachments/{index}",
+                self.addresses.base_url
+            );
+            return Err(ToolError::AttachmentTooLarge {
+                size: content.len(),
+                url,
+            });
         }
         let (encoding, content) = match String::from_utf8(content) {
             Ok(text) if !text.contains('\0') => ("text", text),
@@ -150,7 +204,12 @@ impl Tools {
             Err(error) => ("base64", STANDARD.encode(error.as_bytes())),
         };
         let (notice, encoding) = (NOTICE.to_owned(), encoding.to_owned());
-        let attachment = output::Attachment { notice, head: head(index, &found), encoding, content };
+        let attachment = output::Attachment {
+            notice,
+            head: head(index, &found),
+            encoding,
+            content,
+        };
         Answer::new(text::attachment(&attachment), &attachment)
     }
 }
@@ -158,9 +217,15 @@ impl Tools {
 fn view(message: Everything, shown: Shown) -> output::Message {
     let parts = restante_mail::parse(&message.raw);
     let attachments = details::attachments(&message.raw);
-    let attachments = attachments.iter().take(MAX_ATTACHMENTS).enumerate().map(|(index, found)| head(index, found));
+    let attachments = attachments
+        .iter()
+        .take(MAX_ATTACHMENTS)
+        .enumerate()
+        .map(|(index, found)| head(index, found));
     let (text, text_left) = text::part(&parts.text, shown.start, shown.characters);
-    let html = shown.html.then(|| text::part(&parts.html, shown.start, shown.characters));
+    let html = shown
+        .html
+        .then(|| text::part(&parts.html, shown.start, shown.characters));
     let html_left = html.as_ref().map_or(0, |(_, left)| *left);
     let all_links = parts.links.len();
     let mut bytes = 0;
@@ -168,7 +233,12 @@ fn view(message: Everything, shown: Shown) -> output::Message {
         bytes += link.len();
         bytes <= MAX_LINK_BYTES
     };
-    let links: Vec<_> = parts.links.into_iter().take(MAX_LINKS).take_while(fits).collect();
+    let links: Vec<_> = parts
+        .links
+        .into_iter()
+        .take(MAX_LINKS)
+        .take_while(fits)
+        .collect();
     output::Message {
         notice: NOTICE.to_owned(),
         id: message.id.to_string(),

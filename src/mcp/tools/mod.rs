@@ -34,7 +34,8 @@ pub struct Tools {
     addresses: Addresses,
 }
 
-/// The memory reservation of a call, which its response keeps: a large body has one, and reading a message makes one.
+/// The memory reservation of a call, which its response keeps: a large body has one, and reading a
+/// message makes one.
 #[derive(Clone, Debug)]
 pub(super) struct HeldRoom(Arc<Mutex<Room>>);
 
@@ -51,10 +52,19 @@ impl HeldRoom {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
     }
 
-    /// A call can make a reservation only if it has none: only arguments that are very large have taken memory.
+    /// A call can make a reservation only if it has none: only arguments that are very large have
+    /// taken memory.
     fn check_free(&self) -> Result<(), ToolError> {
-        let is_reserved = self.0.lock().unwrap_or_else(PoisonError::into_inner).is_reserved();
-        if is_reserved { Err(ToolError::InvalidField("message")) } else { Ok(()) }
+        let is_reserved = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_reserved();
+        if is_reserved {
+            Err(ToolError::InvalidField("message"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -66,7 +76,10 @@ struct Answer {
 
 impl Answer {
     fn new(text: String, structured: &impl Serialize) -> Result<Self, ToolError> {
-        Ok(Self { text, structured: serde_json::to_value(structured).map_err(ToolError::internal)? })
+        Ok(Self {
+            text,
+            structured: serde_json::to_value(structured).map_err(ToolError::internal)?,
+        })
     }
 }
 
@@ -74,7 +87,11 @@ impl Tools {
     /// Creates the tools of an installation.
     #[must_use]
     pub fn new(service: Service, installation: Installation, addresses: Addresses) -> Self {
-        Self { service, installation: Arc::new(installation), addresses }
+        Self {
+            service,
+            installation: Arc::new(installation),
+            addresses,
+        }
     }
 
     /// The memory budget of requests and their responses.
@@ -110,20 +127,43 @@ impl Tools {
     }
 
     fn setup(&self) -> Result<Answer, ToolError> {
-        let setup = self.installation.setup(self.service.mail_domain(), self.service.accepted(), &self.addresses);
+        let setup = self.installation.setup(
+            self.service.mail_domain(),
+            self.service.accepted(),
+            &self.addresses,
+        );
         Answer::new(text::setup(&setup), &setup)
     }
 }
 
 impl Backend for Tools {
-    async fn call(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let extensions = context.extensions.get::<Parts>().map(|parts| &parts.extensions);
-        let call = extensions.and_then(|extensions| Some((extensions.get::<Caller>()?, extensions.get::<HeldRoom>()?)));
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let extensions = context
+            .extensions
+            .get::<Parts>()
+            .map(|parts| &parts.extensions);
+        let call = extensions.and_then(|extensions| {
+            Some((extensions.get::<Caller>()?, extensions.get::<HeldRoom>()?))
+        });
         let answered = match call {
             Some((caller, held)) => {
                 let addresses = extensions.and_then(|extensions| extensions.get().cloned());
-                let tools = Self { addresses: addresses.unwrap_or_else(|| self.addresses.clone()), ..self.clone() };
-                tools.answer(caller, held, &request.name, request.arguments.unwrap_or_default()).await
+                let tools = Self {
+                    addresses: addresses.unwrap_or_else(|| self.addresses.clone()),
+                    ..self.clone()
+                };
+                tools
+                    .answer(
+                        caller,
+                        held,
+                        &request.name,
+                        request.arguments.unwrap_or_default(),
+                    )
+                    .await
             }
             None => Err(ServiceError::Unauthorized.into()),
         };

@@ -10,10 +10,20 @@ use crate::service::{Caller, Draft};
 use crate::wire;
 
 impl Tools {
-    pub(super) async fn send_message(&self, caller: &Caller, input: input::Send) -> Result<Answer, ToolError> {
+    pub(super) async fn send_message(
+        &self,
+        caller: &Caller,
+        input: input::Send,
+    ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
         let place = self.service.begin_send(caller).await?;
-        let draft = Draft::new(&input.to, input.subject, input.text, input.html, given(input.in_reply_to))?;
+        let draft = Draft::new(
+            &input.to,
+            input.subject,
+            input.text,
+            input.html,
+            given(input.in_reply_to),
+        )?;
         let to = draft.to.to_string();
         let id = self.service.send(place, caller, &inbox, draft).await?;
         let text = format!(
@@ -23,14 +33,27 @@ impl Tools {
             inbox.id
         );
         let status = OutgoingStatus::Queued.as_str().to_owned();
-        Answer::new(text, &output::Accepted { id: id.to_string(), status })
+        Answer::new(
+            text,
+            &output::Accepted {
+                id: id.to_string(),
+                status,
+            },
+        )
     }
 
-    pub(super) async fn get_outgoing(&self, caller: &Caller, input: input::GetOutgoing) -> Result<Answer, ToolError> {
+    pub(super) async fn get_outgoing(
+        &self,
+        caller: &Caller,
+        input: input::GetOutgoing,
+    ) -> Result<Answer, ToolError> {
         let id = OutgoingId::parse(&input.id).map_err(|_| ToolError::OutgoingNotFound)?;
         let found = self.service.outbox().own(caller.project, id).await?;
         let (item, attempts) = found.ok_or(ToolError::OutgoingNotFound)?;
-        let outgoing = output::Outgoing { notice: NOTICE.to_owned(), outgoing: wire::outgoing(item, attempts) };
+        let outgoing = output::Outgoing {
+            notice: NOTICE.to_owned(),
+            outgoing: wire::outgoing(item, attempts),
+        };
         Answer::new(text::outgoing(&outgoing), &outgoing)
     }
 }

@@ -1,5 +1,5 @@
-//! Waits for a message. If none arrives, the result explains why, because for a test this is information and not a
-//! failure of the tool.
+//! Waits for a message. If none arrives, the result explains why, because for a test this is
+//! information and not a failure of the tool.
 
 use std::time::Duration;
 
@@ -27,15 +27,27 @@ impl Tools {
         let timeout = Duration::from_secs(input.timeout_seconds);
         match self.wait(caller, &inbox, &filter, timeout).await {
             Ok(message) => {
-                let message = self.message_view(caller, held, &message.id.to_string(), Shown::default()).await?;
+                let message = self
+                    .message_view(caller, held, &message.id.to_string(), Shown::default())
+                    .await?;
                 let text = text::message(&message, 0);
                 Answer::new(
                     text,
-                    &output::Waited { found: true, message: Some(message), explanation: None, page: None },
+                    &output::Waited {
+                        found: true,
+                        message: Some(message),
+                        explanation: None,
+                        page: None,
+                    },
                 )
             }
-            Err(ServiceError::Timeout { story }) => self.timed_out(caller, &inbox, &filter, timeout, story).await,
-            Err(ServiceError::NoMatchingMessage) => self.timed_out(caller, &inbox, &filter, timeout, None).await,
+            Err(ServiceError::Timeout { story }) => {
+                self.timed_out(caller, &inbox, &filter, timeout, story)
+                    .await
+            }
+            Err(ServiceError::NoMatchingMessage) => {
+                self.timed_out(caller, &inbox, &filter, timeout, None).await
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -51,13 +63,25 @@ impl Tools {
         let explanation = self.explanation(caller, inbox.id.as_str(), filter).await?;
         let page = story.map(|id| format!("{}/failures/{id}", self.addresses.base_url));
         let seconds = timeout.as_secs();
-        let mut text = format!("No such message arrived within {seconds} s.\n{}", text::explanation(&explanation));
-        page.iter().for_each(|page| text.push_str(&format!("\nFor people: {page}")));
-        Answer::new(text, &output::Waited { found: false, message: None, explanation: Some(explanation), page })
+        let mut text = format!(
+            "No such message arrived within {seconds} s.\n{}",
+            text::explanation(&explanation)
+        );
+        page.iter()
+            .for_each(|page| text.push_str(&format!("\nFor people: {page}")));
+        Answer::new(
+            text,
+            &output::Waited {
+                found: false,
+                message: None,
+                explanation: Some(explanation),
+                page,
+            },
+        )
     }
 
-    /// Waits for a message. If the key has too many open waits, this retries until its time is up. Each attempt reads
-    /// the store before it is rejected, so no message is missed.
+    /// Waits for a message. If the key has too many open waits, this retries until its time is up.
+    /// Each attempt reads the store before it is rejected, so no message is missed.
     async fn wait(
         &self,
         caller: &Caller,

@@ -11,7 +11,10 @@ async fn two_inboxes(api: &Harness) -> [String; 2] {
 }
 
 async fn text(api: &Harness, inbox: &str) -> String {
-    messages(api, inbox).await[0]["text"].as_str().unwrap().to_owned()
+    messages(api, inbox).await[0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[testkit::each_engine]
@@ -19,14 +22,22 @@ async fn resend_sends_all_of_a_batch_or_none(engine: Engine) {
     let api = Harness::on(engine).await;
     let [one, other] = two_inboxes(&api).await;
     let email = |to: &str| json!({"from": "a@app.example", "to": to, "subject": "s", "text": to});
-    let batch = |second: Value| Post::json("/send/resend/emails/batch", &json!([email(&address(&one)), second]));
+    let batch = |second: Value| {
+        Post::json(
+            "/send/resend/emails/batch",
+            &json!([email(&address(&one)), second]),
+        )
+    };
     let with_file = |file: Value| {
         let mut email = email(&address(&other));
         email["attachments"] = json!([file]);
         email
     };
     let large = json!({"filename": "a", "content": "QUJD".repeat(7 * 1024 * 1024)});
-    let files = [json!({"content": "YQ==", "content_type": "foo"}), json!({"content": "YQ==", "content_id": "\n"})];
+    let files = [
+        json!({"content": "YQ==", "content_type": "foo"}),
+        json!({"content": "YQ==", "content_id": "\n"}),
+    ];
     for (status, wrong) in [
         (403, email("a@elsewhere.example")),
         (422, email("nonsense")),
@@ -38,12 +49,28 @@ async fn resend_sends_all_of_a_batch_or_none(engine: Engine) {
         (413, with_file(large.clone())),
     ] {
         let refused = batch(wrong.clone()).send(&api).await;
-        assert_eq!(refused.status, status, "{:.100}: {refused:?}", wrong.to_string());
+        assert_eq!(
+            refused.status,
+            status,
+            "{:.100}: {refused:?}",
+            wrong.to_string()
+        );
     }
     assert!(messages(&api, &one).await.is_empty());
     let sent = batch(email(&address(&other))).send(&api).await.json();
-    let ids: Vec<_> = sent["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
-    assert_eq!(ids, [messages(&api, &one).await[0]["id"].clone(), messages(&api, &other).await[0]["id"].clone()]);
+    let ids: Vec<_> = sent["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].clone())
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            messages(&api, &one).await[0]["id"].clone(),
+            messages(&api, &other).await[0]["id"].clone()
+        ]
+    );
 }
 
 #[testkit::each_engine]
@@ -51,18 +78,35 @@ async fn postmark_answers_for_each_message_of_a_batch(engine: Engine) {
     let api = Harness::on(engine).await;
     let [one, other] = two_inboxes(&api).await;
     let (one_address, other_address) = (address(&one), address(&other));
-    let all = [&*one_address, "a@elsewhere.example", "nonsense", &*other_address];
+    let all = [
+        &*one_address,
+        "a@elsewhere.example",
+        "nonsense",
+        &*other_address,
+    ];
     let all = all.map(|to| postmark_body(&Letter::to(to)));
     for path in ["/send/postmark/email/batch", "/email/batch"] {
         let sent = Post::json(path, &json!(all)).send(&api).await.json();
-        let codes: Vec<_> = sent.as_array().unwrap().iter().map(|one| one["ErrorCode"].as_i64().unwrap()).collect();
+        let codes: Vec<_> = sent
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["ErrorCode"].as_i64().unwrap())
+            .collect();
         assert_eq!(codes, [0, 412, 300, 0], "{sent}");
         assert_eq!(sent[3]["MessageID"], messages(&api, &other).await[0]["id"]);
     }
-    assert_eq!((messages(&api, &one).await.len(), messages(&api, &other).await.len()), (2, 2));
+    assert_eq!(
+        (
+            messages(&api, &one).await.len(),
+            messages(&api, &other).await.len()
+        ),
+        (2, 2)
+    );
 }
 
-/// Of a batch that has one status, the messages before it stay; where each message has a result, it is that of one.
+/// Of a batch that has one status, the messages before it stay; where each message has a result, it
+/// is that of one.
 #[tokio::test]
 async fn a_fault_at_data_stops_a_batch_in_the_middle() {
     let api = Harness::start().await;
@@ -71,13 +115,38 @@ async fn a_fault_at_data_stops_a_batch_in_the_middle() {
     let faults = r#"{"faults":[{"at":"data","do":"defer"},{"at":"data","do":"defer"}]}"#;
     assert_eq!(api.call("PUT", &path, faults).await.status, 200);
     let to = [&one, &other, &one].map(|inbox| address(inbox));
-    let emails = to.each_ref().map(|to| json!({"from": "a@app.example", "to": to, "subject": "s", "text": "t"}));
-    assert_eq!(Post::json("/send/resend/emails/batch", &json!(emails)).send(&api).await.status, 429);
-    assert_eq!((messages(&api, &one).await.len(), messages(&api, &other).await.len()), (1, 0));
+    let emails = to
+        .each_ref()
+        .map(|to| json!({"from": "a@app.example", "to": to, "subject": "s", "text": "t"}));
+    assert_eq!(
+        Post::json("/send/resend/emails/batch", &json!(emails))
+            .send(&api)
+            .await
+            .status,
+        429
+    );
+    assert_eq!(
+        (
+            messages(&api, &one).await.len(),
+            messages(&api, &other).await.len()
+        ),
+        (1, 0)
+    );
     let bodies = to.each_ref().map(|to| postmark_body(&Letter::to(to)));
-    let sent = Post::json("/send/postmark/email/batch", &json!(bodies)).send(&api).await.json();
-    let codes: Vec<_> = sent.as_array().unwrap().iter().map(|one| one["ErrorCode"].as_i64().unwrap()).collect();
-    assert_eq!((codes, messages(&api, &one).await.len()), (vec![0, 429, 0], 3));
+    let sent = Post::json("/send/postmark/email/batch", &json!(bodies))
+        .send(&api)
+        .await
+        .json();
+    let codes: Vec<_> = sent
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["ErrorCode"].as_i64().unwrap())
+        .collect();
+    assert_eq!(
+        (codes, messages(&api, &one).await.len()),
+        (vec![0, 429, 0], 3)
+    );
 }
 
 #[tokio::test]
@@ -93,15 +162,29 @@ async fn sendgrid_sends_a_message_for_each_personalization() {
         "from": {"email": "a@app.example"}, "headers": {"X-Own": "all", "X-All": "all"}, "custom_args": {"user": "all"},
         "content": [{"type": "text/plain", "value": "Hello -name-"}, {"type": "text/calendar", "value": "BEGIN"}],
     });
-    let sent = Post::json("/send/sendgrid/v3/mail/send", &body).send(&api).await;
+    let sent = Post::json("/send/sendgrid/v3/mail/send", &body)
+        .send(&api)
+        .await;
     assert_eq!((sent.status, sent.body.as_str()), (202, ""), "{sent:?}");
-    assert_eq!(sent.headers["x-message-id"].to_str().unwrap(), messages(&api, &one).await[0]["id"].as_str().unwrap());
+    assert_eq!(
+        sent.headers["x-message-id"].to_str().unwrap(),
+        messages(&api, &one).await[0]["id"].as_str().unwrap()
+    );
     for (inbox, name) in [(&one, "Ada"), (&other, "Bob")] {
         let details = only_details(&api, inbox).await;
         assert_eq!(header(&details, "Subject"), [format!("For {name}")]);
-        assert_eq!((header(&details, "X-Own"), header(&details, "X-All")), (vec![name], vec!["all"]));
+        assert_eq!(
+            (header(&details, "X-Own"), header(&details, "X-All")),
+            (vec![name], vec!["all"])
+        );
         assert_eq!(header(&details, "X-SendGrid-Arg-user"), [name]);
-        assert_eq!((details["to"].as_array().unwrap().len(), text(&api, inbox).await), (1, format!("Hello {name}")));
+        assert_eq!(
+            (
+                details["to"].as_array().unwrap().len(),
+                text(&api, inbox).await
+            ),
+            (1, format!("Hello {name}"))
+        );
         assert_eq!(details["attachments"][0]["content_type"], "text/calendar");
     }
 }
@@ -111,15 +194,25 @@ async fn mailgun_sends_a_message_for_each_recipient_with_variables() {
     let api = Harness::start().await;
     let [one, other] = two_inboxes(&api).await;
     let mut form = Form::default();
-    form.field("from", "a@app.example").field("to", &format!("{}, {}", address(&one), address(&other)));
-    form.field("subject", "Hi %recipient.name%").field("text", "%recipient_email% %recipient.id%");
-    let variables = json!({address(&one): {"name": "Ada", "id": 1}, address(&other): {"name": "Bob", "id": 2}});
+    form.field("from", "a@app.example")
+        .field("to", &format!("{}, {}", address(&one), address(&other)));
+    form.field("subject", "Hi %recipient.name%")
+        .field("text", "%recipient_email% %recipient.id%");
+    let variables =
+        json!({address(&one): {"name": "Ada", "id": 1}, address(&other): {"name": "Bob", "id": 2}});
     form.field("recipient-variables", &variables.to_string());
-    let sent = form.post("/send/mailgun/v3/app.example/messages").send(&api).await.json();
+    let sent = form
+        .post("/send/mailgun/v3/app.example/messages")
+        .send(&api)
+        .await
+        .json();
     assert_eq!(sent["message"], "Queued. Thank you.");
     for (inbox, name, id) in [(&one, "Ada", 1), (&other, "Bob", 2)] {
         let details = only_details(&api, inbox).await;
-        assert_eq!(details["to"], json!([{"name": null, "address": address(inbox)}]));
+        assert_eq!(
+            details["to"],
+            json!([{"name": null, "address": address(inbox)}])
+        );
         assert_eq!(header(&details, "Subject"), [format!("Hi {name}")]);
         assert_eq!(text(&api, inbox).await, format!("{} {id}", address(inbox)));
     }
@@ -131,8 +224,13 @@ async fn many_variables_in_many_fields_take_no_time() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
     let to = address(&inbox);
-    let variables: Value = (0..5_000).map(|number| (format!("a{number}"), json!(number))).collect();
-    let (variables, to_all) = (json!({&to: variables}).to_string(), vec![&*to; 320].join(","));
+    let variables: Value = (0..5_000)
+        .map(|number| (format!("a{number}"), json!(number)))
+        .collect();
+    let (variables, to_all) = (
+        json!({&to: variables}).to_string(),
+        vec![&*to; 320].join(","),
+    );
     let fields = [
         ("from", "a@app.example"),
         ("to", &*to_all),
@@ -140,8 +238,14 @@ async fn many_variables_in_many_fields_take_no_time() {
         ("text", "%recipient.a4999%, %recipient.b%, %recipient"),
         ("recipient-variables", &*variables),
     ];
-    let fields: Vec<_> = fields.into_iter().chain([("h:a", "")].into_iter().cycle().take(390)).collect();
-    let post = Post { path: "/send/mailgun/v3/app.example/messages".to_owned(), ..query(&fields) };
+    let fields: Vec<_> = fields
+        .into_iter()
+        .chain([("h:a", "")].into_iter().cycle().take(390))
+        .collect();
+    let post = Post {
+        path: "/send/mailgun/v3/app.example/messages".to_owned(),
+        ..query(&fields)
+    };
     assert_eq!(within(post.send(&api)).await.status, 200);
     assert_eq!(text(&api, &inbox).await, "4999, %recipient.b%, %recipient");
 }
@@ -151,7 +255,8 @@ async fn the_longest_tag_of_sendgrid_is_replaced_and_they_are_bounded() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
     let post = |text: &str, tags: Value| {
-        let personal = json!({"to": [{"email": address(&inbox)}], "subject": "s", "substitutions": tags});
+        let personal =
+            json!({"to": [{"email": address(&inbox)}], "subject": "s", "substitutions": tags});
         let content = json!([{"type": "text/plain", "value": text}]);
         let body = json!({"personalizations": [personal], "from": {"email": "a@app.example"}, "content": content});
         Post::json("/send/sendgrid/v3/mail/send", &body)
@@ -160,9 +265,14 @@ async fn the_longest_tag_of_sendgrid_is_replaced_and_they_are_bounded() {
     assert_eq!(post("-a--aé-b", tags).send(&api).await.status, 202);
     assert_eq!(text(&api, &inbox).await, "long -ashort1-b");
     let long = "x".repeat(64 * 1024);
-    let tags: Value = (0..100).map(|number| (format!("-{number}{long}"), json!(""))).collect();
+    let tags: Value = (0..100)
+        .map(|number| (format!("-{number}{long}"), json!("")))
+        .collect();
     let refused = post(&"-".repeat(10_000), tags).send(&api).await;
-    assert!(refused.status == 400 && refused.body.contains("too many variables"), "{refused:?}");
+    assert!(
+        refused.status == 400 && refused.body.contains("too many variables"),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -172,16 +282,31 @@ async fn metadata_keeps_any_name_and_text() {
     let third = api.create_inbox().await;
     let (name, value) = ("Größe: eins", "two\r\nX-Evil: lines");
     let mut form = Form::default();
-    form.field("from", "a@app.example").field("to", &address(&one)).field("text", "t").field("subject", "s");
+    form.field("from", "a@app.example")
+        .field("to", &address(&one))
+        .field("text", "t")
+        .field("subject", "s");
     form.field(&format!("v:{name}"), value);
     let sendgrid = json!({"personalizations": [{"to": [{"email": address(&other)}], "custom_args": {name: value}}],
         "from": {"email": "a@app.example"}, "subject": "s", "content": [{"type": "text/plain", "value": "t"}]});
     let postmark = json!({"From": "a@app.example", "To": address(&third), "Subject": "s", "TextBody": "t",
         "Metadata": {name: value}});
     for (inbox, field, post) in [
-        (&one, "X-Mailgun-Variable", form.post("/send/mailgun/v3/app.example/messages")),
-        (&other, "X-SendGrid-Arg", Post::json("/send/sendgrid/v3/mail/send", &sendgrid)),
-        (&third, "X-PM-Metadata", Post::json("/send/postmark/email", &postmark)),
+        (
+            &one,
+            "X-Mailgun-Variable",
+            form.post("/send/mailgun/v3/app.example/messages"),
+        ),
+        (
+            &other,
+            "X-SendGrid-Arg",
+            Post::json("/send/sendgrid/v3/mail/send", &sendgrid),
+        ),
+        (
+            &third,
+            "X-PM-Metadata",
+            Post::json("/send/postmark/email", &postmark),
+        ),
     ] {
         let sent = post.send(&api).await;
         assert!(sent.status < 300, "{field}: {sent:?}");
@@ -200,7 +325,8 @@ async fn ses_renders_a_template_for_each_entry() {
         json!({"Destination": {"ToAddresses": [address(inbox)]}, "ReplacementEmailContent": {"ReplacementTemplate":
             {"ReplacementTemplateData": data.to_string()}}})
     };
-    let template = json!({"Subject": "Hi {{name}}", "Text": "{{#if admin}}admin{{else}}user{{/if}} {{name}}"});
+    let template =
+        json!({"Subject": "Hi {{name}}", "Text": "{{#if admin}}admin{{else}}user{{/if}} {{name}}"});
     let bulk = |entries: Value| {
         Post::json(
             "/send/ses/v2/email/outbound-bulk-emails",
@@ -218,10 +344,28 @@ async fn ses_renders_a_template_for_each_entry() {
     ]);
     let sent = bulk(entries).send(&api).await.json();
     let results = sent["BulkEmailEntryResults"].as_array().unwrap();
-    let statuses: Vec<_> = results.iter().map(|one| one["Status"].as_str().unwrap()).collect();
-    assert_eq!(statuses, ["SUCCESS", "SUCCESS", "MESSAGE_REJECTED", "INVALID_PARAMETER"], "{sent}");
-    assert_eq!((text(&api, &one).await, text(&api, &other).await), ("admin you".to_owned(), "user Bob".to_owned()));
-    assert_eq!(results[1]["MessageId"], messages(&api, &other).await[0]["id"]);
+    let statuses: Vec<_> = results
+        .iter()
+        .map(|one| one["Status"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        statuses,
+        [
+            "SUCCESS",
+            "SUCCESS",
+            "MESSAGE_REJECTED",
+            "INVALID_PARAMETER"
+        ],
+        "{sent}"
+    );
+    assert_eq!(
+        (text(&api, &one).await, text(&api, &other).await),
+        ("admin you".to_owned(), "user Bob".to_owned())
+    );
+    assert_eq!(
+        results[1]["MessageId"],
+        messages(&api, &other).await[0]["id"]
+    );
 }
 
 #[tokio::test]
@@ -234,16 +378,29 @@ async fn the_variables_of_a_recipient_leave_a_stored_template_json() {
         "personalizations": [{"to": [{"email": address(&one)}], "substitutions": {"-name-": name}}],
     });
     let mut form = Form::default();
-    form.field("from", "a@app.example").field("to", &address(&other)).field("template", "welcome");
-    form.field("t:variables", &json!({"-name-": "%recipient.name%"}).to_string());
-    form.field("recipient-variables", &json!({address(&other): {"name": name}}).to_string());
-    let posts =
-        [Post::json("/send/sendgrid/v3/mail/send", &sendgrid), form.post("/send/mailgun/v3/app.example/messages")];
+    form.field("from", "a@app.example")
+        .field("to", &address(&other))
+        .field("template", "welcome");
+    form.field(
+        "t:variables",
+        &json!({"-name-": "%recipient.name%"}).to_string(),
+    );
+    form.field(
+        "recipient-variables",
+        &json!({address(&other): {"name": name}}).to_string(),
+    );
+    let posts = [
+        Post::json("/send/sendgrid/v3/mail/send", &sendgrid),
+        form.post("/send/mailgun/v3/app.example/messages"),
+    ];
     for (post, inbox) in posts.iter().zip([&one, &other]) {
         let sent = post.send(&api).await;
         assert!(sent.status < 300, "{sent:?}");
         let read: Value = serde_json::from_str(&text(&api, inbox).await).unwrap();
-        assert_eq!(read, json!({"template": "welcome", "variables": {"-name-": name}}));
+        assert_eq!(
+            read,
+            json!({"template": "welcome", "variables": {"-name-": name}})
+        );
     }
 }
 
@@ -252,7 +409,9 @@ async fn a_stored_template_becomes_its_id_and_its_variables() {
     let api = Harness::start().await;
     let variables = json!({"code": "482913", "items": [1, 2]});
     let mut form = Form::default();
-    form.field("from", "a@app.example").field("template", "welcome").field("t:variables", &variables.to_string());
+    form.field("from", "a@app.example")
+        .field("template", "welcome")
+        .field("t:variables", &variables.to_string());
     let inboxes: Vec<String> = (0..5).map(|number| format!("template{number}")).collect();
     form.field("to", &address(&inboxes[0]));
     let posts = [
@@ -315,26 +474,56 @@ async fn version_1_of_ses_is_answered_in_xml() {
         ("Tags.member.1.Value", "welcome"),
     ];
     let sent = query(&fields).send(&api).await;
-    assert_eq!((sent.status, sent.headers["content-type"].to_str().unwrap()), (200, "text/xml"));
-    let id = messages(&api, &to).await[0]["id"].as_str().unwrap().to_owned();
-    assert!(sent.body.contains(&format!("<SendEmailResult><MessageId>{id}</MessageId></SendEmailResult>")), "{sent:?}");
+    assert_eq!(
+        (sent.status, sent.headers["content-type"].to_str().unwrap()),
+        (200, "text/xml")
+    );
+    let id = messages(&api, &to).await[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        sent.body.contains(&format!(
+            "<SendEmailResult><MessageId>{id}</MessageId></SendEmailResult>"
+        )),
+        "{sent:?}"
+    );
     let details = only_details(&api, &bcc).await;
     assert_eq!(
-        (&details["envelope"]["from"], header(&details, "X-SES-MESSAGE-TAGS")),
+        (
+            &details["envelope"]["from"],
+            header(&details, "X-SES-MESSAGE-TAGS")
+        ),
         (&json!("bounces@app.example"), vec!["kind=welcome"])
     );
     for (fields, status, code) in [
         (&fields[..4], 400, "<Code>BadRequest</Code>"),
-        (&[("Action", "GetSendQuota")][..], 404, "<Code>NotFound</Code>"),
-        (&[("Action", "SendRawEmail"), ("RawMessage.Data", "%%%")], 400, "<Code>BadRequest</Code>"),
-        (&[("Action", "</Message><x>&")], 404, "&lt;/Message&gt;&lt;x&gt;&amp;"),
+        (
+            &[("Action", "GetSendQuota")][..],
+            404,
+            "<Code>NotFound</Code>",
+        ),
+        (
+            &[("Action", "SendRawEmail"), ("RawMessage.Data", "%%%")],
+            400,
+            "<Code>BadRequest</Code>",
+        ),
+        (
+            &[("Action", "</Message><x>&")],
+            404,
+            "&lt;/Message&gt;&lt;x&gt;&amp;",
+        ),
     ] {
         let refused = query(fields).send(&api).await;
-        assert!(refused.status == status && refused.body.contains(code), "{refused:?}");
+        assert!(
+            refused.status == status && refused.body.contains(code),
+            "{refused:?}"
+        );
     }
 }
 
-/// Requests for a message to each of these addresses, all with this text and `value` as their variable.
+/// Requests for a message to each of these addresses, all with this text and `value` as their
+/// variable.
 fn personal(to: &[String], text: &str, value: &str) -> [Post; 3] {
     let personalizations: Vec<_> = to
         .iter()
@@ -343,10 +532,19 @@ fn personal(to: &[String], text: &str, value: &str) -> [Post; 3] {
     let sendgrid = json!({"personalizations": personalizations, "from": {"email": "a@app.example"},
         "content": [{"type": "text/plain", "value": text}]});
     let mut form = Form::default();
-    form.field("from", "a@app.example").field("to", &to.join(", ")).field("subject", "s").field("text", text);
-    let variables: Value = to.iter().map(|to| (to.clone(), json!({"v": value}))).collect();
+    form.field("from", "a@app.example")
+        .field("to", &to.join(", "))
+        .field("subject", "s")
+        .field("text", text);
+    let variables: Value = to
+        .iter()
+        .map(|to| (to.clone(), json!({"v": value})))
+        .collect();
     form.field("recipient-variables", &variables.to_string());
-    let entries: Vec<_> = to.iter().map(|to| json!({"Destination": {"ToAddresses": [to]}})).collect();
+    let entries: Vec<_> = to
+        .iter()
+        .map(|to| json!({"Destination": {"ToAddresses": [to]}}))
+        .collect();
     let template = json!({"Subject": "s", "Text": text.replace("%recipient.v%", "{{v}}")});
     let data = json!({"v": value}).to_string();
     let ses = json!({"FromEmailAddress": "a@app.example", "BulkEmailEntries": entries,
@@ -369,11 +567,16 @@ async fn the_messages_of_a_request_share_its_text_and_may_not_need_much_more() {
         assert_eq!(post.send(&api).await.status, status, "{}", post.path);
     }
     assert_eq!(messages(&api, &inbox).await.len(), 20);
-    for (post, status) in
-        personal(&same(50), &"%recipient.v%".repeat(300), &"x".repeat(1_000)).iter().zip([413, 413, 400])
+    for (post, status) in personal(&same(50), &"%recipient.v%".repeat(300), &"x".repeat(1_000))
+        .iter()
+        .zip([413, 413, 400])
     {
         let refused = post.send(&api).await;
-        assert!(refused.status == status && refused.body.contains("552 5.3.4"), "{}: {refused:?}", post.path);
+        assert!(
+            refused.status == status && refused.body.contains("552 5.3.4"),
+            "{}: {refused:?}",
+            post.path
+        );
     }
     for post in personal(&same(1_001), "t", "") {
         assert_eq!(post.send(&api).await.status, 400, "{}", post.path);
@@ -386,31 +589,64 @@ async fn every_address_of_a_message_counts() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
     let many = vec![address(&inbox); 5_000];
-    for one in API.iter().filter(|one| !one.name.contains("raw") && !one.name.contains("mime")) {
+    for one in API
+        .iter()
+        .filter(|one| !one.name.contains("raw") && !one.name.contains("mime"))
+    {
         let letter = Letter::to(&many[0]);
         let lists = [
-            Letter { to: many.clone(), ..letter.clone() },
-            Letter { cc: many.clone(), ..letter.clone() },
-            Letter { bcc: many.clone(), ..letter },
+            Letter {
+                to: many.clone(),
+                ..letter.clone()
+            },
+            Letter {
+                cc: many.clone(),
+                ..letter.clone()
+            },
+            Letter {
+                bcc: many.clone(),
+                ..letter
+            },
         ];
         for letter in lists {
             let refused = (one.request)(&letter).send(&api).await;
-            assert!(refused.status == 429 && refused.body.contains("452 4.5.3"), "{}: {refused:?}", one.name);
+            assert!(
+                refused.status == 429 && refused.body.contains("452 4.5.3"),
+                "{}: {refused:?}",
+                one.name
+            );
         }
     }
     let body = json!({"from": "a@app.example", "to": many[0], "reply_to": many, "subject": "s", "text": "t"});
-    assert_eq!(Post::json("/send/resend/emails", &body).send(&api).await.status, 429);
+    assert_eq!(
+        Post::json("/send/resend/emails", &body)
+            .send(&api)
+            .await
+            .status,
+        429
+    );
     // Also in one text, of which only the beginning is read.
     let body = json!({"from": "a@app.example", "to": "a@b,".repeat(1_000_000), "subject": "s", "text": "t"});
     let refused = Post::json("/send/resend/emails", &body).send(&api).await;
-    assert!(refused.status == 429 && refused.body.contains("452 4.5.3"), "{refused:?}");
-    let body = json!({"from": "a@app.example", "to": "a ".repeat(1_000_000), "subject": "s", "text": "t"});
+    assert!(
+        refused.status == 429 && refused.body.contains("452 4.5.3"),
+        "{refused:?}"
+    );
+    let body =
+        json!({"from": "a@app.example", "to": "a ".repeat(1_000_000), "subject": "s", "text": "t"});
     let refused = Post::json("/send/resend/emails", &body).send(&api).await;
-    assert!(refused.status == 422 && refused.body.contains("invalid `to` field: it is too long"), "{refused:?}");
+    assert!(
+        refused.status == 422 && refused.body.contains("invalid `to` field: it is too long"),
+        "{refused:?}"
+    );
     let to_many = Letter::to(&many.join(","));
     for one in API.iter().filter(|one| one.name.contains("raw")) {
         let refused = (one.request)(&to_many).send(&api).await;
-        assert!(refused.status == 429 && refused.body.contains("452 4.5.3"), "{}: {refused:?}", one.name);
+        assert!(
+            refused.status == 429 && refused.body.contains("452 4.5.3"),
+            "{}: {refused:?}",
+            one.name
+        );
     }
     assert!(messages(&api, &inbox).await.is_empty());
 }
@@ -419,10 +655,24 @@ async fn every_address_of_a_message_counts() {
 async fn the_header_of_a_whole_message_is_bounded() {
     let api = Harness::start().await;
     let to = address(&api.create_inbox().await);
-    for one in API.iter().filter(|one| one.name.contains("raw") || one.name.contains("mime")) {
-        let field = ("X-A".to_owned(), format!("a\n{}X-B: b", "a:\n".repeat(400_000)));
-        let refused = (one.request)(&Letter { header: field, ..Letter::to(&to) }).send(&api).await;
-        let is_refused = refused.status == 400 && refused.body.contains("the header of the message is too long");
+    for one in API
+        .iter()
+        .filter(|one| one.name.contains("raw") || one.name.contains("mime"))
+    {
+        let field = (
+            "X-A".to_owned(),
+            format!("a\n{}X-B: b", "a:\n".repeat(400_000)),
+        );
+        let refused = (one.request)(&Letter {
+            header: field,
+            ..Letter::to(&to)
+        })
+        .send(&api)
+        .await;
+        let is_refused = refused.status == 400
+            && refused
+                .body
+                .contains("the header of the message is too long");
         assert!(is_refused, "{}: {refused:?}", one.name);
     }
 }

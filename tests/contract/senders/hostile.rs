@@ -15,7 +15,10 @@ const EVIL: &str = "x\r\nBcc: evil@restante.example.com\r\nX-Evil: yes\r\n\r\nbo
 async fn no_field_starts_another_header_field() {
     let api = Harness::start().await;
     // A whole message is what the application says it is.
-    for one in API.iter().filter(|one| !one.name.contains("raw") && !one.name.contains("mime")) {
+    for one in API
+        .iter()
+        .filter(|one| !one.name.contains("raw") && !one.name.contains("mime"))
+    {
         let inbox = api.create_inbox().await;
         let letter = Letter::to(&address(&inbox));
         let set = |change: fn(&mut Letter, &str)| {
@@ -42,7 +45,11 @@ async fn no_field_starts_another_header_field() {
             let refused = (one.request)(letter).send(&api).await;
             // In a form, a line break ends the header of the part.
             let is_of_form = one.via == "mailgun" && number >= 8;
-            assert!((400..500).contains(&refused.status) || is_of_form, "{} {number}: {refused:?}", one.name);
+            assert!(
+                (400..500).contains(&refused.status) || is_of_form,
+                "{} {number}: {refused:?}",
+                one.name
+            );
         }
         assert_harmless(&api, &inbox).await;
     }
@@ -61,7 +68,8 @@ async fn assert_harmless(api: &Harness, inbox: &str) {
 /// Further bodies with fields that become header fields.
 fn more_bodies(to: &str) -> [(&'static str, Value); 4] {
     let own = json!([{"Name": "X-A", "Value": "a"}]);
-    let resend = json!({"from": "a@app.example", "to": to, "template": {"id": "id"}, "scheduled_at": "now"});
+    let resend =
+        json!({"from": "a@app.example", "to": to, "template": {"id": "id"}, "scheduled_at": "now"});
     let sendgrid = json!({
         "personalizations": [{"to": [{"email": to, "name": "n"}], "subject": "s", "headers": {"X-A": "a"},
             "custom_args": {"a": "b"}}],
@@ -89,14 +97,21 @@ fn more_bodies(to: &str) -> [(&'static str, Value); 4] {
 async fn no_text_and_no_name_in_json_starts_another_header_field() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    let posts = API.iter().map(|one| (one.request)(&Letter::to(&address(&inbox))));
-    let bodies = posts.filter_map(|post| Some((post.path, serde_json::from_slice(&post.body).ok()?)));
+    let posts = API
+        .iter()
+        .map(|one| (one.request)(&Letter::to(&address(&inbox))));
+    let bodies =
+        posts.filter_map(|post| Some((post.path, serde_json::from_slice(&post.body).ok()?)));
     let more = more_bodies(&address(&inbox)).map(|(path, body)| (path.to_owned(), body));
     for (path, body) in bodies.chain(more).collect::<Vec<(String, Value)>>() {
         for body in hostile_forms(&body) {
             let answer = Post::json(&path, &body).send(&api).await;
-            let is_answer = answer.status == 202 || serde_json::from_str::<Value>(&answer.body).is_ok();
-            assert!(answer.status < 500 && is_answer, "{path} {body}: {answer:?}");
+            let is_answer =
+                answer.status == 202 || serde_json::from_str::<Value>(&answer.body).is_ok();
+            assert!(
+                answer.status < 500 && is_answer,
+                "{path} {body}: {answer:?}"
+            );
         }
         assert_harmless(&api, &inbox).await;
     }
@@ -104,14 +119,18 @@ async fn no_text_and_no_name_in_json_starts_another_header_field() {
     assert!(!messages(&api, &inbox).await.is_empty());
 }
 
-/// A body with each of its texts and its names replaced by a hostile one, in turn. The text of a message may be
-/// hostile: it is in the body.
+/// A body with each of its texts and its names replaced by a hostile one, in turn. The text of a
+/// message may be hostile: it is in the body.
 fn hostile_forms(body: &Value) -> Vec<Value> {
     let mut forms = Vec::new();
     match body {
         Value::String(text) if [TEXT, HTML, "t"].contains(&text.as_str()) => {}
         Value::String(text) => {
-            forms.extend([json!(EVIL), json!(EVIL.replace('\r', "")), json!(format!("{text}{EVIL}"))]);
+            forms.extend([
+                json!(EVIL),
+                json!(EVIL.replace('\r', "")),
+                json!(format!("{text}{EVIL}")),
+            ]);
         }
         Value::Array(items) => {
             for (place, item) in items.iter().enumerate().take(3) {
@@ -125,7 +144,9 @@ fn hostile_forms(body: &Value) -> Vec<Value> {
         Value::Object(fields) => {
             for (name, value) in fields {
                 let renamed = (format!("{name}{EVIL}"), value.clone());
-                let changed = hostile_forms(value).into_iter().map(|form| (name.clone(), form));
+                let changed = hostile_forms(value)
+                    .into_iter()
+                    .map(|form| (name.clone(), form));
                 forms.extend(changed.chain([renamed]).map(|(new_name, form)| {
                     let mut fields = fields.clone();
                     fields.remove(name);
@@ -168,13 +189,28 @@ async fn no_value_and_no_name_in_a_form_starts_another_header_field() {
         ("Tags.member.1.Value", "v"),
         ("ConfigurationSetName", "set"),
     ];
-    for (path, fields) in [("/send/mailgun/v3/app.example/messages", mailgun), ("/send/ses/", ses)] {
-        for (place, (name, value)) in fields.iter().enumerate().filter(|(_, (name, _))| !name.contains("Text")) {
+    for (path, fields) in [
+        ("/send/mailgun/v3/app.example/messages", mailgun),
+        ("/send/ses/", ses),
+    ] {
+        for (place, (name, value)) in fields
+            .iter()
+            .enumerate()
+            .filter(|(_, (name, _))| !name.contains("Text"))
+        {
             let appended = |text: &str| format!("{text}{EVIL}");
-            for (name, value) in [((*name).to_owned(), appended(value)), (appended(name), (*value).to_owned())] {
+            for (name, value) in [
+                ((*name).to_owned(), appended(value)),
+                (appended(name), (*value).to_owned()),
+            ] {
                 let mut fields = fields;
                 fields[place] = (&name, &value);
-                let answer = Post { path: path.to_owned(), ..query(&fields) }.send(&api).await;
+                let answer = Post {
+                    path: path.to_owned(),
+                    ..query(&fields)
+                }
+                .send(&api)
+                .await;
                 assert!(answer.status < 500, "{path} {name} {value}: {answer:?}");
             }
         }
@@ -188,7 +224,10 @@ async fn blind_copies_of_a_whole_message_are_removed() {
     let api = Harness::start().await;
     for one in API.iter().filter(|one| one.name.contains("raw")) {
         let [to, bcc] = [api.create_inbox().await, api.create_inbox().await];
-        let letter = Letter { bcc: vec![address(&bcc)], ..Letter::to(&address(&to)) };
+        let letter = Letter {
+            bcc: vec![address(&bcc)],
+            ..Letter::to(&address(&to))
+        };
         assert_eq!((one.request)(&letter).send(&api).await.status, 200);
         for inbox in [&to, &bcc] {
             let details = only_details(&api, inbox).await;
@@ -201,22 +240,48 @@ async fn blind_copies_of_a_whole_message_are_removed() {
 async fn broken_bodies_are_clear_errors() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    let broken = Letter { content: "not base64 %%%".to_owned(), ..Letter::to(&address(&inbox)) };
+    let broken = Letter {
+        content: "not base64 %%%".to_owned(),
+        ..Letter::to(&address(&inbox))
+    };
     let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     for path in JSON_PATHS {
-        let bodies = ["", "{", "null", "[]", "1", "\"a\"", "{\"a\":", "\u{0}", &nested, "{\"to\": \u{1}}", "[[[]]]"];
+        let bodies = [
+            "",
+            "{",
+            "null",
+            "[]",
+            "1",
+            "\"a\"",
+            "{\"a\":",
+            "\u{0}",
+            &nested,
+            "{\"to\": \u{1}}",
+            "[[[]]]",
+        ];
         for body in bodies {
-            let post = Post { path: path.to_owned(), content_type: String::new(), body: body.into() };
+            let post = Post {
+                path: path.to_owned(),
+                content_type: String::new(),
+                body: body.into(),
+            };
             let refused = post.send(&api).await;
             let is_empty_batch = path.ends_with("postmark/email/batch") && body == "[]";
-            assert!((400..=422).contains(&refused.status) || is_empty_batch, "{path} {body:.20}: {refused:?}");
+            assert!(
+                (400..=422).contains(&refused.status) || is_empty_batch,
+                "{path} {body:.20}: {refused:?}"
+            );
             assert!(refused.body.len() < 2_000, "{refused:?}");
         }
     }
     for one in API.iter().filter(|one| !one.via.contains("mailgun")) {
         let refused = (one.request)(&broken).send(&api).await;
         let is_raw = one.name.contains("raw");
-        assert!(refused.body.contains("not base64") || is_raw, "{}: {refused:?}", one.name);
+        assert!(
+            refused.body.contains("not base64") || is_raw,
+            "{}: {refused:?}",
+            one.name
+        );
     }
 }
 
@@ -226,11 +291,18 @@ async fn a_body_of_30_mib_is_too_large_and_not_kept() {
     let inbox = api.create_inbox().await;
     let free = api.service.budget().free();
     for one in &API {
-        let large = Letter { text: "a b\n".repeat(30 * 256 * 1024), ..Letter::to(&address(&inbox)) };
+        let large = Letter {
+            text: "a b\n".repeat(30 * 256 * 1024),
+            ..Letter::to(&address(&inbox))
+        };
         let refused = (one.request)(&large).send(&api).await;
         let expected = if one.via == "ses" { 400 } else { 413 };
         assert_eq!(refused.status, expected, "{}: {refused:?}", one.name);
-        assert!(refused.body.contains("552 5.3.4"), "{}: {refused:?}", one.name);
+        assert!(
+            refused.body.contains("552 5.3.4"),
+            "{}: {refused:?}",
+            one.name
+        );
         assert_eq!(api.service.budget().free(), free);
     }
     assert!(messages(&api, &inbox).await.is_empty());
@@ -255,20 +327,38 @@ fn growing(to: &str) -> [Post; 3] {
     });
     let text = "%recipient.w%\n".repeat(many);
     let variables = json!({to: {"w": word}}).to_string();
-    let fields =
-        [("from", "a@app.example"), ("to", to), ("subject", "s"), ("text", &text), ("recipient-variables", &variables)];
+    let fields = [
+        ("from", "a@app.example"),
+        ("to", to),
+        ("subject", "s"),
+        ("text", &text),
+        ("recipient-variables", &variables),
+    ];
     [
         Post::json("/send/ses/v2/email/outbound-emails", &ses),
         Post::json("/send/sendgrid/v3/mail/send", &sendgrid),
-        Post { path: "/send/mailgun/v3/app.example/messages".to_owned(), ..query(&fields) },
+        Post {
+            path: "/send/mailgun/v3/app.example/messages".to_owned(),
+            ..query(&fields)
+        },
     ]
 }
 
 #[tokio::test]
 async fn a_small_request_needs_memory_for_its_large_messages() {
     for (request_memory, is_enough) in [(16, false), (64, true)] {
-        let limits = Limits { request_memory: request_memory * 1024 * 1024, ..Limits::default() };
-        let api = Harness::with_options(Engine::Sqlite, Options { limits, ..testkit::options(10) }).await;
+        let limits = Limits {
+            request_memory: request_memory * 1024 * 1024,
+            ..Limits::default()
+        };
+        let api = Harness::with_options(
+            Engine::Sqlite,
+            Options {
+                limits,
+                ..testkit::options(10)
+            },
+        )
+        .await;
         let inbox = api.create_inbox().await;
         let free = api.service.budget().free();
         for post in growing(&address(&inbox)) {
@@ -276,10 +366,16 @@ async fn a_small_request_needs_memory_for_its_large_messages() {
             assert!(post.body.len() < 64 * 1024, "{path}");
             let answer = post.send(&api).await;
             assert_eq!(answer.status < 300, is_enough, "{path}: {answer:?}");
-            assert!(is_enough || answer.body.contains("this needs 24 MiB of memory"), "{path}: {answer:?}");
+            assert!(
+                is_enough || answer.body.contains("this needs 24 MiB of memory"),
+                "{path}: {answer:?}"
+            );
             assert_eq!(api.service.budget().free(), free, "{path}");
         }
-        assert_eq!(messages(&api, &inbox).await.len(), if is_enough { 3 } else { 0 });
+        assert_eq!(
+            messages(&api, &inbox).await.len(),
+            if is_enough { 3 } else { 0 }
+        );
     }
 }
 
@@ -296,6 +392,8 @@ async fn many_header_fields_are_compared_once() {
         "headers": fields("X"),
         "personalizations": [{"to": [{"email": address(&inbox)}], "headers": fields("Y")}],
     });
-    let refused = Post::json("/send/sendgrid/v3/mail/send", &body).send(&api).await;
+    let refused = Post::json("/send/sendgrid/v3/mail/send", &body)
+        .send(&api)
+        .await;
     assert_eq!(refused.status, 202, "{refused:?}");
 }

@@ -13,8 +13,11 @@ use super::{JSON_PATHS, Post};
 use testkit::{Answer, Harness};
 
 /// The paths that take forms.
-const FORM_PATHS: [&str; 3] =
-    ["/send/mailgun/v3/app.example/messages", "/send/mailgun/v3/app.example/messages.mime", "/send/ses/"];
+const FORM_PATHS: [&str; 3] = [
+    "/send/mailgun/v3/app.example/messages",
+    "/send/mailgun/v3/app.example/messages.mime",
+    "/send/ses/",
+];
 
 /// Names of fields that the parsers know.
 const NAMES: [&str; 27] = [
@@ -94,7 +97,11 @@ const FORM_VALUES: [&str; 9] = [
 
 /// Runs a property with these cases.
 fn check<S: Strategy<Value: Debug>>(cases: u32, strategy: &S, property: impl Fn(S::Value)) {
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    });
     let outcome = runner.run(strategy, |case| {
         property(case);
         Ok(())
@@ -128,7 +135,9 @@ fn random_json_gets_an_answer_of_the_provider() {
     check(300, &case, |(path, value, field)| {
         let letter = Letter::to("random@restante.example.com");
         let body = match path {
-            "/send/postmark/email" | "/send/postmark/email/withTemplate" => with(postmark_body(&letter), field, value),
+            "/send/postmark/email" | "/send/postmark/email/withTemplate" => {
+                with(postmark_body(&letter), field, value)
+            }
             "/send/ses/v2/email/outbound-emails" => with(ses_body(&letter), field, value),
             _ => value,
         };
@@ -140,7 +149,11 @@ fn random_json_gets_an_answer_of_the_provider() {
 /// The body with another value of one field.
 fn with(mut body: Value, field: Index, value: Value) -> Value {
     let fields = body.as_object_mut().unwrap();
-    let name = fields.keys().nth(field.index(fields.len())).unwrap().clone();
+    let name = fields
+        .keys()
+        .nth(field.index(fields.len()))
+        .unwrap()
+        .clone();
     fields.insert(name, value);
     body
 }
@@ -148,29 +161,52 @@ fn with(mut body: Value, field: Index, value: Value) -> Value {
 #[test]
 fn a_random_form_gets_an_answer_of_the_provider() {
     let name = prop_oneof![3 => select(FORM_NAMES.to_vec()).prop_map(str::to_owned), 1 => "[^\"\r\n]{0,8}"];
-    let value = prop_oneof![".{0,40}", select(FORM_VALUES.to_vec()).prop_map(str::to_owned)];
+    let value = prop_oneof![
+        ".{0,40}",
+        select(FORM_VALUES.to_vec()).prop_map(str::to_owned)
+    ];
     let fields = proptest::collection::vec((name.clone(), value), 0..8);
-    let file = (select(vec!["attachment", "inline", "message", "other"]), "[^\"\r\n]{0,12}", any::<Vec<u8>>());
+    let file = (
+        select(vec!["attachment", "inline", "message", "other"]),
+        "[^\"\r\n]{0,12}",
+        any::<Vec<u8>>(),
+    );
     let files = proptest::option::of(proptest::collection::vec(file, 0..3));
     let damage = proptest::collection::vec((any::<Index>(), any::<u8>()), 0..3);
-    let case = (select(FORM_PATHS.to_vec()), fields, files, damage, proptest::option::weighted(0.2, any::<Index>()));
+    let case = (
+        select(FORM_PATHS.to_vec()),
+        fields,
+        files,
+        damage,
+        proptest::option::weighted(0.2, any::<Index>()),
+    );
     let runtime = Runtime::new().unwrap();
     let api = runtime.block_on(Harness::start());
     check(500, &case, |(path, fields, files, damage, cut)| {
         // The first value of a name counts, so the random fields replace those of a valid request.
-        let fields: Vec<_> =
-            fields.iter().map(|(name, value)| (&**name, &**value)).chain(valid(path).iter().copied()).collect();
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .chain(valid(path).iter().copied())
+            .collect();
         let mut post = match files {
             Some(files) => multipart(path, &fields, &files),
-            None => Post { path: path.to_owned(), ..query(&fields) },
+            None => Post {
+                path: path.to_owned(),
+                ..query(&fields)
+            },
         };
         for (place, byte) in damage {
             let place = place.index(post.body.len());
             post.body[place] = byte;
         }
-        post.body.truncate(cut.map_or(usize::MAX, |cut| cut.index(post.body.len())));
+        post.body
+            .truncate(cut.map_or(usize::MAX, |cut| cut.index(post.body.len())));
         let answer = runtime.block_on(post.send(&api));
-        assert!(is_answer(&answer, path == "/send/ses/"), "{path} {fields:?}: {answer:?}");
+        assert!(
+            is_answer(&answer, path == "/send/ses/"),
+            "{path} {fields:?}: {answer:?}"
+        );
     });
 }
 
@@ -180,7 +216,10 @@ fn valid<'a>(path: &str) -> &'a [(&'a str, &'a str)] {
         "/send/ses/" => &[
             ("Action", "SendEmail"),
             ("Source", "a@app.example"),
-            ("Destination.ToAddresses.member.1", "random@restante.example.com"),
+            (
+                "Destination.ToAddresses.member.1",
+                "random@restante.example.com",
+            ),
             ("Message.Subject.Data", "s"),
             ("Message.Body.Text.Data", "t"),
         ],
@@ -208,11 +247,21 @@ fn multipart(path: &str, fields: &[(&str, &str)], files: &[(&str, String, Vec<u8
 /// Whether this is an answer as the provider writes it, and no failure of the server.
 fn is_answer(answer: &Answer, is_xml: bool) -> bool {
     let is_whole = if is_xml {
-        let element = if answer.status < 300 { "Send" } else { "ErrorResponse" };
-        let text = answer.body.split("<Message>").nth(1).and_then(|rest| rest.split("</Message>").next());
+        let element = if answer.status < 300 {
+            "Send"
+        } else {
+            "ErrorResponse"
+        };
+        let text = answer
+            .body
+            .split("<Message>")
+            .nth(1)
+            .and_then(|rest| rest.split("</Message>").next());
         answer.body.starts_with(&format!("<{element}"))
             && answer.body.ends_with("Response>")
-            && text.is_none_or(|text| !text.contains(|character: char| "<>".contains(character) || character < ' '))
+            && text.is_none_or(|text| {
+                !text.contains(|character: char| "<>".contains(character) || character < ' ')
+            })
     } else {
         // The answer of SendGrid has no body.
         answer.status == 202 || serde_json::from_str::<Value>(&answer.body).is_ok()

@@ -11,8 +11,7 @@ pub const FILE: &[u8] = b"a\nb\r\nc\rd\0\x7f \xc3\xa4";
 /// The bytes of the image.
 pub const IMAGE: &[u8] = b"PNG\0";
 pub const TEXT: &str = "Ihre Zahl: Grüße.\nYour code is 482913.";
-pub const HTML: &str =
-    "<p>Grüße <a href=\"https://app.example/in\">in</a> <img src=\"cid:logo.png\">Your code is 482913.";
+pub const HTML: &str = "<p>Grüße <a href=\"https://app.example/in\">in</a> <img src=\"cid:logo.png\">Your code is 482913.";
 
 /// A way to send.
 pub struct Api {
@@ -22,16 +21,56 @@ pub struct Api {
 }
 
 pub const API: [Api; 10] = [
-    Api { name: "resend", via: "resend", request: resend },
-    Api { name: "sendgrid", via: "sendgrid", request: sendgrid },
-    Api { name: "postmark", via: "postmark", request: postmark },
-    Api { name: "postmark at the root", via: "postmark", request: postmark_at_root },
-    Api { name: "mailgun", via: "mailgun", request: mailgun },
-    Api { name: "mailgun mime", via: "mailgun", request: mailgun_mime },
-    Api { name: "ses", via: "ses", request: ses },
-    Api { name: "ses raw", via: "ses", request: ses_raw },
-    Api { name: "ses v1 raw", via: "ses", request: ses_v1_raw },
-    Api { name: "ses v1 raw at the root", via: "ses", request: ses_v1_raw_at_root },
+    Api {
+        name: "resend",
+        via: "resend",
+        request: resend,
+    },
+    Api {
+        name: "sendgrid",
+        via: "sendgrid",
+        request: sendgrid,
+    },
+    Api {
+        name: "postmark",
+        via: "postmark",
+        request: postmark,
+    },
+    Api {
+        name: "postmark at the root",
+        via: "postmark",
+        request: postmark_at_root,
+    },
+    Api {
+        name: "mailgun",
+        via: "mailgun",
+        request: mailgun,
+    },
+    Api {
+        name: "mailgun mime",
+        via: "mailgun",
+        request: mailgun_mime,
+    },
+    Api {
+        name: "ses",
+        via: "ses",
+        request: ses,
+    },
+    Api {
+        name: "ses raw",
+        via: "ses",
+        request: ses_raw,
+    },
+    Api {
+        name: "ses v1 raw",
+        via: "ses",
+        request: ses_v1_raw,
+    },
+    Api {
+        name: "ses v1 raw at the root",
+        via: "ses",
+        request: ses_v1_raw_at_root,
+    },
 ];
 
 /// What is sent.
@@ -76,7 +115,9 @@ impl Letter {
     /// The message as a whole.
     pub fn raw(&self) -> String {
         let encoded = |text: &str| BASE64_STANDARD.encode(text);
-        let from = self.from.replace("\"Zoë, Shop\"", "=?utf-8?B?Wm/DqywgU2hvcA==?=");
+        let from = self
+            .from
+            .replace("\"Zoë, Shop\"", "=?utf-8?B?Wm/DqywgU2hvcA==?=");
         format!(
             "From: {from}\nTo: {}\nCc: {}\nBcc: {}\nReply-To: {}\nSubject: =?utf-8?B?{}?=\n{}: {}\nMIME-Version: 1.0\n\
              Content-Type: multipart/mixed; boundary=X\n\n--X\nContent-Type: multipart/alternative; boundary=Y\n\n\
@@ -117,7 +158,11 @@ fn resend(letter: &Letter) -> Post {
 }
 
 fn sendgrid(letter: &Letter) -> Post {
-    let people = |list: &[String]| list.iter().map(|address| json!({"email": address})).collect::<Vec<_>>();
+    let people = |list: &[String]| {
+        list.iter()
+            .map(|address| json!({"email": address}))
+            .collect::<Vec<_>>()
+    };
     let (name, address) = letter.from.rsplit_once(" <").unwrap_or(("", &letter.from));
     let body = json!({
         "personalizations": [{"to": people(&letter.to), "cc": people(&letter.cc), "bcc": people(&letter.bcc)}],
@@ -160,14 +205,19 @@ pub fn postmark_body(letter: &Letter) -> Value {
 
 fn mailgun(letter: &Letter) -> Post {
     let mut form = Form::default();
-    form.field("from", &letter.from).field("subject", &letter.subject);
+    form.field("from", &letter.from)
+        .field("subject", &letter.subject);
     for (name, list) in [("to", &letter.to), ("cc", &letter.cc), ("bcc", &letter.bcc)] {
         for address in list {
             form.field(name, address);
         }
     }
-    form.field("text", &letter.text).field("html", &letter.html).field("h:Reply-To", &letter.reply_to);
-    form.field(&format!("h:{}", letter.header.0), &letter.header.1).field("o:tag", "welcome").field("v:user", "1");
+    form.field("text", &letter.text)
+        .field("html", &letter.html)
+        .field("h:Reply-To", &letter.reply_to);
+    form.field(&format!("h:{}", letter.header.0), &letter.header.1)
+        .field("o:tag", "welcome")
+        .field("v:user", "1");
     let content = BASE64_STANDARD.decode(&letter.content).unwrap_or_default();
     form.file("attachment", &letter.file_name, &letter.file_type, &content);
     form.file("inline", "logo.png", "image/png", IMAGE);
@@ -179,7 +229,12 @@ fn mailgun_mime(letter: &Letter) -> Post {
     for address in letter.to.iter().chain(&letter.cc).chain(&letter.bcc) {
         form.field("to", address);
     }
-    form.file("message", "message.mime", "message/rfc822", letter.raw().as_bytes());
+    form.file(
+        "message",
+        "message.mime",
+        "message/rfc822",
+        letter.raw().as_bytes(),
+    );
     form.post("/send/mailgun/v3/app.example/messages.mime")
 }
 
@@ -215,11 +270,18 @@ fn ses_raw(letter: &Letter) -> Post {
 
 fn ses_v1_raw(letter: &Letter) -> Post {
     let data = BASE64_STANDARD.encode(letter.raw());
-    query(&[("Action", "SendRawEmail"), ("RawMessage.Data", &data), ("Version", "2010-12-01")])
+    query(&[
+        ("Action", "SendRawEmail"),
+        ("RawMessage.Data", &data),
+        ("Version", "2010-12-01"),
+    ])
 }
 
 fn ses_v1_raw_at_root(letter: &Letter) -> Post {
-    Post { path: "/".to_owned(), ..ses_v1_raw(letter) }
+    Post {
+        path: "/".to_owned(),
+        ..ses_v1_raw(letter)
+    }
 }
 
 /// A request to the endpoint of Mailpit, which needs a key.
@@ -233,7 +295,11 @@ pub fn query(fields: &[(&str, &str)]) -> Post {
     let mut body = form_urlencoded::Serializer::new(String::new());
     let body = body.extend_pairs(fields).finish();
     let content_type = "application/x-www-form-urlencoded; charset=utf-8".to_owned();
-    Post { path: "/send/ses/".to_owned(), content_type, body: body.into() }
+    Post {
+        path: "/send/ses/".to_owned(),
+        content_type,
+        body: body.into(),
+    }
 }
 
 /// A form with files.
@@ -242,7 +308,8 @@ pub struct Form(Vec<u8>);
 
 impl Form {
     pub fn field(&mut self, name: &str, value: &str) -> &mut Self {
-        let head = format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+        let head =
+            format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
         self.0.extend_from_slice(head.as_bytes());
         self
     }
@@ -259,6 +326,10 @@ impl Form {
 
     pub fn post(self, path: &str) -> Post {
         let body = [self.0, b"--B--\r\n".to_vec()].concat();
-        Post { path: path.to_owned(), content_type: "multipart/form-data; boundary=B".to_owned(), body }
+        Post {
+            path: path.to_owned(),
+            content_type: "multipart/form-data; boundary=B".to_owned(),
+            body,
+        }
     }
 }

@@ -12,7 +12,11 @@ pub(crate) struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     pub(crate) fn new(world: &'a World, key: &'a str) -> Self {
-        Self { world, key, http: Http::new() }
+        Self {
+            world,
+            key,
+            http: Http::new(),
+        }
     }
 
     /// The answer of one node; `None` if there is none.
@@ -23,7 +27,10 @@ impl<'a> Asker<'a> {
             Ok(answer) => answer,
             Err(error) => {
                 if self.world.peaceful_since(before) {
-                    self.world.find("a request is answered while nothing fails", format!("{request:?}: {error}"));
+                    self.world.find(
+                        "a request is answered while nothing fails",
+                        format!("{request:?}: {error}"),
+                    );
                 }
                 return None;
             }
@@ -34,15 +41,28 @@ impl<'a> Asker<'a> {
     }
 
     fn judge(&self, request: &Request, answer: &Answer, peaceful: bool) {
-        let shown = || format!("{} {}: {} {}", request.method, request.path, answer.status, answer.body);
+        let shown = || {
+            format!(
+                "{} {}: {} {}",
+                request.method, request.path, answer.status, answer.body
+            )
+        };
         if answer.status == 500 {
             self.world.find("500 never happens", shown());
-        } else if !self.world.contract.allows(request.method, request.template, answer.status) {
+        } else if !self
+            .world
+            .contract
+            .allows(request.method, request.template, answer.status)
+        {
             self.world.find("every status is documented", shown());
         } else if answer.status == 503 && peaceful {
-            self.world.find("nothing is unavailable while nothing fails", shown());
+            self.world
+                .find("nothing is unavailable while nothing fails", shown());
         }
-        if answer.status >= 400 && answer.body["error"].as_str().is_none() && request.template.starts_with("/v1") {
+        if answer.status >= 400
+            && answer.body["error"].as_str().is_none()
+            && request.template.starts_with("/v1")
+        {
             self.world.find("an error says what is wrong", shown());
         }
     }

@@ -42,7 +42,12 @@ pub(crate) struct Client<'a> {
 
 impl<'a> Client<'a> {
     pub(crate) fn new(world: &'a World, number: usize) -> Self {
-        let random = StdRng::seed_from_u64(world.seed.wrapping_mul(1_000_003).wrapping_add(number as u64));
+        let random = StdRng::seed_from_u64(
+            world
+                .seed
+                .wrapping_mul(1_000_003)
+                .wrapping_add(number as u64),
+        );
         let key = &world.keys[number];
         Self {
             world,
@@ -58,7 +63,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Works until the end of the run, and then checks everything. Returns how many messages were acknowledged.
+    /// Works until the end of the run, and then checks everything. Returns how many messages were
+    /// acknowledged.
     pub(crate) fn run(mut self) -> usize {
         while self.world.goes_on() {
             scenarios::one(&mut self);
@@ -95,7 +101,9 @@ impl<'a> Client<'a> {
 
     /// An inbox that is not deleted: an old one or a new one.
     pub(crate) fn inbox(&mut self) -> Option<usize> {
-        let live: Vec<usize> = (0..self.inboxes.len()).filter(|index| self.inboxes[*index].is_usable()).collect();
+        let live: Vec<usize> = (0..self.inboxes.len())
+            .filter(|index| self.inboxes[*index].is_usable())
+            .collect();
         if self.chance(60)
             && let Some(index) = live.choose(&mut self.random)
         {
@@ -107,21 +115,32 @@ impl<'a> Client<'a> {
     /// Creates an inbox.
     pub(crate) fn create(&mut self) -> Option<usize> {
         let seeded = format!("user{}@example.com", self.inboxes.len() % 5);
-        let known = self.inboxes.iter().any(|inbox| inbox.address == seeded) || self.lost.contains(&seeded);
+        let known =
+            self.inboxes.iter().any(|inbox| inbox.address == seeded) || self.lost.contains(&seeded);
         let request = if self.chance(25) && !known {
-            Request::put("/v1/inboxes/{id}", format!("/v1/inboxes/{seeded}"), json!({}))
+            Request::put(
+                "/v1/inboxes/{id}",
+                format!("/v1/inboxes/{seeded}"),
+                json!({}),
+            )
         } else {
             Request::post("/v1/inboxes", "/v1/inboxes", json!({}))
         };
         let asked = Instant::now();
         let answer = self.until_answered(&request)?;
         if !matches!(answer.status, 200 | 201) {
-            self.world.find("an inbox is created", format!("{request:?}: {answer:?}"));
+            self.world
+                .find("an inbox is created", format!("{request:?}: {answer:?}"));
             return None;
         }
         let text = |field: &str| answer.body[field].as_str().unwrap_or_default().to_owned();
-        self.world.foreign.lock().unwrap().push((self.number, text("id")));
-        self.inboxes.push(Inbox::new(text("id"), text("address"), asked));
+        self.world
+            .foreign
+            .lock()
+            .unwrap()
+            .push((self.number, text("id")));
+        self.inboxes
+            .push(Inbox::new(text("id"), text("address"), asked));
         Some(self.inboxes.len() - 1)
     }
 
@@ -130,31 +149,56 @@ impl<'a> Client<'a> {
         let outcome = self.try_mail(token, inboxes);
         let rejected = matches!(&outcome.0, Outcome::Reply(reply) if reply.starts_with('5'));
         if rejected || (outcome.0 != Outcome::Accepted && outcome.1) {
-            self.world.find("mail to a live inbox is accepted", format!("message {token}: {:?}", outcome.0));
+            self.world.find(
+                "mail to a live inbox is accepted",
+                format!("message {token}: {:?}", outcome.0),
+            );
         }
         outcome.0
     }
 
-    /// The same; the outcome may be any, because a fault was requested. Also returns whether nothing failed meanwhile.
+    /// The same; the outcome may be any, because a fault was requested. Also returns whether
+    /// nothing failed meanwhile.
     pub(crate) fn try_mail(&mut self, token: u64, inboxes: &[usize]) -> (Outcome, bool) {
         self.try_text(token, inboxes, CODE)
     }
 
     /// The same with a text.
-    pub(crate) fn try_text(&mut self, token: u64, inboxes: &[usize], text: &str) -> (Outcome, bool) {
+    pub(crate) fn try_text(
+        &mut self,
+        token: u64,
+        inboxes: &[usize],
+        text: &str,
+    ) -> (Outcome, bool) {
         let node = self.node();
-        let shared = inboxes.iter().any(|index| !self.inboxes[*index].address.ends_with(DOMAIN));
+        let shared = inboxes
+            .iter()
+            .any(|index| !self.inboxes[*index].address.ends_with(DOMAIN));
         let tag = self.chance(15) && inboxes.iter().all(|index| self.inboxes[*index].has_tags);
-        let recipients: Vec<String> = inboxes.iter().map(|index| self.recipient(*index, tag)).collect();
+        let recipients: Vec<String> = inboxes
+            .iter()
+            .map(|index| self.recipient(*index, tag))
+            .collect();
         let key = (shared || self.chance(30)).then_some(self.key);
-        let mail = Mail { recipients: &recipients, subject: &self.subject(token), text, key };
+        let mail = Mail {
+            recipients: &recipients,
+            subject: &self.subject(token),
+            text,
+            key,
+        };
         let before = self.world.moment();
         let outcome = self.world.nodes.with(node, |server| server.smtp.clone());
         let send = |address: String| self.world.deliver(node, || mail::send(&address, &mail));
         let outcome = outcome.map_or(Outcome::NotSent, send);
         let told = Told::by(&outcome);
-        inboxes.iter().for_each(|index| self.tell(*index, token, told));
-        self.world.count(if told == Told::Stored(1) { "messages acknowledged" } else { "messages not acknowledged" });
+        inboxes
+            .iter()
+            .for_each(|index| self.tell(*index, token, told));
+        self.world.count(if told == Told::Stored(1) {
+            "messages acknowledged"
+        } else {
+            "messages not acknowledged"
+        });
         (outcome, self.world.peaceful_since(before))
     }
 
@@ -163,14 +207,31 @@ impl<'a> Client<'a> {
         let tokens: Vec<u64> = (0..count).map(|_| self.token()).collect();
         let subjects: Vec<String> = tokens.iter().map(|token| self.subject(*token)).collect();
         let address = self.inboxes[inbox].address.clone();
-        let (recipients, key) = ([address.clone()], (!address.ends_with(DOMAIN)).then_some(self.key));
+        let (recipients, key) = (
+            [address.clone()],
+            (!address.ends_with(DOMAIN)).then_some(self.key),
+        );
         let mails: Vec<_> = subjects
             .iter()
-            .map(|subject| (self.node(), Mail { recipients: &recipients, subject, text: CODE, key }))
+            .map(|subject| {
+                (
+                    self.node(),
+                    Mail {
+                        recipients: &recipients,
+                        subject,
+                        text: CODE,
+                        key,
+                    },
+                )
+            })
             .collect();
         let outcomes = mail::send_together(self.world, &mails);
         for (token, outcome) in tokens.into_iter().zip(&outcomes) {
-            let told = if *outcome == Outcome::Accepted { Told::StoredBeside } else { Told::by(outcome) };
+            let told = if *outcome == Outcome::Accepted {
+                Told::StoredBeside
+            } else {
+                Told::by(outcome)
+            };
             self.tell(inbox, token, told);
         }
         outcomes
@@ -182,20 +243,32 @@ impl<'a> Client<'a> {
 
     fn recipient(&self, inbox: usize, tag: bool) -> String {
         let address = &self.inboxes[inbox].address;
-        if tag { address.replacen('@', "+tag@", 1) } else { address.clone() }
+        if tag {
+            address.replacen('@', "+tag@", 1)
+        } else {
+            address.clone()
+        }
     }
 
-    /// Repeats a request on any node until it is answered with something else than 503 or a missing slot.
+    /// Repeats a request on any node until it is answered with something else than 503 or a missing
+    /// slot.
     pub(crate) fn until_answered(&mut self, request: &Request) -> Option<Answer> {
         let since = Instant::now();
         while since.elapsed() < EVENT_TIMEOUT {
             let node = self.node();
             match self.asker.ask(node, request) {
-                Some(Answer { status: 429 | 500 | 503, .. }) | None => thread::sleep(PAUSE),
+                Some(Answer {
+                    status: 429 | 500 | 503,
+                    ..
+                })
+                | None => thread::sleep(PAUSE),
                 Some(answer) => return Some(answer),
             }
         }
-        self.world.find("a repeated request is answered in the end", format!("{request:?}"));
+        self.world.find(
+            "a repeated request is answered in the end",
+            format!("{request:?}"),
+        );
         None
     }
 
@@ -206,22 +279,38 @@ impl<'a> Client<'a> {
         if answer.status == 404 && contract::error(&answer.body) == "inbox not found" {
             return None;
         }
-        let messages = answer.body["messages"].as_array().cloned().unwrap_or_default();
-        Some(messages.iter().rev().map(|message| self.token_of(message)).collect())
+        let messages = answer.body["messages"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        Some(
+            messages
+                .iter()
+                .rev()
+                .map(|message| self.token_of(message))
+                .collect(),
+        )
     }
 
     /// The token of a message; mail of another client is a finding.
     pub(crate) fn token_of(&self, message: &Value) -> u64 {
         let subject = message["subject"].as_str().unwrap_or_default();
         let mut parts = subject.strip_prefix("mail ").unwrap_or_default().split('-');
-        let (owner, token) = (parts.next().and_then(|part| part.parse().ok()), parts.next());
+        let (owner, token) = (
+            parts.next().and_then(|part| part.parse().ok()),
+            parts.next(),
+        );
         if owner != Some(self.number) {
-            self.world.find("no mail reaches another project", format!("client {}: {message}", self.number));
+            self.world.find(
+                "no mail reaches another project",
+                format!("client {}: {message}", self.number),
+            );
         }
         token.and_then(|token| token.parse().ok()).unwrap_or(0)
     }
 
-    /// Compares inboxes that expire soon with what this client was told, and looks for those that have expired.
+    /// Compares inboxes that expire soon with what this client was told, and looks for those that
+    /// have expired.
     fn settle(&mut self) {
         for index in (0..self.inboxes.len()).rev() {
             let inbox = &self.inboxes[index];
@@ -231,7 +320,8 @@ impl<'a> Client<'a> {
             } else if inbox.has_expired() {
                 if let Some(listed) = self.list(index) {
                     let detail = format!("{:?}: listed {listed:?}", self.inboxes[index]);
-                    self.world.find("an inbox is not found after its time", detail);
+                    self.world
+                        .find("an inbox is not found after its time", detail);
                 }
                 self.checked += acknowledged(&self.inboxes[index]);
                 self.world.count("inboxes expired");
@@ -256,8 +346,12 @@ impl<'a> Client<'a> {
             }
             (None, true) => {}
             (found, deleted) => {
-                let detail = format!("{}: deleted {deleted}, listed {found:?}", self.inboxes[index].address);
-                self.world.find("an inbox is found until it is deleted", detail);
+                let detail = format!(
+                    "{}: deleted {deleted}, listed {found:?}",
+                    self.inboxes[index].address
+                );
+                self.world
+                    .find("an inbox is found until it is deleted", detail);
             }
         }
     }
@@ -265,5 +359,9 @@ impl<'a> Client<'a> {
 
 /// How many messages were acknowledged.
 fn acknowledged(inbox: &Inbox) -> usize {
-    inbox.mail.values().filter(|told| matches!(told, Told::Stored(_) | Told::StoredBeside)).count()
+    inbox
+        .mail
+        .values()
+        .filter(|told| matches!(told, Told::Stored(_) | Told::StoredBeside))
+        .count()
 }

@@ -1,4 +1,5 @@
-//! What the clients saw of the mail of one node: since when some waits or fails, although none is acknowledged.
+//! What the clients saw of the mail of one node: since when some waits or fails, although none is
+//! acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::mail::Outcome;
 
-/// After a failure and this time without another delivery, it is not known whether the next one would fail.
+/// After a failure and this time without another delivery, it is not known whether the next one
+/// would fail.
 const FAILING: Duration = Duration::from_secs(2);
 
 pub(crate) struct Deliveries(Mutex<State>);
@@ -23,7 +25,12 @@ struct State {
 
 impl Deliveries {
     pub(crate) fn new() -> Self {
-        let state = State { stored: Instant::now(), waiting: BTreeMap::new(), next: 0, failing: None };
+        let state = State {
+            stored: Instant::now(),
+            waiting: BTreeMap::new(),
+            next: 0,
+            failing: None,
+        };
         Self(Mutex::new(state))
     }
 
@@ -63,16 +70,28 @@ impl Deliveries {
 
     fn failed(&self, started: Instant) {
         let mut state = self.0.lock().unwrap();
-        let since = state.failing.map_or_else(|| started.max(state.stored), |(since, _)| since);
+        let since = state
+            .failing
+            .map_or_else(|| started.max(state.stored), |(since, _)| since);
         state.failing = Some((since, Instant::now()));
     }
 
-    /// How long, at this moment, deliveries have been waiting or failing while none was acknowledged.
+    /// How long, at this moment, deliveries have been waiting or failing while none was
+    /// acknowledged.
     pub(crate) fn stuck_for(&self, moment: Instant) -> Duration {
         let state = self.0.lock().unwrap();
-        let waiting = state.waiting.values().min().map(|started| state.stored.max(*started));
-        let failing = state.failing.filter(|(_, last)| *last + FAILING > moment).map(|(since, _)| since);
+        let waiting = state
+            .waiting
+            .values()
+            .min()
+            .map(|started| state.stored.max(*started));
+        let failing = state
+            .failing
+            .filter(|(_, last)| *last + FAILING > moment)
+            .map(|(since, _)| since);
         let since = waiting.into_iter().chain(failing).min();
-        since.map_or(Duration::ZERO, |since| moment.saturating_duration_since(since))
+        since.map_or(Duration::ZERO, |since| {
+            moment.saturating_duration_since(since)
+        })
     }
 }

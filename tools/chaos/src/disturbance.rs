@@ -14,7 +14,8 @@ use crate::options::{Failure, Options};
 use crate::postgres::{Death, Postgres};
 use crate::world::World;
 
-/// The peace between two failures, in milliseconds. In the longer half, strict promises are checked.
+/// The peace between two failures, in milliseconds. In the longer half, strict promises are
+/// checked.
 const PEACE: std::ops::Range<u64> = 500..9_000;
 
 /// How wrong a clock is, in seconds.
@@ -41,7 +42,11 @@ pub(crate) struct Disturber<'a> {
 impl<'a> Disturber<'a> {
     pub(crate) fn new(world: &'a World, options: &Options) -> Self {
         let random = StdRng::seed_from_u64(world.seed.wrapping_mul(7_919));
-        Self { world, failures: options.failures(), random }
+        Self {
+            world,
+            failures: options.failures(),
+            random,
+        }
     }
 
     /// Lets things fail until the end of the run.
@@ -55,8 +60,10 @@ impl<'a> Disturber<'a> {
                 thread::sleep(Duration::from_millis(50));
             }
             if let Some(failure) = self.failures.choose(&mut self.random).copied() {
-                let (node, percent) =
-                    (self.random.random_range(0..self.world.nodes.count()), self.random.random_range(0..=100));
+                let (node, percent) = (
+                    self.random.random_range(0..self.world.nodes.count()),
+                    self.random.random_range(0..=100),
+                );
                 self.fail(failure, node, percent);
             }
         }
@@ -82,24 +89,36 @@ impl<'a> Disturber<'a> {
                 pause(3);
                 nodes.with(node, |server| server.signal("CONT"));
             }),
-            Failure::Terminate => world.fail("failures: terminate", || self.postgres().database().end_connections()),
+            Failure::Terminate => world.fail("failures: terminate", || {
+                self.postgres().database().end_connections()
+            }),
             Failure::Cancel => world.fail("failures: cancel", || self.cancel(percent)),
             Failure::Lock => world.fail("failures: lock", || self.lock(percent)),
             Failure::Crash => world.fail("failures: crash", || self.postgres().crash(|| pause(2))),
             Failure::FailOver => world.fail("failures: failover", || {
-                let death = if percent.is_multiple_of(2) { Death::Killed } else { Death::Frozen };
-                self.postgres().fail_over(death, || pause(3), || self.until_mail_is_stored(death));
+                let death = if percent.is_multiple_of(2) {
+                    Death::Killed
+                } else {
+                    Death::Frozen
+                };
+                self.postgres()
+                    .fail_over(death, || pause(3), || self.until_mail_is_stored(death));
             }),
             Failure::Clock => world.fail("failures: clock", || self.step_clock(node, percent)),
-            Failure::FreezeBackend => world.fail("failures: freeze a process of PostgreSQL", || {
-                if let Some(backend) = self.backend(percent) {
-                    signal(&backend, "STOP");
-                    pause(3);
-                    signal(&backend, "CONT");
-                }
-            }),
+            Failure::FreezeBackend => {
+                world.fail("failures: freeze a process of PostgreSQL", || {
+                    if let Some(backend) = self.backend(percent) {
+                        signal(&backend, "STOP");
+                        pause(3);
+                        signal(&backend, "CONT");
+                    }
+                })
+            }
             Failure::Reconfigure => world.fail("failures: reconfigure", || {
-                self.restart(node, SETTINGS[usize::try_from(percent).unwrap() % SETTINGS.len()]);
+                self.restart(
+                    node,
+                    SETTINGS[usize::try_from(percent).unwrap() % SETTINGS.len()],
+                );
             }),
             Failure::FullDisk => world.fail("failures: full disk", || {
                 self.restart(node, &["--min-free-disk", "1000000GiB"]);
@@ -112,22 +131,36 @@ impl<'a> Disturber<'a> {
     /// Stops a node in order, and starts it with more flags.
     fn restart(&self, node: usize, flags: &[&str]) {
         if let Some(wrong) = self.world.nodes.stop(node) {
-            self.world.find("a node stops in order within its grace", wrong);
+            self.world
+                .find("a node stops in order within its grace", wrong);
         }
         self.world.nodes.resume_with(node, flags);
     }
 
     fn postgres(&self) -> &Postgres {
-        self.world.nodes.postgres().expect("such failures are chosen only with PostgreSQL")
+        self.world
+            .nodes
+            .postgres()
+            .expect("such failures are chosen only with PostgreSQL")
     }
 
     /// The clock of a node steps by two hours and, after the node has noticed, back.
     fn step_clock(&self, node: usize, percent: u32) {
         let nodes = &self.world.nodes;
-        nodes.set_clock(node, if percent.is_multiple_of(2) { HOURS } else { -HOURS });
+        nodes.set_clock(
+            node,
+            if percent.is_multiple_of(2) {
+                HOURS
+            } else {
+                -HOURS
+            },
+        );
         thread::sleep(NOTICED);
         if health(&self.world.nodes, node).0 == 200 && !self.world.is_untimed() {
-            self.world.find("a node whose clock is wrong is not healthy", format!("node {node}"));
+            self.world.find(
+                "a node whose clock is wrong is not healthy",
+                format!("node {node}"),
+            );
         }
         nodes.set_clock(node, 0);
     }
@@ -136,9 +169,18 @@ impl<'a> Disturber<'a> {
     fn until_mail_is_stored(&self, death: Death) {
         let promoted = Instant::now();
         let recipients = ["after-a-failover@restante.example.com".to_owned()];
-        let mail = Mail { recipients: &recipients, subject: "after a failover", text: "Here again.", key: None };
+        let mail = Mail {
+            recipients: &recipients,
+            subject: "after a failover",
+            text: "Here again.",
+            key: None,
+        };
         for node in 0..self.world.nodes.count() {
-            let address = self.world.nodes.with(node, |server| server.smtp.clone()).expect("all nodes run");
+            let address = self
+                .world
+                .nodes
+                .with(node, |server| server.smtp.clone())
+                .expect("all nodes run");
             let deliver = || self.world.deliver(node, || send(&address, &mail));
             while deliver() != Outcome::Accepted && promoted.elapsed() < GIVEN_UP {}
         }
@@ -166,13 +208,18 @@ impl<'a> Disturber<'a> {
     /// Holds a lock that every delivery needs.
     fn lock(&self, percent: u32) {
         let seconds = f64::from(percent) / 50.0;
-        let sql = format!("BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE; SELECT pg_sleep({seconds})::text; COMMIT");
+        let sql = format!(
+            "BEGIN; LOCK TABLE messages IN EXCLUSIVE MODE; SELECT pg_sleep({seconds})::text; COMMIT"
+        );
         self.postgres().database().run(&sql);
     }
 }
 
 fn signal(process: &str, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), process]).status().expect("kill runs");
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), process])
+        .status()
+        .expect("kill runs");
     // It may have ended.
     let _ = sent.success();
 }

@@ -22,7 +22,8 @@ pub(crate) enum Told {
     Stored(usize),
     /// The same for mail that was sent at the same time as other mail, so that any order is right.
     StoredBeside,
-    /// There was no answer, or one that says to try again: it may be stored at most this many times.
+    /// There was no answer, or one that says to try again: it may be stored at most this many
+    /// times.
     Unknown(usize),
     /// It was not accepted, or its final dot was never sent: it must not be stored.
     Refused,
@@ -64,16 +65,28 @@ impl Inbox {
     pub(crate) fn new(id: String, address: String, asked: Instant) -> Self {
         let has_tags = address.ends_with(DOMAIN);
         let life = Some((asked + LIFETIME, Instant::now() + LIFETIME + LATE));
-        Self { id, address, mail: BTreeMap::new(), life, checked: false, deleted: false, has_tags }
+        Self {
+            id,
+            address,
+            mail: BTreeMap::new(),
+            life,
+            checked: false,
+            deleted: false,
+            has_tags,
+        }
     }
 
     pub(crate) fn is_usable(&self) -> bool {
-        !self.deleted && self.life.is_none_or(|(earliest, _)| earliest > Instant::now() + USED_UNTIL)
+        !self.deleted
+            && self
+                .life
+                .is_none_or(|(earliest, _)| earliest > Instant::now() + USED_UNTIL)
     }
 
     /// Whether it has certainly not expired yet.
     pub(crate) fn lives(&self) -> bool {
-        self.life.is_none_or(|(earliest, _)| earliest > Instant::now())
+        self.life
+            .is_none_or(|(earliest, _)| earliest > Instant::now())
     }
 
     pub(crate) fn has_expired(&self) -> bool {
@@ -87,9 +100,13 @@ impl Inbox {
         for (token, told) in &self.mail {
             let stored = stored(*token);
             match *told {
-                Told::StoredBeside if stored == 0 => broken.push(("acknowledged mail is stored", token)),
+                Told::StoredBeside if stored == 0 => {
+                    broken.push(("acknowledged mail is stored", token))
+                }
                 Told::StoredBeside if stored > 1 => broken.push(("mail is stored once", token)),
-                Told::Stored(expected) if stored < expected => broken.push(("acknowledged mail is stored", token)),
+                Told::Stored(expected) if stored < expected => {
+                    broken.push(("acknowledged mail is stored", token))
+                }
                 Told::Stored(most) | Told::Unknown(most) if stored > most => {
                     broken.push(("mail is stored once", token));
                 }
@@ -103,15 +120,26 @@ impl Inbox {
                 .filter(|token| !self.mail.contains_key(token))
                 .map(|token| ("mail is stored in its inbox", token)),
         );
-        let ordered: Vec<_> =
-            listed.iter().filter(|token| matches!(self.mail.get(token), Some(Told::Stored(_)))).collect();
+        let ordered: Vec<_> = listed
+            .iter()
+            .filter(|token| matches!(self.mail.get(token), Some(Told::Stored(_))))
+            .collect();
         if let Some(pair) = ordered.windows(2).find(|pair| pair[0] > pair[1]) {
-            broken.push(("messages are in the order of their acknowledgement", pair[1]));
+            broken.push((
+                "messages are in the order of their acknowledgement",
+                pair[1],
+            ));
         }
         broken
             .into_iter()
             .map(|(promise, token)| {
-                (promise, format!("message {token} of {}: {self:?}, listed {listed:?}", self.address))
+                (
+                    promise,
+                    format!(
+                        "message {token} of {}: {self:?}, listed {listed:?}",
+                        self.address
+                    ),
+                )
             })
             .collect()
     }

@@ -41,7 +41,10 @@ pub(crate) fn send_together(world: &World, mails: &[(usize, Mail<'_>)]) -> Vec<O
         .iter()
         .map(|(node, mail)| {
             // A node that does not run has no address to connect to.
-            let address = world.nodes.with(*node, |server| server.smtp.clone()).unwrap_or_default();
+            let address = world
+                .nodes
+                .with(*node, |server| server.smtp.clone())
+                .unwrap_or_default();
             (until_data(&address, mail), *node, mail)
         })
         .collect();
@@ -53,7 +56,10 @@ pub(crate) fn send_together(world: &World, mails: &[(usize, Mail<'_>)]) -> Vec<O
                 scope.spawn(move || connection.map_or_else(|outcome| outcome, finish))
             })
             .collect();
-        sending.into_iter().map(|sent| sent.join().expect("it does not panic")).collect()
+        sending
+            .into_iter()
+            .map(|sent| sent.join().expect("it does not panic"))
+            .collect()
     })
 }
 
@@ -74,18 +80,30 @@ fn finish(mut connection: Smtp, mail: &Mail<'_>) -> Outcome {
 pub(crate) fn hang_up(address: &str, mail: &Mail<'_>) {
     if let Ok(mut connection) = until_data(address, mail) {
         // The server may be gone; then nothing was sent either.
-        let _ = connection.write(&format!("Subject: {}\r\n\r\n{}\r\n", mail.subject, mail.text));
+        let _ = connection.write(&format!(
+            "Subject: {}\r\n\r\n{}\r\n",
+            mail.subject, mail.text
+        ));
     }
 }
 
 /// The connection after the reply 354, or what came instead.
 fn until_data(address: &str, mail: &Mail<'_>) -> Result<Smtp, Outcome> {
     let mut connection = Smtp::connect(address).map_err(|_| Outcome::NotSent)?;
-    let login = mail.key.map(|key| format!("AUTH PLAIN {}", STANDARD.encode(format!("\0test\0{key}"))));
+    let login = mail
+        .key
+        .map(|key| format!("AUTH PLAIN {}", STANDARD.encode(format!("\0test\0{key}"))));
     let login = login.map(|login| (login, "235"));
-    let recipients = mail.recipients.iter().map(|recipient| (format!("RCPT TO:<{recipient}>"), "250"));
+    let recipients = mail
+        .recipients
+        .iter()
+        .map(|recipient| (format!("RCPT TO:<{recipient}>"), "250"));
     let from = ("MAIL FROM:<app@shop.example>".to_owned(), "250");
-    let commands = login.into_iter().chain([from]).chain(recipients).chain([("DATA".to_owned(), "354")]);
+    let commands = login
+        .into_iter()
+        .chain([from])
+        .chain(recipients)
+        .chain([("DATA".to_owned(), "354")]);
     for (command, expected) in commands {
         let reply = connection.say(&command).map_err(|_| Outcome::NotSent)?;
         if !reply.starts_with(expected) {

@@ -1,13 +1,23 @@
-//! Runs many tests at once against a server that is killed, frozen and cut off from its database, and checks what the
-//! clients were told.
+//! Runs many tests at once against a server that is killed, frozen and cut off from its database,
+//! and checks what the clients were told.
 //!
-//! Each client has a project of its own and knows what it was told: which mail was acknowledged, which inbox was
-//! deleted. From that alone it decides whether an answer is right ([`client`]). [`disturbance`] makes things fail, and
-//! [`neighbour`] measures what a project without load notices. The seed decides what each client does and what
-//! fails in which order, but not how threads and processes interleave, so a finding may need several runs.
+//! Each client has a project of its own and knows what it was told: which mail was acknowledged,
+//! which inbox was deleted. From that alone it decides whether an answer is right ([`client`]).
+//! [`disturbance`] makes things fail, and [`neighbour`] measures what a project without load
+//! notices. The seed decides what each client does and what fails in which order, but not how
+//! threads and processes interleave, so a finding may need several runs.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a tool for tests fails by panicking")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line program"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a tool for tests fails by panicking"
+)]
 #![allow(missing_docs, reason = "not a library")]
 
 mod asker;
@@ -60,7 +70,10 @@ fn main() -> ExitCode {
         });
         let quiet = scope.spawn(|| Neighbour::new(&world).run());
         Disturber::new(&world, &options).run();
-        let told = clients.into_iter().map(|client| client.join().expect("a client does not panic")).collect();
+        let told = clients
+            .into_iter()
+            .map(|client| client.join().expect("a client does not panic"))
+            .collect();
         (quiet.join().expect("the neighbour does not panic"), told)
     });
     let checked: Vec<_> = told;

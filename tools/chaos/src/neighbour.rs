@@ -27,10 +27,15 @@ pub(crate) struct Neighbour<'a> {
 impl<'a> Neighbour<'a> {
     pub(crate) fn new(world: &'a World) -> Self {
         let key = world.keys.last().expect("it has a key");
-        Self { world, key, asker: Asker::new(world, key) }
+        Self {
+            world,
+            key,
+            asker: Asker::new(world, key),
+        }
     }
 
-    /// Creates an inbox, sends mail to it and waits, repeatedly. Returns how long this took in peace.
+    /// Creates an inbox, sends mail to it and waits, repeatedly. Returns how long this took in
+    /// peace.
     pub(crate) fn run(self) -> Vec<Duration> {
         let mut took = Vec::new();
         while self.world.goes_on() {
@@ -55,17 +60,28 @@ impl<'a> Neighbour<'a> {
     }
 
     fn round(&self, node: usize) -> Option<()> {
-        let created = self.asker.ask(node, &Request::post("/v1/inboxes", "/v1/inboxes", json!({})))?;
+        let created = self.asker.ask(
+            node,
+            &Request::post("/v1/inboxes", "/v1/inboxes", json!({})),
+        )?;
         let recipients = [created.body["address"].as_str()?.to_owned()];
         let smtp = self.world.nodes.with(node, |server| server.smtp.clone())?;
-        let mail = Mail { recipients: &recipients, subject: "quiet", text: "Your code is 4821.", key: Some(self.key) };
+        let mail = Mail {
+            recipients: &recipients,
+            subject: "quiet",
+            text: "Your code is 4821.",
+            key: Some(self.key),
+        };
         let outcome = self.world.deliver(node, || send(&smtp, &mail));
         if outcome != Outcome::Accepted {
             return None;
         }
         let id = created.body["id"].as_str()?;
         let path = format!("/v1/inboxes/{id}/messages/wait?timeout=5000");
-        let answer = self.asker.ask(node + 1, &Request::get("/v1/inboxes/{id}/messages/wait", path))?;
+        let answer = self.asker.ask(
+            node + 1,
+            &Request::get("/v1/inboxes/{id}/messages/wait", path),
+        )?;
         (answer.status == 200).then_some(())
     }
 }

@@ -29,15 +29,29 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Starts the database, creates the projects, and starts the nodes. Also returns the keys of the projects.
+    /// Starts the database, creates the projects, and starts the nodes. Also returns the keys of
+    /// the projects.
     pub(crate) fn start(options: &Options, projects: usize) -> (Self, Vec<String>) {
-        let postgres = options.uses_postgres().then(|| Postgres::start(options.has_standby()));
-        let directories = (0..options.nodes).map(|_| tempfile::tempdir().unwrap()).collect();
+        let postgres = options
+            .uses_postgres()
+            .then(|| Postgres::start(options.has_standby()));
+        let directories = (0..options.nodes)
+            .map(|_| tempfile::tempdir().unwrap())
+            .collect();
         let running = (0..options.nodes).map(|_| RwLock::new(None)).collect();
         let deliveries = (0..options.nodes).map(|_| Deliveries::new()).collect();
         let (program, faketime) = (options.restante.clone(), options.faketime.clone());
-        let nodes = Self { program, faketime, running, deliveries, directories, postgres };
-        let keys = (0..projects).map(|number| nodes.create_project(&format!("project {number}"))).collect();
+        let nodes = Self {
+            program,
+            faketime,
+            running,
+            deliveries,
+            directories,
+            postgres,
+        };
+        let keys = (0..projects)
+            .map(|number| nodes.create_project(&format!("project {number}")))
+            .collect();
         (0..options.nodes).for_each(|node| {
             nodes.set_clock(node, 0);
             nodes.resume(node);
@@ -60,7 +74,11 @@ impl Nodes {
 
     /// Asks the first running node, starting at `index`.
     pub(crate) fn with<T>(&self, index: usize, of: impl Fn(&Server) -> T) -> Option<T> {
-        self.running[index % self.count()].read().unwrap().as_ref().map(of)
+        self.running[index % self.count()]
+            .read()
+            .unwrap()
+            .as_ref()
+            .map(of)
     }
 
     pub(crate) fn kill(&self, node: usize) {
@@ -87,12 +105,26 @@ impl Nodes {
     /// The same, with more flags.
     pub(crate) fn resume_with(&self, node: usize, flags: &[&str]) {
         let mut serve = self.command(node, "serve");
-        serve.args(["--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--api-key", DEFAULT_KEY]);
+        serve.args([
+            "--http-listen",
+            "127.0.0.1:0",
+            "--smtp-listen",
+            "127.0.0.1:0",
+            "--api-key",
+            DEFAULT_KEY,
+        ]);
         serve.args(["--accept-domains", "example.com", "--smtp-starttls", "off"]);
-        serve.args(["--inbox-lifetime", &format!("{}s", LIFETIME.as_secs())]).args(flags);
+        serve
+            .args(["--inbox-lifetime", &format!("{}s", LIFETIME.as_secs())])
+            .args(flags);
         if let Some(library) = &self.faketime {
-            serve.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", self.clock(node));
-            serve.envs([("FAKETIME_CACHE_DURATION", "1"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]);
+            serve
+                .env("LD_PRELOAD", library)
+                .env("FAKETIME_TIMESTAMP_FILE", self.clock(node));
+            serve.envs([
+                ("FAKETIME_CACHE_DURATION", "1"),
+                ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+            ]);
         }
         let server = Server::spawn(&mut serve);
         self.deliveries[node].restart();
@@ -115,14 +147,23 @@ impl Nodes {
     }
 
     fn create_project(&self, name: &str) -> String {
-        let output = self.command(0, "project").args(["create", name]).stderr(Stdio::null()).output().unwrap();
+        let output = self
+            .command(0, "project")
+            .args(["create", name])
+            .stderr(Stdio::null())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     fn command(&self, node: usize, name: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.env_clear().env("RESTANTE_LOG", "error").stdin(Stdio::null()).arg(name);
+        command
+            .env_clear()
+            .env("RESTANTE_LOG", "error")
+            .stdin(Stdio::null())
+            .arg(name);
         command.arg("--data-dir").arg(self.directories[node].path());
         if let Some(postgres) = &self.postgres {
             command.args(["--database", &postgres.url()]);

@@ -14,7 +14,8 @@ pub(crate) struct Options {
     /// How long the clients work; the check afterwards takes a few more seconds.
     #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u64,
-    /// Running servers. With more than one, and with `--postgres`, a PostgreSQL of its own is started for the run.
+    /// Running servers. With more than one, and with `--postgres`, a PostgreSQL of its own is
+    /// started for the run.
     #[arg(long, default_value_t = 1)]
     pub(crate) nodes: usize,
     /// One node with PostgreSQL instead of SQLite.
@@ -23,11 +24,12 @@ pub(crate) struct Options {
     /// Clients, each with a project of its own.
     #[arg(long, default_value_t = 8)]
     pub(crate) clients: usize,
-    /// Judges nothing that depends on time, for a busy machine: what is stored and where, and who sees it, remains.
+    /// Judges nothing that depends on time, for a busy machine: what is stored and where, and who
+    /// sees it, remains.
     #[arg(long)]
     pub(crate) untimed: bool,
-    /// Writes the health of each node, the replies to its mail and the failures to this file, with the seconds since
-    /// the start.
+    /// Writes the health of each node, the replies to its mail and the failures to this file, with
+    /// the seconds since the start.
     #[arg(long)]
     pub(crate) log: Option<PathBuf>,
     /// The library libfaketimeMT.so.1, absolute; without it, no clock is wrong.
@@ -62,7 +64,8 @@ pub(crate) enum Failure {
     FreezeBackend,
     /// A node is stopped and started again with other settings.
     Reconfigure,
-    /// The primary of PostgreSQL ends or freezes, and its standby takes over; only with several nodes.
+    /// The primary of PostgreSQL ends or freezes, and its standby takes over; only with several
+    /// nodes.
     FailOver,
     /// The wall clock of a node is two hours wrong for some seconds; only with `--faketime`.
     Clock,
@@ -98,8 +101,14 @@ impl Options {
 
     /// The failures of this run.
     pub(crate) fn failures(&self) -> Vec<Failure> {
-        let wanted = self.failures.clone().unwrap_or_else(|| Failure::value_variants().to_vec());
-        wanted.into_iter().filter(|failure| self.can_have(*failure)).collect()
+        let wanted = self
+            .failures
+            .clone()
+            .unwrap_or_else(|| Failure::value_variants().to_vec());
+        wanted
+            .into_iter()
+            .filter(|failure| self.can_have(*failure))
+            .collect()
     }
 
     fn can_have(&self, failure: Failure) -> bool {
@@ -113,5 +122,7 @@ impl Options {
 }
 
 fn beside_this_program() -> PathBuf {
-    std::env::current_exe().map(|path| path.with_file_name("restante")).unwrap_or_default()
+    std::env::current_exe()
+        .map(|path| path.with_file_name("restante"))
+        .unwrap_or_default()
 }

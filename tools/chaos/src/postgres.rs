@@ -1,7 +1,8 @@
 //! The PostgreSQL of a run: one server, or a primary and a standby that takes over.
 //!
-//! A commit of the pair returns after the standby has flushed it, so no failover loses what was acknowledged. Without a
-//! standby, between a promotion and the start of the next standby, there is no other failover.
+//! A commit of the pair returns after the standby has flushed it, so no failover loses what was
+//! acknowledged. Without a standby, between a promotion and the start of the next standby, there is
+//! no other failover.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,10 +39,16 @@ impl Postgres {
     pub(crate) fn start(with_standby: bool) -> Self {
         let cluster = Cluster::start(&SETTINGS);
         let database = TestDatabase::create_in(cluster.url.clone());
-        let mut started = Self { clusters: vec![cluster], databases: vec![database], primary: AtomicUsize::new(0) };
+        let mut started = Self {
+            clusters: vec![cluster],
+            databases: vec![database],
+            primary: AtomicUsize::new(0),
+        };
         if with_standby {
             let standby = started.clusters[0].standby();
-            started.databases.push(started.databases[0].copy_at(&standby));
+            started
+                .databases
+                .push(started.databases[0].copy_at(&standby));
             started.clusters.push(standby);
             started.replicate();
         }
@@ -71,7 +78,8 @@ impl Postgres {
         }
     }
 
-    /// The primary ends, and after `pause` the standby takes over. After `moved`, there is a new standby.
+    /// The primary ends, and after `pause` the standby takes over. After `moved`, there is a new
+    /// standby.
     pub(crate) fn fail_over(&self, death: Death, pause: impl FnOnce(), moved: impl FnOnce()) {
         let (old, new) = (self.primary(), 1 - self.primary());
         match death {
@@ -95,8 +103,9 @@ impl Postgres {
         self.primary.load(Ordering::SeqCst)
     }
 
-    /// From now on, a commit returns after the standby has flushed it. A standby copies the settings of its primary
-    /// when it is made, before this, so it does not wait for another when it is promoted.
+    /// From now on, a commit returns after the standby has flushed it. A standby copies the
+    /// settings of its primary when it is made, before this, so it does not wait for another when
+    /// it is promoted.
     fn replicate(&self) {
         let database = self.database();
         database.run("ALTER SYSTEM SET synchronous_standby_names = '*'");
@@ -104,11 +113,14 @@ impl Postgres {
         self.wait_for_standby();
     }
 
-    /// Waits until the standby has everything that was acknowledged so far, and commits wait for it.
+    /// Waits until the standby has everything that was acknowledged so far, and commits wait for
+    /// it.
     fn wait_for_standby(&self) {
         let database = self.database();
         let is_synchronous = "SELECT 'yes' FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'";
-        eventually("the standby is synchronous", || database.run(is_synchronous) == ["yes"]);
+        eventually("the standby is synchronous", || {
+            database.run(is_synchronous) == ["yes"]
+        });
         database.until_copied(&self.databases[1 - self.primary()]);
     }
 }

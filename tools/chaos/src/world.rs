@@ -1,4 +1,5 @@
-//! What all threads of a run share: the nodes, whether anything fails at the moment, and what was found.
+//! What all threads of a run share: the nodes, whether anything fails at the moment, and what was
+//! found.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -60,7 +61,12 @@ pub(crate) struct Moment {
 impl World {
     pub(crate) fn start(options: &Options) -> Self {
         let (nodes, keys) = Nodes::start(options, options.clients + 1);
-        let contract = Contract::read(&Http::new(), &nodes.with(0, |node| node.url.clone()).expect("it was started"));
+        let contract = Contract::read(
+            &Http::new(),
+            &nodes
+                .with(0, |node| node.url.clone())
+                .expect("it was started"),
+        );
         let start = Instant::now();
         Self {
             seed: options.seed,
@@ -76,7 +82,10 @@ impl World {
             recovered: AtomicU64::new(0),
             findings: Mutex::default(),
             counts: Mutex::default(),
-            log: options.log.as_ref().map(|path| File::create(path).expect("the log can be written")),
+            log: options
+                .log
+                .as_ref()
+                .map(|path| File::create(path).expect("the log can be written")),
             moves: Mutex::default(),
         }
     }
@@ -109,14 +118,20 @@ impl World {
 
     pub(crate) fn moment(&self) -> Moment {
         let failures = self.failures.load(Ordering::SeqCst);
-        let since = self.start.elapsed().saturating_sub(Duration::from_millis(self.recovered.load(Ordering::SeqCst)));
+        let since = self
+            .start
+            .elapsed()
+            .saturating_sub(Duration::from_millis(self.recovered.load(Ordering::SeqCst)));
         Moment {
             failures,
-            peaceful: !self.untimed && failures.is_multiple_of(2) && (failures == 0 || since > RECOVERY),
+            peaceful: !self.untimed
+                && failures.is_multiple_of(2)
+                && (failures == 0 || since > RECOVERY),
         }
     }
 
-    /// Whether nothing failed from `before` until now, so that no failure explains what happened in between.
+    /// Whether nothing failed from `before` until now, so that no failure explains what happened in
+    /// between.
     pub(crate) fn peaceful_since(&self, before: Moment) -> bool {
         before.peaceful && self.failures.load(Ordering::SeqCst) == before.failures
     }
@@ -124,7 +139,10 @@ impl World {
     /// Runs a delivery to a node, and notes its outcome.
     pub(crate) fn deliver(&self, node: usize, deliver: impl FnOnce() -> Outcome) -> Outcome {
         let outcome = self.nodes.deliveries(node).deliver(deliver);
-        self.note(&format!("node {} mail {outcome:?}", node % self.nodes.count()));
+        self.note(&format!(
+            "node {} mail {outcome:?}",
+            node % self.nodes.count()
+        ));
         outcome
     }
 
@@ -135,16 +153,23 @@ impl World {
     /// Writes a line of the log.
     pub(crate) fn note(&self, what: &str) {
         if let Some(mut log) = self.log.as_ref() {
-            writeln!(log, "{:9.3} {what}", self.start.elapsed().as_secs_f64()).expect("the log can be written");
+            writeln!(log, "{:9.3} {what}", self.start.elapsed().as_secs_f64())
+                .expect("the log can be written");
         }
     }
 
-    /// Every node stored mail so long after the primary had ended in this way, and the standby was promoted.
+    /// Every node stored mail so long after the primary had ended in this way, and the standby was
+    /// promoted.
     pub(crate) fn moved(&self, death: &str, took: Duration) {
-        self.note(&format!("mail is stored {took:?} after the promotion; the primary was {death}"));
+        self.note(&format!(
+            "mail is stored {took:?} after the promotion; the primary was {death}"
+        ));
         self.moves.lock().unwrap().push(took);
         if took > MAX_MOVE && !self.untimed {
-            self.find("mail is stored soon after a promotion", format!("{took:?}; the primary was {death}"));
+            self.find(
+                "mail is stored soon after a promotion",
+                format!("{took:?}; the primary was {death}"),
+            );
         }
     }
 
@@ -153,7 +178,11 @@ impl World {
     }
 
     pub(crate) fn find(&self, promise: &'static str, detail: impl Into<String>) {
-        let finding = Finding { promise, detail: detail.into(), at: self.start.elapsed() };
+        let finding = Finding {
+            promise,
+            detail: detail.into(),
+            at: self.start.elapsed(),
+        };
         self.findings.lock().unwrap().push(finding);
     }
 

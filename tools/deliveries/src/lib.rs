@@ -1,10 +1,14 @@
 //! The rules of delivery as text files, and the player that compares a world with them.
 //!
-//! The README describes the format. A [`World`] is what the mail is delivered to: [`Model`] applies the decisions in
-//! memory, and the tests of the store use a database.
+//! The README describes the format. A [`World`] is what the mail is delivered to: [`Model`] applies
+//! the decisions in memory, and the tests of the store use a database.
 
 #![allow(missing_docs, reason = "the README describes the cases")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod model;
 mod parse;
@@ -18,7 +22,8 @@ pub use show::shown;
 
 /// The address and the project of an inbox with a shared address; `None` for another name.
 pub fn shared_name(name: &str) -> Option<(&str, &str)> {
-    name.split_once('/').filter(|(address, _)| address.contains('@'))
+    name.split_once('/')
+        .filter(|(address, _)| address.contains('@'))
 }
 
 /// A recipient as the cases write it: an inbox id, or a whole address.
@@ -62,7 +67,8 @@ pub struct GivenInbox {
     pub project: String,
     pub messages: u64,
     pub state: GivenState,
-    /// It has caused as many notifications as it may in this minute. Only [`Model`] can have such inboxes.
+    /// It has caused as many notifications as it may in this minute. Only [`Model`] can have such
+    /// inboxes.
     pub is_exhausted: bool,
     pub faults: Vec<Fault>,
 }
@@ -106,10 +112,7 @@ pub enum MailFrom {
         reverse_path: String,
     },
     /// Mail of the service, from or to an inbox of a project.
-    Service {
-        report: bool,
-        project: String,
-    },
+    Service { report: bool, project: String },
 }
 
 #[derive(Clone, Debug)]
@@ -156,8 +159,12 @@ impl Case {
     /// All cases, by file.
     pub fn all() -> Vec<Self> {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
-        let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-        let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "cases")).collect();
+        let files = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files
+            .filter(|path| path.extension().is_some_and(|it| it == "cases"))
+            .collect();
         files.sort();
         files.iter().flat_map(|path| Self::read(path)).collect()
     }
@@ -168,9 +175,13 @@ impl Case {
         parse::cases(&name, &text).unwrap_or_else(|problem| panic!("{name}:{problem}"))
     }
 
-    /// Whether a database can play it: no other transaction has locked anything, and nothing happened before.
+    /// Whether a database can play it: no other transaction has locked anything, and nothing
+    /// happened before.
     pub fn is_for_databases(&self) -> bool {
-        self.givens.inboxes.iter().all(|inbox| inbox.state != GivenState::Locked && !inbox.is_exhausted)
+        self.givens
+            .inboxes
+            .iter()
+            .all(|inbox| inbox.state != GivenState::Locked && !inbox.is_exhausted)
     }
 
     /// Plays the case. The error is the first difference.
@@ -189,28 +200,48 @@ impl Case {
                 Action::Expect(expected) => equal(&verdicts.next().unwrap_or_default(), expected),
                 Action::Check(check) => compare(check, world).await,
             };
-            played.map_err(|problem| format!("{}, line {}: {}: {problem}", self.place, step.line, self.name))?;
+            played.map_err(|problem| {
+                format!(
+                    "{}, line {}: {}: {problem}",
+                    self.place, step.line, self.name
+                )
+            })?;
         }
-        nothing_left(&mut verdicts).map_err(|problem| format!("{}: {}: {problem}", self.place, self.name))
+        nothing_left(&mut verdicts)
+            .map_err(|problem| format!("{}: {}: {problem}", self.place, self.name))
     }
 }
 
 fn nothing_left(verdicts: &mut impl Iterator<Item = String>) -> Result<(), String> {
-    verdicts.next().map_or(Ok(()), |verdict| Err(format!("unexpected verdict: {verdict}")))
+    verdicts.next().map_or(Ok(()), |verdict| {
+        Err(format!("unexpected verdict: {verdict}"))
+    })
 }
 
 async fn compare(check: &Check, world: &mut impl World) -> Result<(), String> {
     match check {
         Check::Has(inbox, count) => equal(&world.messages(inbox).await, count),
-        Check::Belongs(inbox, project) => equal(&world.ownership(inbox).await, &Ownership::Live(project.clone())),
-        Check::Reserved(inbox, project) => equal(&world.ownership(inbox).await, &Ownership::Reserved(project.clone())),
+        Check::Belongs(inbox, project) => equal(
+            &world.ownership(inbox).await,
+            &Ownership::Live(project.clone()),
+        ),
+        Check::Reserved(inbox, project) => equal(
+            &world.ownership(inbox).await,
+            &Ownership::Reserved(project.clone()),
+        ),
         Check::Free(address) => equal(&world.ownership(address).await, &Ownership::Free),
         Check::Used(inbox, used) => equal(&world.used(inbox).await, used),
         Check::Notifications(count) => equal(&world.notifications().await, count),
-        Check::Announced(expected) => world.announced().map_or(Ok(()), |announced| equal(&announced, expected)),
+        Check::Announced(expected) => world
+            .announced()
+            .map_or(Ok(()), |announced| equal(&announced, expected)),
     }
 }
 
 fn equal<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), String> {
-    if found == expected { Ok(()) } else { Err(format!("got {found:?}, expected {expected:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("got {found:?}, expected {expected:?}"))
+    }
 }

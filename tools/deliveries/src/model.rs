@@ -1,14 +1,17 @@
-//! A world in memory: what a store has to do with the facts and the writes of a decision, in its simplest form.
+//! A world in memory: what a store has to do with the facts and the writes of a decision, in its
+//! simplest form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use restante_delivery::{
-    Address, Change, Decision, Facts, Inbox, InboxId, NewIds, PendingFault, Policy, ProjectId, Request, Reservation,
-    SharedAddress, SharedInboxes, Source, decide,
+    Address, Change, Decision, Facts, Inbox, InboxId, NewIds, PendingFault, Policy, ProjectId,
+    Request, Reservation, SharedAddress, SharedInboxes, Source, decide,
 };
 use uuid::Uuid;
 
-use super::{Case, DEFAULT, GivenState, Mail, MailFrom, Ownership, World, recipient, shared_name, shown};
+use super::{
+    Case, DEFAULT, GivenState, Mail, MailFrom, Ownership, World, recipient, shared_name, shown,
+};
 
 /// The outgoing item of every report.
 const REPORTED: Uuid = Uuid::from_u128(7);
@@ -33,7 +36,9 @@ pub struct Model {
 
 /// The project with this name.
 pub fn project_named(name: &str) -> ProjectId {
-    let number = name.bytes().fold(0, |number: u128, byte| (number << 8) | u128::from(byte));
+    let number = name
+        .bytes()
+        .fold(0, |number: u128, byte| (number << 8) | u128::from(byte));
     ProjectId(Uuid::from_u128(number))
 }
 
@@ -65,7 +70,10 @@ impl Model {
     /// The world before the first mail of a case.
     pub fn of(case: &Case) -> Self {
         let givens = &case.givens;
-        let mut model = Self::new(Policy { capacity: givens.capacity, default_project: project_named(DEFAULT) });
+        let mut model = Self::new(Policy {
+            capacity: givens.capacity,
+            default_project: project_named(DEFAULT),
+        });
         if givens.lease_lost {
             model.held_leases.clear();
         }
@@ -73,19 +81,36 @@ impl Model {
             let (id, owner) = (model.name(&given.name), project_named(&given.project));
             let owner_is_deleted = givens.deleted_projects.contains(&given.project);
             let last_sequence = i64::try_from(given.messages).unwrap();
-            model.uses.extend((0..).zip(&given.faults).map(|(number, _)| ((id.clone(), number), 0)));
+            model.uses.extend(
+                (0..)
+                    .zip(&given.faults)
+                    .map(|(number, _)| ((id.clone(), number), 0)),
+            );
             let faults = (0..).zip(given.faults.iter().cloned());
-            let faults = faults.map(|(number, fault)| PendingFault { number, left: fault.times, fault }).collect();
+            let faults = faults
+                .map(|(number, fault)| PendingFault {
+                    number,
+                    left: fault.times,
+                    fault,
+                })
+                .collect();
             let address = match given.state {
                 GivenState::Locked => Address::Locked,
                 GivenState::Live if !owner_is_deleted => {
-                    let mut inbox = Inbox { faults, ..Inbox::new(owner, given.messages, last_sequence) };
+                    let mut inbox = Inbox {
+                        faults,
+                        ..Inbox::new(owner, given.messages, last_sequence)
+                    };
                     if given.is_exhausted {
                         inbox.notifications_left = 0;
                     }
                     Address::Live(inbox)
                 }
-                _ => Address::Reserved(Reservation { owner, owner_is_deleted, last_sequence }),
+                _ => Address::Reserved(Reservation {
+                    owner,
+                    owner_is_deleted,
+                    last_sequence,
+                }),
             };
             model.addresses.insert(id, address);
         }
@@ -94,8 +119,13 @@ impl Model {
 
     /// The id of the inbox with this name. An inbox with a shared address gets one if it has none.
     pub fn name(&mut self, name: &str) -> InboxId {
-        let Some((address, project)) = shared_name(name) else { return InboxId::parse(name).unwrap() };
-        let (address, project) = (SharedAddress::from_stored(address.to_owned()), project_named(project));
+        let Some((address, project)) = shared_name(name) else {
+            return InboxId::parse(name).unwrap();
+        };
+        let (address, project) = (
+            SharedAddress::from_stored(address.to_owned()),
+            project_named(project),
+        );
         let id = self.shared.inbox(&address, project).cloned();
         id.unwrap_or_else(|| {
             self.inboxes += 1;
@@ -115,12 +145,17 @@ impl Model {
 
     /// The facts for these requests: what a store would read.
     pub fn facts(&self, requests: &[Request]) -> Facts {
-        let mut facts = Facts { addresses: self.addresses.clone(), ..Facts::new(self.policy) };
+        let mut facts = Facts {
+            addresses: self.addresses.clone(),
+            ..Facts::new(self.policy)
+        };
         facts.shared.clone_from(&self.shared);
         facts.held_leases.clone_from(&self.held_leases);
         let needed = facts.inboxes(requests);
         // What is not locked is known if it has a shared address.
-        facts.addresses.retain(|id, _| needed.contains(id) || self.shared.holder(id).is_some());
+        facts
+            .addresses
+            .retain(|id, _| needed.contains(id) || self.shared.holder(id).is_some());
         facts
     }
 
@@ -136,7 +171,14 @@ impl Model {
             *inboxes += 1;
             generated(*inboxes)
         };
-        let decision = decide(&facts, requests, NewIds { uuid: &mut uuid, inbox: &mut inbox });
+        let decision = decide(
+            &facts,
+            requests,
+            NewIds {
+                uuid: &mut uuid,
+                inbox: &mut inbox,
+            },
+        );
         self.apply(&decision);
         decision
     }
@@ -150,21 +192,34 @@ impl Model {
             };
             let inbox = Inbox::new(opening.owner, 0, last_sequence);
             if let Some(address) = &opening.address {
-                self.shared.insert(address.clone(), opening.owner, opening.inbox.clone());
+                self.shared
+                    .insert(address.clone(), opening.owner, opening.inbox.clone());
             }
-            self.addresses.insert(opening.inbox.clone(), Address::Live(inbox));
+            self.addresses
+                .insert(opening.inbox.clone(), Address::Live(inbox));
         }
         for message in &decision.writes.messages {
-            self.messages.push((message.inbox.clone(), message.place.sequence, message.project));
+            self.messages.push((
+                message.inbox.clone(),
+                message.place.sequence,
+                message.project,
+            ));
             if let Some(Address::Live(inbox)) = self.addresses.get_mut(&message.inbox) {
                 inbox.messages += 1;
                 inbox.last_sequence += 1;
             }
         }
         for used in &decision.writes.uses {
-            *self.uses.entry((used.inbox.clone(), used.fault)).or_default() += 1;
+            *self
+                .uses
+                .entry((used.inbox.clone(), used.fault))
+                .or_default() += 1;
             if let Some(Address::Live(inbox)) = self.addresses.get_mut(&used.inbox) {
-                inbox.faults.iter_mut().filter(|fault| fault.number == used.fault).for_each(|fault| fault.left -= 1);
+                inbox
+                    .faults
+                    .iter_mut()
+                    .filter(|fault| fault.number == used.fault)
+                    .for_each(|fault| fault.left -= 1);
                 inbox.faults.retain(|fault| fault.left > 0);
             }
         }
@@ -180,9 +235,18 @@ impl Model {
     /// Ends a live inbox.
     pub fn end_inbox(&mut self, id: &InboxId) {
         if let Some(Address::Live(inbox)) = self.addresses.get(id) {
-            let Inbox { owner, last_sequence, .. } = *inbox;
-            let reservation = Reservation { owner, owner_is_deleted: false, last_sequence };
-            self.addresses.insert(id.clone(), Address::Reserved(reservation));
+            let Inbox {
+                owner,
+                last_sequence,
+                ..
+            } = *inbox;
+            let reservation = Reservation {
+                owner,
+                owner_is_deleted: false,
+                last_sequence,
+            };
+            self.addresses
+                .insert(id.clone(), Address::Reserved(reservation));
         }
     }
 }
@@ -190,21 +254,32 @@ impl Model {
 /// A mail as a request.
 fn request(mail: &Mail) -> Request {
     let source = match &mail.from {
-        MailFrom::Client { project, reverse_path } => {
-            Source::Client { project: project.as_deref().map(project_named), reverse_path: reverse_path.clone() }
-        }
-        MailFrom::Service { report, project } => {
-            Source::Service { project: project_named(project), lease: report.then_some(REPORTED) }
-        }
+        MailFrom::Client {
+            project,
+            reverse_path,
+        } => Source::Client {
+            project: project.as_deref().map(project_named),
+            reverse_path: reverse_path.clone(),
+        },
+        MailFrom::Service { report, project } => Source::Service {
+            project: project_named(project),
+            lease: report.then_some(REPORTED),
+        },
     };
-    Request { recipients: mail.recipients.iter().map(|text| recipient(text)).collect(), source }
+    Request {
+        recipients: mail.recipients.iter().map(|text| recipient(text)).collect(),
+        source,
+    }
 }
 
 impl World for Model {
     async fn deliver(&mut self, batch: &[Mail]) -> Vec<String> {
         let requests: Vec<Request> = batch.iter().map(request).collect();
         let verdicts = self.deliver_requests(&requests).verdicts;
-        verdicts.iter().map(|verdict| shown(verdict, &|id| self.name_of_inbox(id))).collect()
+        verdicts
+            .iter()
+            .map(|verdict| shown(verdict, &|id| self.name_of_inbox(id)))
+            .collect()
     }
 
     async fn end(&mut self, inbox: &str) {
@@ -231,7 +306,11 @@ impl World for Model {
 
     async fn used(&mut self, inbox: &str) -> Vec<u32> {
         let id = self.name(inbox);
-        self.uses.iter().filter(|((inbox, _), _)| *inbox == id).map(|(_, used)| *used).collect()
+        self.uses
+            .iter()
+            .filter(|((inbox, _), _)| *inbox == id)
+            .map(|(_, used)| *used)
+            .collect()
     }
 
     async fn notifications(&mut self) -> usize {

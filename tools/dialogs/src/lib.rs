@@ -1,10 +1,15 @@
 //! SMTP sessions as files, and the player that compares a server with them.
 //!
-//! The README describes the format. [`Dialog::pipelined`] returns the form of a [`Dialog`] that sends as much as
-//! possible before it reads replies; otherwise each reply is read before the next command.
+//! The README describes the format. [`Dialog::pipelined`] returns the form of a [`Dialog`] that
+//! sends as much as possible before it reads replies; otherwise each reply is read before the next
+//! command.
 
 #![allow(missing_docs, reason = "the README describes the dialogs")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod parse;
 mod session_peer;
@@ -133,13 +138,14 @@ pub struct Delivery {
 /// The server against which a dialog is played.
 pub trait Peer {
     fn send(&mut self, bytes: &[u8]);
-    /// The next line of a reply without CR LF. `None` if the connection is closed or, as far as the peer knows, no more
-    /// lines will arrive.
+    /// The next line of a reply without CR LF. `None` if the connection is closed or, as far as the
+    /// peer knows, no more lines will arrive.
     fn reply_line(&mut self) -> Option<String>;
     fn is_closed(&mut self) -> bool;
     /// Whether the connection was reset; called after `reply_line` has returned `None`.
     fn is_reset(&mut self) -> bool;
-    /// Whether the server waits for this time before its next reply. The time has passed when this returns.
+    /// Whether the server waits for this time before its next reply. The time has passed when this
+    /// returns.
     fn waits(&mut self, seconds: u16) -> Result<(), String>;
     fn handshake(&mut self);
     fn server(&mut self, event: ServerEvent);
@@ -152,8 +158,12 @@ impl Dialog {
     /// All dialogs, by name.
     pub fn all() -> Vec<Self> {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/dialogs");
-        let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-        let mut dialogs: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "dialog")).collect();
+        let files = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut dialogs: Vec<_> = files
+            .filter(|path| path.extension().is_some_and(|it| it == "dialog"))
+            .collect();
         dialogs.sort();
         dialogs.iter().map(|path| Self::read(path)).collect()
     }
@@ -168,15 +178,26 @@ impl Dialog {
     pub fn pipelined(&self) -> Self {
         let is_barrier = |action: &Action| matches!(action, Action::Handshake | Action::Server(_));
         let mut steps = Vec::new();
-        for part in self.steps.chunk_by(|one, other| !is_barrier(&one.action) && !is_barrier(&other.action)) {
-            let (sent, other): (Vec<_>, Vec<_>) =
-                part.iter().cloned().partition(|step| matches!(step.action, Action::Send(_)));
+        for part in self
+            .steps
+            .chunk_by(|one, other| !is_barrier(&one.action) && !is_barrier(&other.action))
+        {
+            let (sent, other): (Vec<_>, Vec<_>) = part
+                .iter()
+                .cloned()
+                .partition(|step| matches!(step.action, Action::Send(_)));
             if let Some(first) = sent.first() {
-                steps.push(Step { line: first.line, action: Action::Send(bytes(&sent).concat()) });
+                steps.push(Step {
+                    line: first.line,
+                    action: Action::Send(bytes(&sent).concat()),
+                });
             }
             steps.extend(other);
         }
-        Self { steps, ..self.clone() }
+        Self {
+            steps,
+            ..self.clone()
+        }
     }
 
     /// How many bytes the client sends.
@@ -187,7 +208,8 @@ impl Dialog {
     /// Plays the dialog. The error is the first difference.
     pub fn play(&self, peer: &mut impl Peer) -> Result<(), String> {
         for step in &self.steps {
-            self.play_step(step, peer).map_err(|problem| format!("{}:{}: {problem}", self.name, step.line))?;
+            self.play_step(step, peer)
+                .map_err(|problem| format!("{}:{}: {problem}", self.name, step.line))?;
         }
         let deliveries = peer.deliveries();
         if deliveries != self.deliveries {
@@ -216,8 +238,8 @@ impl Dialog {
     }
 }
 
-/// Reads up to the reply line that starts with `expected`. A dialog may leave out the lines before the last line of a
-/// reply.
+/// Reads up to the reply line that starts with `expected`. A dialog may leave out the lines before
+/// the last line of a reply.
 fn expect(expected: &str, peer: &mut impl Peer) -> Result<(), String> {
     loop {
         match peer.reply_line() {
@@ -231,7 +253,9 @@ fn expect(expected: &str, peer: &mut impl Peer) -> Result<(), String> {
 
 fn expect_close(peer: &mut impl Peer) -> Result<(), String> {
     match peer.reply_line() {
-        Some(line) => Err(format!("got {line:?}, expected the connection to be closed")),
+        Some(line) => Err(format!(
+            "got {line:?}, expected the connection to be closed"
+        )),
         None if peer.is_closed() => Ok(()),
         None => Err("the connection is still open".to_owned()),
     }
@@ -256,6 +280,12 @@ fn bytes(steps: &[Step]) -> Vec<&[u8]> {
 }
 
 fn show(deliveries: &[Delivery]) -> String {
-    let shown = |delivery: &Delivery| format!("{} {}", delivery.envelope.join(" "), delivery.message.escape_ascii());
+    let shown = |delivery: &Delivery| {
+        format!(
+            "{} {}",
+            delivery.envelope.join(" "),
+            delivery.message.escape_ascii()
+        )
+    };
     format!("{:#?}", deliveries.iter().map(shown).collect::<Vec<_>>())
 }

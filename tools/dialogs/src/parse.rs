@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use restante_smtp::{Refusal, RequestedReply, SessionFailure};
 
-use super::{Action, Conditions, Delivery, Dialog, Fault, FaultAction, Question, Refused, ServerEvent, Step};
+use super::{
+    Action, Conditions, Delivery, Dialog, Fault, FaultAction, Question, Refused, ServerEvent, Step,
+};
 
 impl Default for Conditions {
     fn default() -> Self {
@@ -27,8 +29,12 @@ impl Default for Conditions {
 
 /// Parses one file; an error starts with the line number.
 pub(super) fn dialog(name: &str, text: &str) -> Result<Dialog, String> {
-    let mut dialog =
-        Dialog { name: name.to_owned(), conditions: Conditions::default(), steps: Vec::new(), deliveries: Vec::new() };
+    let mut dialog = Dialog {
+        name: name.to_owned(),
+        conditions: Conditions::default(),
+        steps: Vec::new(),
+        deliveries: Vec::new(),
+    };
     for (index, text) in text.lines().enumerate() {
         let line = index + 1;
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -45,7 +51,11 @@ fn read_line(dialog: &mut Dialog, line: usize, word: &str, rest: &str) -> Result
         "C:" => Action::Send([bytes(rest)?, b"\r\n".to_vec()].concat()),
         "C~" => Action::Send(bytes(rest)?),
         // A code without text is the last line of a reply.
-        "S:" => Action::Expect(if rest.len() == 3 { format!("{rest} ") } else { rest.to_owned() }),
+        "S:" => Action::Expect(if rest.len() == 3 {
+            format!("{rest} ")
+        } else {
+            rest.to_owned()
+        }),
         "closed" => Action::ExpectClose,
         "reset" => Action::ExpectReset,
         "waits" => Action::ExpectDelay(number(rest)?),
@@ -70,7 +80,9 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
         ["recipients", count] => conditions.recipients = number(count)?,
         ["command_line", bytes] => conditions.command_line = number(bytes)?,
         ["data_line", bytes] => conditions.data_line = number(bytes)?,
-        ["fault", point, inbox, ref action @ ..] => conditions.faults.push(fault(point, inbox, action)?),
+        ["fault", point, inbox, ref action @ ..] => {
+            conditions.faults.push(fault(point, inbox, action)?)
+        }
         [question, about, reason] => conditions.refused.push(Refused {
             question: self::question(question)?,
             about: about.to_owned(),
@@ -84,7 +96,9 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
 fn fault(point: &str, inbox: &str, action: &[&str]) -> Result<Fault, String> {
     let reply = |words: &[&str]| match words {
         [] => Ok(None),
-        words => RequestedReply::parse(&words.join(" ")).map(Some).ok_or(format!("not such a reply: {words:?}")),
+        words => RequestedReply::parse(&words.join(" "))
+            .map(Some)
+            .ok_or(format!("not such a reply: {words:?}")),
     };
     let action = match *action {
         ["defer", ref words @ ..] => FaultAction::Defer(reply(words)?),
@@ -99,7 +113,11 @@ fn fault(point: &str, inbox: &str, action: &[&str]) -> Result<Fault, String> {
         ["duplicate"] => FaultAction::Duplicate,
         _ => return Err(format!("no such fault: {action:?}")),
     };
-    Ok(Fault { inbox: inbox.to_owned(), at_data: point == "data", action })
+    Ok(Fault {
+        inbox: inbox.to_owned(),
+        at_data: point == "data",
+        action,
+    })
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
@@ -133,7 +151,9 @@ fn refusal(label: &str) -> Result<Refusal, String> {
 fn failure(label: &str) -> Result<Option<SessionFailure>, String> {
     match label {
         "after mail" => Ok(None),
-        label => SessionFailure::from_label(label).map(Some).ok_or_else(|| format!("no such failure: {label}")),
+        label => SessionFailure::from_label(label)
+            .map(Some)
+            .ok_or_else(|| format!("no such failure: {label}")),
     }
 }
 
@@ -149,7 +169,10 @@ fn server_event(text: &str) -> Result<ServerEvent, String> {
 fn delivery(deliveries: &mut Vec<Delivery>, word: &str, rest: &str) -> Result<(), String> {
     if word == "D:" {
         let envelope = rest.split(' ').map(str::to_owned).collect();
-        deliveries.push(Delivery { envelope, message: Vec::new() });
+        deliveries.push(Delivery {
+            envelope,
+            message: Vec::new(),
+        });
         return Ok(());
     }
     let message = &mut deliveries.last_mut().ok_or("no D: before this")?.message;
@@ -163,7 +186,11 @@ fn delivery(deliveries: &mut Vec<Delivery>, word: &str, rest: &str) -> Result<()
 /// Reads text with escapes.
 fn bytes(text: &str) -> Result<Vec<u8>, String> {
     let (bytes, rest) = escaped(text, false)?;
-    if rest.is_empty() { Ok(bytes) } else { Err(format!("a brace too many: {rest}")) }
+    if rest.is_empty() {
+        Ok(bytes)
+    } else {
+        Err(format!("a brace too many: {rest}"))
+    }
 }
 
 /// Reads up to the end, or in braces up to the closing brace. Also returns the rest.
@@ -171,7 +198,11 @@ fn escaped(mut text: &str, in_braces: bool) -> Result<(Vec<u8>, &str), String> {
     let mut bytes = Vec::new();
     loop {
         let Some(first) = text.chars().next() else {
-            return if in_braces { Err("no closing brace".to_owned()) } else { Ok((bytes, text)) };
+            return if in_braces {
+                Err("no closing brace".to_owned())
+            } else {
+                Ok((bytes, text))
+            };
         };
         let rest = &text[first.len_utf8()..];
         text = match first {
@@ -201,9 +232,17 @@ fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
         bytes.push(u8::from_str_radix(digits, 16).map_err(|_| format!("not a byte: {digits}"))?);
         return Ok(&text[3..]);
     }
-    let known = [('r', b'\r'), ('n', b'\n'), ('t', b'\t'), ('0', 0), ('\\', b'\\')];
-    let (_, byte) =
-        known.into_iter().find(|(letter, _)| text.starts_with(*letter)).ok_or(format!("no such escape: \\{text}"))?;
+    let known = [
+        ('r', b'\r'),
+        ('n', b'\n'),
+        ('t', b'\t'),
+        ('0', 0),
+        ('\\', b'\\'),
+    ];
+    let (_, byte) = known
+        .into_iter()
+        .find(|(letter, _)| text.starts_with(*letter))
+        .ok_or(format!("no such escape: \\{text}"))?;
     bytes.push(byte);
     Ok(&text[1..])
 }

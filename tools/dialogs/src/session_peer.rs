@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use restante_mail::Domain;
 use restante_smtp::{
-    Closing, Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig, SessionFailure,
-    Transport,
+    Closing, Credentials, Envelope, Event, Fault, Refusal, RequestedReply, Session, SessionConfig,
+    SessionFailure, Transport,
 };
 
 use crate::{API_KEY, Conditions, Delivery, FaultAction, MAIL_DOMAIN, Peer, Question, ServerEvent};
@@ -54,7 +54,10 @@ impl SessionPeer {
             plaintext_auth: conditions.plaintext_auth,
             login_required: conditions.login_required,
         };
-        let transport = Transport { encrypted: conditions.encrypted, loopback: conditions.loopback };
+        let transport = Transport {
+            encrypted: conditions.encrypted,
+            loopback: conditions.loopback,
+        };
         Self {
             session: Session::new(Arc::new(config), transport),
             conditions: conditions.clone(),
@@ -73,7 +76,12 @@ impl SessionPeer {
             match self.session.next() {
                 Event::NeedInput | Event::StartTls => return,
                 Event::Send(reply) => {
-                    self.replies.extend(reply.to_string().lines().map(|line| Line::Reply(line.to_owned())));
+                    self.replies.extend(
+                        reply
+                            .to_string()
+                            .lines()
+                            .map(|line| Line::Reply(line.to_owned())),
+                    );
                 }
                 Event::Authenticate(credentials) => self.authenticate(&credentials),
                 Event::Sender(reverse_path) => {
@@ -92,13 +100,18 @@ impl SessionPeer {
 
     fn ask(&self, question: Question, about: &str) -> Result<(), Refusal> {
         let mut refused = self.conditions.refused.iter();
-        let refused = refused.find(|refused| refused.question == question && refused.about == about);
+        let refused =
+            refused.find(|refused| refused.question == question && refused.about == about);
         refused.map_or(Ok(()), |refused| Err(refused.refusal))
     }
 
     fn check_recipient(&mut self, address: &str) {
         let outcome = self.ask(Question::Recipient, address);
-        let action = if outcome.is_ok() { self.use_fault(address, false) } else { None };
+        let action = if outcome.is_ok() {
+            self.use_fault(address, false)
+        } else {
+            None
+        };
         if self.play(action.as_ref()) {
             self.session.recipient(outcome);
         }
@@ -107,7 +120,9 @@ impl SessionPeer {
     /// The next fault of an inbox, if it applies now.
     fn use_fault(&mut self, inbox: &str, at_data: bool) -> Option<FaultAction> {
         let faults = &mut self.conditions.faults;
-        let next = faults.iter().position(|fault| fault.inbox.eq_ignore_ascii_case(inbox))?;
+        let next = faults
+            .iter()
+            .position(|fault| fault.inbox.eq_ignore_ascii_case(inbox))?;
         (faults[next].at_data == at_data).then(|| faults.remove(next).action)
     }
 
@@ -121,11 +136,15 @@ impl SessionPeer {
             Some(FaultAction::Reject(reply)) => refuse(reply, RequestedReply::rejected),
             Some(FaultAction::Disconnect { .. }) => Some(Fault::Disconnect(Closing::Close)),
             Some(FaultAction::Reset { .. }) => Some(Fault::Disconnect(Closing::Reset)),
-            Some(FaultAction::Delay(seconds)) => Some(Fault::Delay(Duration::from_secs((*seconds).into()))),
+            Some(FaultAction::Delay(seconds)) => {
+                Some(Fault::Delay(Duration::from_secs((*seconds).into())))
+            }
             Some(FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate) | None => None,
         };
         let is_answered = matches!(fault, Some(Fault::Refuse(_) | Fault::Disconnect(_)));
-        fault.into_iter().for_each(|fault| self.session.fault(fault));
+        fault
+            .into_iter()
+            .for_each(|fault| self.session.fault(fault));
         !is_answered
     }
 
@@ -140,11 +159,23 @@ impl SessionPeer {
     }
 
     fn deliver(&mut self, envelope: &Envelope, message: &[u8]) {
-        let addresses: Vec<String> = envelope.recipients.iter().map(ToString::to_string).collect();
+        let addresses: Vec<String> = envelope
+            .recipients
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let outcome = self.ask(Question::Message, &addresses[0]);
         let faults = self.use_message_faults(&addresses);
-        let reply = faults.iter().map(|(_, action)| action).find(|action| !accepts(action));
-        let of = |address: &String| faults.iter().find(|(inbox, _)| inbox == address).map(|(_, action)| action);
+        let reply = faults
+            .iter()
+            .map(|(_, action)| action)
+            .find(|action| !accepts(action));
+        let of = |address: &String| {
+            faults
+                .iter()
+                .find(|(inbox, _)| inbox == address)
+                .map(|(_, action)| action)
+        };
         let is_stored = match reply {
             Some(FaultAction::Disconnect { store } | FaultAction::Reset { store }) => *store,
             Some(FaultAction::Defer(_) | FaultAction::Reject(_)) => false,
@@ -152,10 +183,15 @@ impl SessionPeer {
         };
         let mut stored = 0;
         if outcome.is_ok() && is_stored {
-            let is_kept = |address: &&String| !matches!(of(address), Some(FaultAction::Bounce | FaultAction::Drop));
+            let is_kept = |address: &&String| {
+                !matches!(of(address), Some(FaultAction::Bounce | FaultAction::Drop))
+            };
             let once: Vec<String> = addresses.iter().filter(is_kept).cloned().collect();
-            let twice: Vec<String> =
-                addresses.iter().filter(|address| of(address) == Some(&FaultAction::Duplicate)).cloned().collect();
+            let twice: Vec<String> = addresses
+                .iter()
+                .filter(|address| of(address) == Some(&FaultAction::Duplicate))
+                .cloned()
+                .collect();
             for addresses in [once, twice] {
                 stored += addresses.len();
                 if !addresses.is_empty() {
@@ -164,18 +200,28 @@ impl SessionPeer {
             }
         }
         if self.play(reply) {
-            self.session.delivered(outcome.map(|()| (0..stored).collect()));
+            self.session
+                .delivered(outcome.map(|()| (0..stored).collect()));
         }
     }
 
-    /// The faults that apply to a message: the first that changes the reply, and, if the message is then accepted,
-    /// every bounce and duplicate.
+    /// The faults that apply to a message: the first that changes the reply, and, if the message is
+    /// then accepted, every bounce and duplicate.
     fn use_message_faults(&mut self, addresses: &[String]) -> Vec<(String, FaultAction)> {
         let mut faults = Vec::new();
         let mut changes_reply = false;
         for address in addresses {
-            let next = self.conditions.faults.iter().find(|fault| fault.inbox.eq_ignore_ascii_case(address));
-            let Some(action) = next.filter(|fault| fault.at_data).map(|fault| fault.action.clone()) else { continue };
+            let next = self
+                .conditions
+                .faults
+                .iter()
+                .find(|fault| fault.inbox.eq_ignore_ascii_case(address));
+            let Some(action) = next
+                .filter(|fault| fault.at_data)
+                .map(|fault| fault.action.clone())
+            else {
+                continue;
+            };
             match &action {
                 action if accepts(action) => faults.push((address.clone(), action.clone())),
                 _ if changes_reply => {}
@@ -199,7 +245,9 @@ impl SessionPeer {
 
     fn store(&mut self, envelope: &Envelope, addresses: &[String], message: Vec<u8>) {
         let recipients = addresses.iter().map(|address| format!("<{address}>"));
-        let envelope = std::iter::once(envelope.reverse_path.to_string()).chain(recipients).collect();
+        let envelope = std::iter::once(envelope.reverse_path.to_string())
+            .chain(recipients)
+            .collect();
         self.deliveries.push(Delivery { envelope, message });
     }
 
@@ -212,7 +260,10 @@ impl SessionPeer {
 
 /// Whether a fault at the end of the data leaves the reply as it is.
 fn accepts(action: &FaultAction) -> bool {
-    matches!(action, FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate)
+    matches!(
+        action,
+        FaultAction::Bounce | FaultAction::Drop | FaultAction::Duplicate
+    )
 }
 
 impl Peer for SessionPeer {
@@ -270,7 +321,9 @@ impl Peer for SessionPeer {
         self.run();
         match self.session.failure() {
             failure if failure == expected => Ok(()),
-            other => Err(format!("the session failed with {other:?}, expected {expected:?}")),
+            other => Err(format!(
+                "the session failed with {other:?}, expected {expected:?}"
+            )),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Mail over the API of each provider and over SMTP at the same time, all at the same rate. Shows whether a message is
-//! lost, how long the answers take, and the memory of the server.
+//! Mail over the API of each provider and over SMTP at the same time, all at the same rate. Shows
+//! whether a message is lost, how long the answers take, and the memory of the server.
 
 use std::collections::HashSet;
 use std::io;
@@ -35,11 +35,36 @@ struct Api {
 }
 
 const APIS: [Api; 5] = [
-    Api { name: "SES", path: "/send/ses/v2/email/outbound-emails", content_type: JSON, body: ses },
-    Api { name: "Resend", path: "/send/resend/emails", content_type: JSON, body: resend },
-    Api { name: "SendGrid", path: "/send/sendgrid/v3/mail/send", content_type: JSON, body: sendgrid },
-    Api { name: "Postmark", path: "/send/postmark/email", content_type: JSON, body: postmark },
-    Api { name: "Mailgun", path: "/send/mailgun/v3/shop.test/messages", content_type: FORM, body: mailgun },
+    Api {
+        name: "SES",
+        path: "/send/ses/v2/email/outbound-emails",
+        content_type: JSON,
+        body: ses,
+    },
+    Api {
+        name: "Resend",
+        path: "/send/resend/emails",
+        content_type: JSON,
+        body: resend,
+    },
+    Api {
+        name: "SendGrid",
+        path: "/send/sendgrid/v3/mail/send",
+        content_type: JSON,
+        body: sendgrid,
+    },
+    Api {
+        name: "Postmark",
+        path: "/send/postmark/email",
+        content_type: JSON,
+        body: postmark,
+    },
+    Api {
+        name: "Mailgun",
+        path: "/send/mailgun/v3/shop.test/messages",
+        content_type: FORM,
+        body: mailgun,
+    },
 ];
 
 /// The load on one API.
@@ -73,19 +98,37 @@ async fn measure(options: &Apis) -> bool {
     let server = Server::start(&options.program.place, &options.program.restante, &[]);
     let rest = server.process().resident();
     let started = Instant::now();
-    let apis = APIS.iter().map(|api| tokio::spawn(over_http(options.clone(), api, server.http.clone(), started)));
+    let apis = APIS.iter().map(|api| {
+        tokio::spawn(over_http(
+            options.clone(),
+            api,
+            server.http.clone(),
+            started,
+        ))
+    });
     let apis: Vec<_> = apis.collect();
     let mut outcomes = vec![over_smtp(options, server.smtp.clone()).await];
     for api in apis {
         outcomes.push(api.await.unwrap());
     }
-    println!("{} messages per second in each of {} ways, {} s", options.rate, outcomes.len(), options.seconds);
-    println!("\n| way | messages | failed | lost | due to answer, p50 | p99 | max |\n|---|---|---|---|---|---|---|");
+    println!(
+        "{} messages per second in each of {} ways, {} s",
+        options.rate,
+        outcomes.len(),
+        options.seconds
+    );
+    println!(
+        "\n| way | messages | failed | lost | due to answer, p50 | p99 | max |\n|---|---|---|---|---|---|---|"
+    );
     let mut is_all_stored = true;
     for outcome in outcomes {
         is_all_stored &= outcome.print(&server.http).await;
     }
-    println!("\nmemory at rest {}, peak {}", mebibytes(rest), mebibytes(server.process().peak()));
+    println!(
+        "\nmemory at rest {}, peak {}",
+        mebibytes(rest),
+        mebibytes(server.process().peak())
+    );
     is_all_stored
 }
 
@@ -96,23 +139,48 @@ fn recipients(name: &str) -> Recipients {
 
 async fn over_smtp(options: &Apis, address: String) -> Outcome {
     let (messages, recipients) = (options.rate * options.seconds, recipients("SMTP"));
-    let traffic = Traffic { rate: Some(options.rate), size: options.size, ..Traffic::count(CONNECTIONS, messages) };
-    let sending = Run::new(&traffic, address, recipients.clone()).send(Vec::new()).await;
-    let mut answered: Vec<Answered> =
-        sending.sent().map(|(number, due, sent)| (*number, Ok(sent.answered - sending.started - *due))).collect();
+    let traffic = Traffic {
+        rate: Some(options.rate),
+        size: options.size,
+        ..Traffic::count(CONNECTIONS, messages)
+    };
+    let sending = Run::new(&traffic, address, recipients.clone())
+        .send(Vec::new())
+        .await;
+    let mut answered: Vec<Answered> = sending
+        .sent()
+        .map(|(number, due, sent)| (*number, Ok(sent.answered - sending.started - *due)))
+        .collect();
     let failed = messages - answered.len() as u64;
     answered.extend((0..failed).map(|_| (0, Err(io::ErrorKind::Other.into()))));
-    Outcome { name: "SMTP", recipients, answered }
+    Outcome {
+        name: "SMTP",
+        recipients,
+        answered,
+    }
 }
 
 async fn over_http(options: Apis, api: &'static Api, http: String, started: Instant) -> Outcome {
     let (recipients, text, next) = (recipients(api.name), text(options.size), AtomicU64::new(0));
     let (messages, rate) = (options.rate * options.seconds, options.rate);
-    let load = Load { api, http, recipients: recipients.clone(), text, messages, rate, started, next };
+    let load = Load {
+        api,
+        http,
+        recipients: recipients.clone(),
+        text,
+        messages,
+        rate,
+        started,
+        next,
+    };
     let (load, mut connections) = (Arc::new(load), JoinSet::new());
     (0..CONNECTIONS).for_each(|_| _ = connections.spawn(Arc::clone(&load).send()));
     let answered = connections.join_all().await.into_iter().flatten().collect();
-    Outcome { name: api.name, recipients, answered }
+    Outcome {
+        name: api.name,
+        recipients,
+        answered,
+    }
 }
 
 impl Load {
@@ -127,10 +195,17 @@ impl Load {
             }
             let due = self.started + Duration::from_secs_f64(number as f64 / self.rate as f64);
             tokio::time::sleep_until(due.into()).await;
-            let body = (self.api.body)(&self.recipients.address(number), &subject(number), &self.text);
+            let body = (self.api.body)(
+                &self.recipients.address(number),
+                &subject(number),
+                &self.text,
+            );
             let result = match http.post(self.api.path, self.api.content_type, &body).await {
                 Ok((200..=202, _)) => Ok(due.elapsed()),
-                Ok((status, body)) => Err(io::Error::other(format!("{status} {}", body.escape_ascii()))),
+                Ok((status, body)) => Err(io::Error::other(format!(
+                    "{status} {}",
+                    body.escape_ascii()
+                ))),
                 Err(error) => {
                     http = Http::connect(&self.http).await.unwrap();
                     Err(error)
@@ -144,13 +219,19 @@ impl Load {
 impl Outcome {
     /// Prints a row; returns whether every message was accepted and is stored.
     async fn print(self, http: &str) -> bool {
-        let accepted = self.answered.iter().filter_map(|(number, result)| Some((*number, *result.as_ref().ok()?)));
+        let accepted = self
+            .answered
+            .iter()
+            .filter_map(|(number, result)| Some((*number, *result.as_ref().ok()?)));
         let (numbers, times): (HashSet<u64>, Vec<Duration>) = accepted.unzip();
         let (sent, failed) = (numbers.len(), self.answered.len() - numbers.len());
         let lost = missing(http, &self.recipients, numbers).await;
         let sample = Sample::new(times);
         let [p50, p99, most] = [50.0, 99.0, 100.0].map(|percent| sample.percentile(percent));
-        println!("| {} | {sent} | {failed} | {lost} | {p50:.1} ms | {p99:.1} ms | {most:.0} ms |", self.name);
+        println!(
+            "| {} | {sent} | {failed} | {lost} | {p50:.1} ms | {p99:.1} ms | {most:.0} ms |",
+            self.name
+        );
         if let Some((_, Err(error))) = self.answered.iter().find(|(_, result)| result.is_err()) {
             println!("  FAILED: {error}");
         }
@@ -159,7 +240,8 @@ impl Outcome {
 }
 
 fn ses(to: &str, subject: &str, text: &str) -> String {
-    let content = json!({"Simple": {"Subject": {"Data": subject}, "Body": {"Text": {"Data": text}}}});
+    let content =
+        json!({"Simple": {"Subject": {"Data": subject}, "Body": {"Text": {"Data": text}}}});
     let to = json!({"ToAddresses": [to]});
     json!({"FromEmailAddress": "app@shop.test", "Destination": to, "Content": content}).to_string()
 }
@@ -169,9 +251,13 @@ fn resend(to: &str, subject: &str, text: &str) -> String {
 }
 
 fn sendgrid(to: &str, subject: &str, text: &str) -> String {
-    let (to, content) = (json!([{"to": [{"email": to}]}]), json!([{"type": "text/plain", "value": text}]));
+    let (to, content) = (
+        json!([{"to": [{"email": to}]}]),
+        json!([{"type": "text/plain", "value": text}]),
+    );
     let from = json!({"email": "app@shop.test"});
-    json!({"personalizations": to, "from": from, "subject": subject, "content": content}).to_string()
+    json!({"personalizations": to, "from": from, "subject": subject, "content": content})
+        .to_string()
 }
 
 fn postmark(to: &str, subject: &str, text: &str) -> String {
@@ -179,7 +265,14 @@ fn postmark(to: &str, subject: &str, text: &str) -> String {
 }
 
 fn mailgun(to: &str, subject: &str, text: &str) -> String {
-    let fields = [("from", "app@shop.test"), ("to", to), ("subject", subject), ("text", text)];
-    let part = |(name, value)| format!("--load\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+    let fields = [
+        ("from", "app@shop.test"),
+        ("to", to),
+        ("subject", subject),
+        ("text", text),
+    ];
+    let part = |(name, value)| {
+        format!("--load\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
     fields.map(part).concat() + "--load--\r\n"
 }

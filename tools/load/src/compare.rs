@@ -1,4 +1,5 @@
-//! Runs the SQLite limit (the baseline) and one or more builds of Restante in turn, and prints a table.
+//! Runs the SQLite limit (the baseline) and one or more builds of Restante in turn, and prints a
+//! table.
 
 use std::path::Path;
 
@@ -29,7 +30,10 @@ struct Figures {
 
 pub(crate) fn run(options: &Compare) -> bool {
     pin_load(&options.place);
-    println!("medians of {} rounds; processor time, context switches and log frames of the server\n", options.rounds);
+    println!(
+        "medians of {} rounds; processor time, context switches and log frames of the server\n",
+        options.rounds
+    );
     println!(
         "| sessions | inboxes | server | messages/s | of the limit | µs a message | of the limit | switches | frames |"
     );
@@ -44,7 +48,11 @@ pub(crate) fn run(options: &Compare) -> bool {
 }
 
 fn workload(options: &Compare, sessions: usize, new_inboxes: bool) -> bool {
-    let mut subjects: Vec<_> = options.restante.iter().map(|path| Subject::Restante(path)).collect();
+    let mut subjects: Vec<_> = options
+        .restante
+        .iter()
+        .map(|path| Subject::Restante(path))
+        .collect();
     subjects.insert(0, Subject::Limit);
     let mut figures: Vec<Figures> = subjects.iter().map(|_| Figures::default()).collect();
     let mut complete = true;
@@ -52,7 +60,10 @@ fn workload(options: &Compare, sessions: usize, new_inboxes: bool) -> bool {
         for (subject, figures) in subjects.iter().zip(&mut figures) {
             let outcome = measure(options, *subject, sessions, new_inboxes);
             if let Some(failure) = &outcome.failure {
-                println!("FAILED: {} messages were not accepted, the first because {failure}", outcome.failed);
+                println!(
+                    "FAILED: {} messages were not accepted, the first because {failure}",
+                    outcome.failed
+                );
                 complete = false;
             }
             figures.add(&outcome);
@@ -77,12 +88,26 @@ fn measure(options: &Compare, subject: Subject<'_>, sessions: usize, new_inboxes
     };
     runtime().block_on(async {
         let rotation = || Recipients::rotation(INBOXES, "restante.example.com");
-        let recipients = if new_inboxes { Recipients::new_inboxes("restante.example.com") } else { rotation() };
+        let recipients = if new_inboxes {
+            Recipients::new_inboxes("restante.example.com")
+        } else {
+            rotation()
+        };
         if !new_inboxes {
             // The inboxes exist before the measurement starts.
-            Run::new(&Traffic::count(sessions, INBOXES), server.smtp.clone(), rotation()).send(Vec::new()).await;
+            Run::new(
+                &Traffic::count(sessions, INBOXES),
+                server.smtp.clone(),
+                rotation(),
+            )
+            .send(Vec::new())
+            .await;
         }
-        let run = Run::new(&Traffic::flat_out(sessions, options.seconds), server.smtp.clone(), recipients);
+        let run = Run::new(
+            &Traffic::flat_out(sessions, options.seconds),
+            server.smtp.clone(),
+            recipients,
+        );
         server.measure(run.send(Vec::new())).await
     })
 }
@@ -102,10 +127,15 @@ impl Figures {
         self.rate.push(outcome.rate());
         self.processor.push(each(outcome.processor * 1e6));
         self.switches.push(each(outcome.switches as f64));
-        self.frames.push(outcome.frames.map_or(f64::NAN, |frames| each(frames as f64)));
+        self.frames.push(
+            outcome
+                .frames
+                .map_or(f64::NAN, |frames| each(frames as f64)),
+        );
     }
 
     fn medians(&self) -> [f64; 4] {
-        [&self.rate, &self.processor, &self.switches, &self.frames].map(|figures| median(figures.clone()))
+        [&self.rate, &self.processor, &self.switches, &self.frames]
+            .map(|figures| median(figures.clone()))
     }
 }

@@ -20,11 +20,14 @@ impl Sample {
     pub(crate) fn percentile(&self, percent: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let index = (last as f64 * percent / 100.0).round() as usize;
-        self.0.get(index).map_or(0.0, |duration| duration.as_secs_f64() * 1e3)
+        self.0
+            .get(index)
+            .map_or(0.0, |duration| duration.as_secs_f64() * 1e3)
     }
 
     pub(crate) fn line(&self) -> String {
-        let [p50, p99, p999, most] = [50.0, 99.0, 99.9, 100.0].map(|percent| self.percentile(percent));
+        let [p50, p99, p999, most] =
+            [50.0, 99.0, 99.9, 100.0].map(|percent| self.percentile(percent));
         format!("p50 {p50:.2}  p99 {p99:.2}  p99.9 {p999:.2}  max {most:.2} ms")
     }
 }
@@ -38,8 +41,12 @@ pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
 /// A whole number, with its digits in groups of three.
 pub(crate) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap())
+        .collect();
     groups.join(",")
 }
 

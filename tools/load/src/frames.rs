@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The position of the number of frames in the header of the index (<https://www.sqlite.org/walformat.html>).
+/// The position of the number of frames in the header of the index
+/// (<https://www.sqlite.org/walformat.html>).
 const FRAMES_AT: u64 = 16;
-/// How often it is read. The log starts over only after thousands of frames, so few frames are missed.
+/// How often it is read. The log starts over only after thousands of frames, so few frames are
+/// missed.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// A running count.
@@ -22,8 +24,11 @@ pub(crate) struct Frames {
 impl Frames {
     /// Starts counting, if one of the files in the directory is the index of a log.
     pub(crate) fn start(directory: &Path) -> Option<Self> {
-        let mut files = std::fs::read_dir(directory).ok()?.filter_map(|file| Some(file.ok()?.path()));
-        let index = File::open(files.find(|path| path.to_string_lossy().ends_with("-shm"))?).ok()?;
+        let mut files = std::fs::read_dir(directory)
+            .ok()?
+            .filter_map(|file| Some(file.ok()?.path()));
+        let index =
+            File::open(files.find(|path| path.to_string_lossy().ends_with("-shm"))?).ok()?;
         let done = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&done);
         let counting = std::thread::spawn(move || {

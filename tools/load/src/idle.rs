@@ -23,12 +23,19 @@ async fn measure(options: &Idle) {
     let (place, program) = (&options.program.place, &options.program.restante);
     let server = Server::start(place, program, &[]);
     let rest = resident(&server).await;
-    println!("started in {:.0} ms; at rest {}", server.started_in.as_secs_f64() * 1e3, mebibytes(rest));
+    println!(
+        "started in {:.0} ms; at rest {}",
+        server.started_in.as_secs_f64() * 1e3,
+        mebibytes(rest)
+    );
     let mut sessions = Vec::new();
     for _ in 0..MANY {
         sessions.push(Session::open(&server.smtp).await.unwrap());
     }
-    println!("{MANY} SMTP sessions: {} more", mebibytes(resident(&server).await.saturating_sub(rest)));
+    println!(
+        "{MANY} SMTP sessions: {} more",
+        mebibytes(resident(&server).await.saturating_sub(rest))
+    );
     drop((sessions, server));
 
     let data = new_data_dir(place);
@@ -38,7 +45,10 @@ async fn measure(options: &Idle) {
     let inboxes = create_inboxes(&server.http, (0..MANY).map(key)).await;
     let rest = resident(&server).await;
     let _held = hold(&server.http, inboxes.iter().zip((0..).map(key))).await;
-    println!("{MANY} waits: {} more", mebibytes(resident(&server).await.saturating_sub(rest)));
+    println!(
+        "{MANY} waits: {} more",
+        mebibytes(resident(&server).await.saturating_sub(rest))
+    );
 }
 
 async fn resident(server: &Server) -> u64 {

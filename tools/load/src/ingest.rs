@@ -1,4 +1,5 @@
-//! Receiving mail: sessions that send, waits that follow them, and a check that every accepted message is stored.
+//! Receiving mail: sessions that send, waits that follow them, and a check that every accepted
+//! message is stored.
 
 use std::collections::HashSet;
 
@@ -18,7 +19,10 @@ pub(crate) fn run(options: &Ingest) -> bool {
         if options.smtp.is_empty() {
             return against_restante(options).await;
         }
-        Run::among(&options.traffic, options.smtp.clone(), recipients(options)).send(Vec::new()).await.outcome()
+        Run::among(&options.traffic, options.smtp.clone(), recipients(options))
+            .send(Vec::new())
+            .await
+            .outcome()
     });
     outcome.print();
     outcome.missing.unwrap_or(0) == 0 && outcome.failed == 0
@@ -34,12 +38,19 @@ fn recipients(options: &Ingest) -> Recipients {
 
 async fn against_restante(options: &Ingest) -> Outcome {
     let (data, place) = (new_data_dir(&options.program.place), &options.program.place);
-    let followed = if options.follow { options.traffic.sessions } else { 0 };
+    let followed = if options.follow {
+        options.traffic.sessions
+    } else {
+        0
+    };
     let keys = create_keys(data.path(), followed.div_ceil(WAITS_A_KEY)).await;
     let server = Server::start_on(place, &options.program.restante, data, &[]);
     let key = |inbox: usize| keys[inbox / WAITS_A_KEY].as_str();
     let inboxes = create_inboxes(&server.http, (0..followed).map(key)).await;
-    let followers = inboxes.iter().zip((0..).map(key)).map(|(inbox, key)| Follower::new(&server.http, inbox, key));
+    let followers = inboxes
+        .iter()
+        .zip((0..).map(key))
+        .map(|(inbox, key)| Follower::new(&server.http, inbox, key));
 
     let run = Run::new(&options.traffic, server.smtp.clone(), recipients(options));
     let (recipients, sending) = (run.recipients(), run.send(followers.collect()));
@@ -53,9 +64,15 @@ async fn against_restante(options: &Ingest) -> Outcome {
 /// The number of these messages that are in no inbox.
 pub(crate) async fn missing(http: &str, recipients: &Recipients, mut taken: HashSet<u64>) -> usize {
     let mut http = Http::connect(http).await.unwrap();
-    let inboxes: HashSet<String> = taken.iter().map(|number| recipients.inbox(*number)).collect();
+    let inboxes: HashSet<String> = taken
+        .iter()
+        .map(|number| recipients.inbox(*number))
+        .collect();
     for inbox in inboxes {
-        let (_, body) = http.ask("GET", &format!("/v1/inboxes/{inbox}/messages"), KEY).await.unwrap();
+        let (_, body) = http
+            .ask("GET", &format!("/v1/inboxes/{inbox}/messages"), KEY)
+            .await
+            .unwrap();
         for message in parsed(&body)["messages"].as_array().into_iter().flatten() {
             number(message["subject"].as_str().unwrap()).map(|number| taken.remove(&number));
         }

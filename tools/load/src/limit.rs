@@ -1,5 +1,6 @@
-//! The SQLite limit: the baseline, a minimal server that stores a message before it replies. It does not check
-//! commands. One thread commits all waiting messages at once, at most 256, one row per message.
+//! The SQLite limit: the baseline, a minimal server that stores a message before it replies. It
+//! does not check commands. One thread commits all waiting messages at once, at most 256, one row
+//! per message.
 
 use std::io;
 use std::sync::mpsc;
@@ -20,7 +21,9 @@ type Job = (Vec<u8>, oneshot::Sender<()>);
 pub(crate) fn start(place: &Place) -> Server {
     let data = new_data_dir(place);
     let mut command = pinned(place, &std::env::current_exe().unwrap());
-    command.args(["limit-server", "--data-dir"]).arg(data.path());
+    command
+        .args(["limit-server", "--data-dir"])
+        .arg(data.path());
     Server::spawn(command, data)
 }
 
@@ -30,7 +33,9 @@ pub(crate) fn serve(options: &LimitServer) -> bool {
     let mut database = open(options);
     std::thread::spawn(move || {
         while let Ok(first) = waiting.recv() {
-            let batch: Vec<Job> = std::iter::once(first).chain(waiting.try_iter().take(BATCH - 1)).collect();
+            let batch: Vec<Job> = std::iter::once(first)
+                .chain(waiting.try_iter().take(BATCH - 1))
+                .collect();
             write(&mut database, &batch);
             batch.into_iter().for_each(|(_, stored)| {
                 // The client may have disconnected.
@@ -38,7 +43,10 @@ pub(crate) fn serve(options: &LimitServer) -> bool {
             });
         }
     });
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("SMTP {}\nHTTP none", listener.local_addr().unwrap());
@@ -51,16 +59,29 @@ pub(crate) fn serve(options: &LimitServer) -> bool {
 
 fn open(options: &LimitServer) -> Connection {
     let connection = Connection::open(options.data_dir.join("limit.db")).unwrap();
-    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
-    connection.pragma_update(None, "synchronous", "FULL").unwrap();
-    connection.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, raw BLOB NOT NULL)", []).unwrap();
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .unwrap();
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .unwrap();
+    connection
+        .execute(
+            "CREATE TABLE messages (id INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+            [],
+        )
+        .unwrap();
     connection
 }
 
 fn write(database: &mut Connection, batch: &[Job]) {
     let transaction = database.transaction().unwrap();
     for (bytes, _) in batch {
-        transaction.prepare_cached("INSERT INTO messages (raw) VALUES (?1)").unwrap().execute([bytes]).unwrap();
+        transaction
+            .prepare_cached("INSERT INTO messages (raw) VALUES (?1)")
+            .unwrap()
+            .execute([bytes])
+            .unwrap();
     }
     transaction.commit().unwrap();
 }

@@ -1,10 +1,12 @@
-//! The messages to send: prose with the same compression ratio as real mail. Each has its own subject.
+//! The messages to send: prose with the same compression ratio as real mail. Each has its own
+//! subject.
 
 /// Digits of the number in a subject.
 const DIGITS: usize = 10;
 const SUBJECT: &str = "Subject: load ";
 
-/// A message with a place for its number, so that another message costs only a copy and writing the number.
+/// A message with a place for its number, so that another message costs only a copy and writing the
+/// number.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
@@ -16,8 +18,14 @@ impl Template {
         let mail = plain(size).into_bytes();
         let mut bytes = stuffed(&mail);
         bytes.extend_from_slice(b".\r\n");
-        let subject = bytes.windows(SUBJECT.len()).position(|window| window == SUBJECT.as_bytes()).unwrap();
-        Self { bytes, number_at: subject + SUBJECT.len() }
+        let subject = bytes
+            .windows(SUBJECT.len())
+            .position(|window| window == SUBJECT.as_bytes())
+            .unwrap();
+        Self {
+            bytes,
+            number_at: subject + SUBJECT.len(),
+        }
     }
 
     /// The message `number`, ready to be sent after DATA.
@@ -34,7 +42,10 @@ impl Template {
 
 /// The number in a subject that this module has written.
 pub(crate) fn number(subject: &str) -> Option<u64> {
-    subject.strip_prefix(SUBJECT.strip_prefix("Subject: ")?)?.parse().ok()
+    subject
+        .strip_prefix(SUBJECT.strip_prefix("Subject: ")?)?
+        .parse()
+        .ok()
 }
 
 /// The subject of the message `number`.
@@ -73,7 +84,9 @@ fn head() -> String {
 
 /// About `size` bytes of words in lines, always the same.
 fn prose(size: usize) -> String {
-    let words: Vec<String> = (3..600).map(|seed| random(seed).take(2 + seed % 9).map(letter).collect()).collect();
+    let words: Vec<String> = (3..600)
+        .map(|seed| random(seed).take(2 + seed % 9).map(letter).collect())
+        .collect();
     let (mut text, mut line) = (String::with_capacity(size + 16), 0);
     for value in random(5) {
         // Short words are more frequent, as in prose.

@@ -4,12 +4,22 @@
 //! cargo build --release && cargo run --release -p restante-load -- compare --pin
 //! ```
 //!
-//! `compare` runs the server and the SQLite limit in turn; the limit is the baseline, a minimal server that stores mail
-//! durably in SQLite. Compare a figure only with the limit's figure of the same run.
+//! `compare` runs the server and the SQLite limit in turn; the limit is the baseline, a minimal
+//! server that stores mail durably in SQLite. Compare a figure only with the limit's figure of the
+//! same run.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a measurement fails by panicking"
+)]
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
-#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "figures are rounded, and never negative")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures are rounded, and never negative"
+)]
 
 mod apis;
 mod compare;
@@ -52,9 +62,17 @@ fn main() {
     }
 }
 
-/// Every session and every wait needs an open file, here and in the server, which inherits the limit.
+/// Every session and every wait needs an open file, here and in the server, which inherits the
+/// limit.
 fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    )
+    .unwrap();
 }

@@ -14,11 +14,13 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the SQLite limit (the baseline) and one or more builds of Restante in turn, and print a table.
+    /// Run the SQLite limit (the baseline) and one or more builds of Restante in turn, and print a
+    /// table.
     Compare(Compare),
     /// Send mail. At the end, check that every message with a reply 250 is stored.
     Ingest(Ingest),
-    /// Send over the API of each provider and over SMTP at the same time. At the end, check that nothing is lost.
+    /// Send over the API of each provider and over SMTP at the same time. At the end, check that
+    /// nothing is lost.
     Apis(Apis),
     /// Open many waits, wake one, then all.
     Waits(Waits),
@@ -105,7 +107,8 @@ pub(crate) struct Ingest {
     /// Sends each message to a new inbox.
     #[arg(long)]
     pub(crate) new_inboxes: bool,
-    /// Another server, which is already running; or several nodes, among which the sessions are shared out.
+    /// Another server, which is already running; or several nodes, among which the sessions are
+    /// shared out.
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub(crate) smtp: Vec<String>,
     /// The domain for which the server accepts mail.
@@ -197,12 +200,22 @@ pub(crate) struct LimitServer {
 impl Traffic {
     /// As many messages as possible in this many seconds.
     pub(crate) fn flat_out(sessions: usize, seconds: u64) -> Self {
-        Self { sessions, size: 4_096, messages: None, seconds, rate: None, pipelining: false }
+        Self {
+            sessions,
+            size: 4_096,
+            messages: None,
+            seconds,
+            rate: None,
+            pipelining: false,
+        }
     }
 
     /// This many messages, in any time.
     pub(crate) fn count(sessions: usize, messages: u64) -> Self {
-        Self { messages: Some(messages), ..Self::flat_out(sessions, u64::from(u32::MAX)) }
+        Self {
+            messages: Some(messages),
+            ..Self::flat_out(sessions, u64::from(u32::MAX))
+        }
     }
 }
 

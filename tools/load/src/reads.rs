@@ -28,15 +28,25 @@ async fn measure(options: &Reads) -> bool {
     let inboxes = options.messages.div_ceil(MESSAGES_AN_INBOX);
     let traffic = Traffic::count(SESSIONS, options.messages);
     let recipients = Recipients::rotation(inboxes, "restante.example.com");
-    let outcome = Run::new(&traffic, server.smtp.clone(), recipients.clone()).send(Vec::new()).await.outcome();
+    let outcome = Run::new(&traffic, server.smtp.clone(), recipients.clone())
+        .send(Vec::new())
+        .await
+        .outcome();
     println!("{} messages held", grouped(outcome.taken as f64));
 
     let read = (0..inboxes).step_by((inboxes as usize).div_ceil(INBOXES_READ));
-    let lists: Arc<[String]> =
-        read.map(|number| format!("/v1/inboxes/{}/messages", recipients.inbox(number))).collect();
+    let lists: Arc<[String]> = read
+        .map(|number| format!("/v1/inboxes/{}/messages", recipients.inbox(number)))
+        .collect();
     let messages = messages_of(&server, &lists).await;
-    print_rate("one message", &read_all(options, &server.http, &messages).await);
-    print_rate("the list of an inbox with ten", &read_all(options, &server.http, &lists).await);
+    print_rate(
+        "one message",
+        &read_all(options, &server.http, &messages).await,
+    );
+    print_rate(
+        "the list of an inbox with ten",
+        &read_all(options, &server.http, &lists).await,
+    );
     outcome.failed == 0
 }
 
@@ -47,7 +57,10 @@ async fn messages_of(server: &Server, lists: &[String]) -> Arc<[String]> {
     for list in lists {
         let (_, body) = http.ask("GET", list, KEY).await.unwrap();
         let ids = parsed(&body)["messages"].as_array().unwrap().clone();
-        paths.extend(ids.iter().map(|message| format!("/v1/messages/{}", message["id"].as_str().unwrap())));
+        paths.extend(
+            ids.iter()
+                .map(|message| format!("/v1/messages/{}", message["id"].as_str().unwrap())),
+        );
     }
     paths.into()
 }
@@ -66,16 +79,27 @@ async fn read_all(options: &Reads, address: &str, paths: &Arc<[String]>) -> (u64
                 let path = &paths[(number as usize).wrapping_mul(7_919) % paths.len()];
                 let asked = Instant::now();
                 let (status, body) = http.ask("GET", path, KEY).await.unwrap();
-                assert!(status == 200 && body.len() > 1_000, "{status} {}", String::from_utf8_lossy(&body));
+                assert!(
+                    status == 200 && body.len() > 1_000,
+                    "{status} {}",
+                    String::from_utf8_lossy(&body)
+                );
                 took.push(asked.elapsed());
             }
             took
         });
     }
     let took: Vec<Duration> = tasks.join_all().await.into_iter().flatten().collect();
-    ((took.len() as f64 / started.elapsed().as_secs_f64()) as u64, Sample::new(took))
+    (
+        (took.len() as f64 / started.elapsed().as_secs_f64()) as u64,
+        Sample::new(took),
+    )
 }
 
 fn print_rate(what: &str, (rate, took): &(u64, Sample)) {
-    println!("  {what:<30} {:>8} a second   {}", grouped(*rate as f64), took.line());
+    println!(
+        "  {what:<30} {:>8} a second   {}",
+        grouped(*rate as f64),
+        took.line()
+    );
 }

@@ -1,4 +1,5 @@
-//! Searches in many messages with the dashboard's page Find, and follows the steps until the search is over.
+//! Searches in many messages with the dashboard's page Find, and follows the steps until the search
+//! is over.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,14 @@ use crate::server::{KEY, Server, pin_load, runtime};
 const MESSAGES_AN_INBOX: u64 = 10;
 /// Sessions that send the messages.
 const SESSIONS: usize = 20;
-/// What is searched for. Every message has the code; only the first one, which is compared last, has its number.
+/// What is searched for. Every message has the code; only the first one, which is compared last,
+/// has its number.
 const SEARCHES: [(&str, &str); 3] = [
     ("a word of every text", "481516"),
-    ("the oldest message by its subject", "subject:%22load+0000000000%22"),
+    (
+        "the oldest message by its subject",
+        "subject:%22load+0000000000%22",
+    ),
     ("a word of no text", "pears"),
 ];
 
@@ -35,13 +40,18 @@ async fn measure(options: &Search) -> bool {
     let inboxes = options.messages.div_ceil(MESSAGES_AN_INBOX);
     let recipients = Recipients::rotation(inboxes, "restante.example.com");
     let traffic = Traffic::count(SESSIONS, options.messages);
-    let outcome = Run::new(&traffic, server.smtp.clone(), recipients).send(Vec::new()).await.outcome();
+    let outcome = Run::new(&traffic, server.smtp.clone(), recipients)
+        .send(Vec::new())
+        .await
+        .outcome();
     println!("{} messages held", grouped(outcome.taken as f64));
 
     let mut visitor = Visitor::sign_in(&server.http).await;
     for (what, query) in SEARCHES {
         let (first, whole, steps, said) = visitor.search(query).await;
-        println!("  {what:<34} first answer {first:>7.0?}   {steps:>4} steps in {whole:>7.1?}   {said}");
+        println!(
+            "  {what:<34} first answer {first:>7.0?}   {steps:>4} steps in {whole:>7.1?}   {said}"
+        );
     }
     outcome.failed == 0
 }
@@ -50,22 +60,44 @@ impl Visitor {
     async fn sign_in(address: &str) -> Self {
         let mut http = Http::connect(address).await.unwrap();
         let host = format!("Host: {address}\r\n");
-        let form = format!("{host}Origin: http://{address}\r\nContent-Type: application/x-www-form-urlencoded\r\n");
-        let (status, head, _) = http.browse("POST", "/sign-in", &form, &format!("secret={KEY}")).await.unwrap();
+        let form = format!(
+            "{host}Origin: http://{address}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        );
+        let (status, head, _) = http
+            .browse("POST", "/sign-in", &form, &format!("secret={KEY}"))
+            .await
+            .unwrap();
         assert_eq!(status, 303, "{head}");
-        let cookie = field(&head, "set-cookie: ").split(';').next().unwrap().to_owned();
+        let cookie = field(&head, "set-cookie: ")
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned();
         let header = format!("{host}Cookie: {cookie}\r\nX-Part: 1\r\n");
         let (_, head, _) = http.browse("GET", "/", &header, "").await.unwrap();
-        let project = field(&head, "location: ").rsplit_once('/').unwrap().0.to_owned();
-        Self { http, header, project }
+        let project = field(&head, "location: ")
+            .rsplit_once('/')
+            .unwrap()
+            .0
+            .to_owned();
+        Self {
+            http,
+            header,
+            project,
+        }
     }
 
-    /// How long the first answer took, and the whole search; how many steps it had, and what it says at the end.
+    /// How long the first answer took, and the whole search; how many steps it had, and what it
+    /// says at the end.
     async fn search(&mut self, query: &str) -> (Duration, Duration, usize, String) {
         let (started, mut steps, mut first) = (Instant::now(), 0, Duration::ZERO);
         let mut path = format!("{}/find?q={query}", self.project);
         loop {
-            let (status, _, body) = self.http.browse("GET", &path, &self.header, "").await.unwrap();
+            let (status, _, body) = self
+                .http
+                .browse("GET", &path, &self.header, "")
+                .await
+                .unwrap();
             assert_eq!(status, 200);
             steps += 1;
             if steps == 1 {
@@ -73,7 +105,9 @@ impl Visitor {
             }
             let page = String::from_utf8(body).unwrap();
             match page.split_once("\" data-continue=\"auto\"") {
-                Some((before, _)) => path = before.rsplit('"').next().unwrap().replace("&#38;", "&"),
+                Some((before, _)) => {
+                    path = before.rsplit('"').next().unwrap().replace("&#38;", "&")
+                }
                 None => return (first, started.elapsed(), steps, sentence(&page)),
             }
         }
@@ -82,12 +116,21 @@ impl Visitor {
 
 /// What the page says about the progress of the search.
 fn sentence(page: &str) -> String {
-    let after = page.split_once("data-searched>").map_or("", |(_, after)| after);
-    after.split('<').next().unwrap_or_default().trim().to_owned()
+    let after = page
+        .split_once("data-searched>")
+        .map_or("", |(_, after)| after);
+    after
+        .split('<')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 fn field<'h>(head: &'h str, name: &str) -> &'h str {
-    let mut lines =
-        head.lines().filter(|line| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)));
+    let mut lines = head.lines().filter(|line| {
+        line.get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    });
     lines.next().map(|line| &line[name.len()..]).expect(name)
 }

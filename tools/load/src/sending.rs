@@ -52,7 +52,11 @@ pub(crate) enum Recipients {
 impl Recipients {
     /// This many inboxes in turn.
     pub(crate) fn rotation(count: u64, domain: &str) -> Self {
-        Self::Each((0..count).map(|number| format!("load{number}@{domain}")).collect())
+        Self::Each(
+            (0..count)
+                .map(|number| format!("load{number}@{domain}"))
+                .collect(),
+        )
     }
 
     pub(crate) fn new_inboxes(domain: &str) -> Self {
@@ -64,7 +68,10 @@ impl Recipients {
         match self {
             Self::Each(addresses) => addresses[number as usize % addresses.len()].clone(),
             // Random like real ids. Inboxes with consecutive ids would share pages of the index.
-            Self::New(domain) => format!("n{:016x}@{domain}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            Self::New(domain) => format!(
+                "n{:016x}@{domain}",
+                number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ),
         }
     }
 
@@ -84,7 +91,11 @@ pub(crate) struct Follower {
 
 impl Follower {
     pub(crate) fn new(http: &str, inbox: &str, key: &str) -> Self {
-        Self { http: http.to_owned(), inbox: inbox.to_owned(), key: key.to_owned() }
+        Self {
+            http: http.to_owned(),
+            inbox: inbox.to_owned(),
+            key: key.to_owned(),
+        }
     }
 
     fn address(&self) -> String {
@@ -96,7 +107,10 @@ impl Follower {
         let mut http = Http::connect(&self.http).await.unwrap();
         let (mut answers, mut after, mut expected) = (Vec::new(), String::new(), None);
         while expected != Some(answers.len()) {
-            let path = format!("/v1/inboxes/{}/messages/wait?timeout=30000{after}", self.inbox);
+            let path = format!(
+                "/v1/inboxes/{}/messages/wait?timeout=30000{after}",
+                self.inbox
+            );
             let answer = http.ask("GET", &path, &self.key);
             tokio::pin!(answer);
             let (status, body) = loop {
@@ -134,7 +148,8 @@ pub(crate) struct Run {
 /// The log of one session: number, due time, and result of each message.
 type Log = Vec<(u64, Duration, Sent)>;
 
-/// The results of all sessions: their logs, the reasons for failures, and when the followers received each message.
+/// The results of all sessions: their logs, the reasons for failures, and when the followers
+/// received each message.
 pub(crate) struct Sending {
     pub(crate) started: Instant,
     size: u64,
@@ -149,7 +164,15 @@ impl Run {
     pub(crate) fn among(traffic: &Traffic, addresses: Vec<String>, recipients: Recipients) -> Self {
         let (template, started) = (Template::new(traffic.size), Instant::now());
         let (next, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { traffic: traffic.clone(), template, addresses, recipients, started, next, stopped }
+        Self {
+            traffic: traffic.clone(),
+            template,
+            addresses,
+            recipients,
+            started,
+            next,
+            stopped,
+        }
     }
 
     pub(crate) fn recipients(&self) -> Recipients {
@@ -166,14 +189,21 @@ impl Run {
         let run = Arc::new(self);
         for (address, session) in sessions {
             let (told, sent) = oneshot::channel();
-            let following = followers.next().map(|follower| (follower.address(), tokio::spawn(follower.follow(sent))));
+            let following = followers
+                .next()
+                .map(|follower| (follower.address(), tokio::spawn(follower.follow(sent))));
             tasks.spawn(Arc::clone(&run).serve(address, session, told, following));
         }
         let logs = tasks.join_all().await;
-        Sending { started: run.started, size: run.template.size() as u64, logs }
+        Sending {
+            started: run.started,
+            size: run.template.size() as u64,
+            logs,
+        }
     }
 
-    /// One session, from its first message to its last, and the messages that its follower received.
+    /// One session, from its first message to its last, and the messages that its follower
+    /// received.
     async fn serve(
         self: Arc<Self>,
         address: String,
@@ -190,7 +220,10 @@ impl Run {
                 Some(open) => open,
                 None => Session::open(&address).await.unwrap(),
             };
-            match open.send(&mut template, number, &recipient, self.traffic.pipelining).await {
+            match open
+                .send(&mut template, number, &recipient, self.traffic.pipelining)
+                .await
+            {
                 Ok(sent) => {
                     log.push((number, due, sent));
                     session = Some(open);
@@ -213,11 +246,16 @@ impl Run {
             self.stopped.store(true, Ordering::Relaxed);
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let enough = self.traffic.messages.is_some_and(|messages| number >= messages);
+        let enough = self
+            .traffic
+            .messages
+            .is_some_and(|messages| number >= messages);
         if enough || self.stopped.load(Ordering::Relaxed) {
             return None;
         }
-        let Some(rate) = self.traffic.rate else { return Some((number, Duration::ZERO)) };
+        let Some(rate) = self.traffic.rate else {
+            return Some((number, Duration::ZERO));
+        };
         let due = Duration::from_secs_f64(number as f64 / rate as f64);
         tokio::time::sleep_until((self.started + due).into()).await;
         Some((number, due))
@@ -235,12 +273,25 @@ impl Sending {
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
-        let last = self.sent().map(|(.., sent)| sent.answered).max().unwrap_or(self.started);
+        let last = self
+            .sent()
+            .map(|(.., sent)| sent.answered)
+            .max()
+            .unwrap_or(self.started);
         let paced = self.sent().any(|(_, due, _)| !due.is_zero());
-        let late = |(_, due, sent): &(u64, Duration, Sent)| sent.dot.saturating_duration_since(self.started + *due);
+        let late = |(_, due, sent): &(u64, Duration, Sent)| {
+            sent.dot.saturating_duration_since(self.started + *due)
+        };
         let answered = |from: fn(&Sent) -> Instant| {
-            let pairs = self.logs.iter().flat_map(|(log, _, answers)| log.iter().zip(answers));
-            Sample::new(pairs.map(|((.., sent), at)| at.saturating_duration_since(from(sent))).collect())
+            let pairs = self
+                .logs
+                .iter()
+                .flat_map(|(log, _, answers)| log.iter().zip(answers));
+            Sample::new(
+                pairs
+                    .map(|((.., sent), at)| at.saturating_duration_since(from(sent)))
+                    .collect(),
+            )
         };
         let taken = self.sent().count() as u64;
         let failures = || self.logs.iter().flat_map(|(_, failures, _)| failures);
@@ -250,7 +301,11 @@ impl Sending {
             failure: failures().next().map(ToString::to_string),
             elapsed: last - self.started,
             bytes: self.size * taken,
-            ack: Sample::new(self.sent().map(|(.., sent)| sent.answered - sent.dot).collect()),
+            ack: Sample::new(
+                self.sent()
+                    .map(|(.., sent)| sent.answered - sent.dot)
+                    .collect(),
+            ),
             late: Sample::new(self.sent().filter(|_| paced).map(late).collect()),
             dot_to_answer: answered(|sent| sent.dot),
             ack_to_answer: answered(|sent| sent.answered),
@@ -272,7 +327,11 @@ impl Outcome {
     pub(crate) fn print(&self) {
         let (rate, seconds) = (self.rate(), self.elapsed.as_secs_f64());
         let rate_of_bytes = self.bytes as f64 / 1e6 / seconds;
-        println!("{} messages in {seconds:.1} s: {} per second, {rate_of_bytes:.1} MB/s", self.taken, grouped(rate));
+        println!(
+            "{} messages in {seconds:.1} s: {} per second, {rate_of_bytes:.1} MB/s",
+            self.taken,
+            grouped(rate)
+        );
         println!("  final dot to 250      {}", self.ack.line());
         for (label, sample) in [
             ("due to final dot", &self.late),
@@ -286,9 +345,17 @@ impl Outcome {
         if self.peak > 0 {
             let each = |figure: f64| figure / self.taken as f64;
             let (processor, switches) = (each(self.processor * 1e6), each(self.switches as f64));
-            let frames = self.frames.map_or("?".to_owned(), |frames| format!("{:.2}", each(frames as f64)));
-            println!("  a message: {processor:.0} µs of processor, {switches:.2} switches, {frames} log frames");
-            println!("  peak memory {}, files {}", mebibytes(self.peak), mebibytes(self.files));
+            let frames = self.frames.map_or("?".to_owned(), |frames| {
+                format!("{:.2}", each(frames as f64))
+            });
+            println!(
+                "  a message: {processor:.0} µs of processor, {switches:.2} switches, {frames} log frames"
+            );
+            println!(
+                "  peak memory {}, files {}",
+                mebibytes(self.peak),
+                mebibytes(self.files)
+            );
         }
         match self.missing {
             Some(0) => println!("  every message with a reply 250 is stored"),
@@ -296,7 +363,10 @@ impl Outcome {
             None => {}
         }
         if let Some(failure) = &self.failure {
-            println!("  FAILED: {} messages were not accepted, the first because {failure}", self.failed);
+            println!(
+                "  FAILED: {} messages were not accepted, the first because {failure}",
+                self.failed
+            );
         }
     }
 }

@@ -37,25 +37,46 @@ impl Server {
     }
 
     pub(crate) fn start_on(place: &Place, program: &Path, data: TempDir, flags: &[&str]) -> Self {
-        assert!(program.exists(), "{} is missing: run cargo build --release first", program.display());
-        let mut arguments =
-            vec!["serve", "--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--api-key", KEY];
+        assert!(
+            program.exists(),
+            "{} is missing: run cargo build --release first",
+            program.display()
+        );
+        let mut arguments = vec![
+            "serve",
+            "--http-listen",
+            "127.0.0.1:0",
+            "--smtp-listen",
+            "127.0.0.1:0",
+            "--api-key",
+            KEY,
+        ];
         arguments.extend_from_slice(&["--max-smtp-connections-per-address", "5000", "--data-dir"]);
         let mut command = pinned(place, program);
-        command.args(arguments).arg(data.path()).args(flags).env("RESTANTE_LOG", "error");
+        command
+            .args(arguments)
+            .arg(data.path())
+            .args(flags)
+            .env("RESTANTE_LOG", "error");
         Self::spawn(command, data)
     }
 
     /// Starts a program with the same greeting as Restante.
     pub(crate) fn spawn(mut command: Command, data: TempDir) -> Self {
         let started = Instant::now();
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the server cannot be started");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server cannot be started");
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let (mut smtp, mut http) = (String::new(), String::new());
         let mut line = String::new();
         while smtp.is_empty() || http.is_empty() {
             line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "the server did not start");
+            assert!(
+                output.read_line(&mut line).unwrap() > 0,
+                "the server did not start"
+            );
             let mut words = line.split_whitespace();
             match (words.next(), words.next()) {
                 (Some("SMTP"), Some(address)) => address.clone_into(&mut smtp),
@@ -63,7 +84,14 @@ impl Server {
                 _ => {}
             }
         }
-        Self { child, _output: output, smtp, http, started_in: started.elapsed(), data }
+        Self {
+            child,
+            _output: output,
+            smtp,
+            http,
+            started_in: started.elapsed(),
+            data,
+        }
     }
 
     /// Runs `sending`, and adds the resources that this server used.
@@ -78,7 +106,11 @@ impl Server {
         look: impl FnOnce(&Sending) -> T,
     ) -> (Outcome, T) {
         let process = self.process();
-        let (time, switches, frames) = (process.processor_time(), process.switches(), Frames::start(self.data.path()));
+        let (time, switches, frames) = (
+            process.processor_time(),
+            process.switches(),
+            Frames::start(self.data.path()),
+        );
         let sending = sending.await;
         let mut outcome = sending.outcome();
         outcome.frames = frames.map(Frames::finish);
@@ -96,7 +128,10 @@ impl Server {
     /// The size of all its files, in bytes.
     pub(crate) fn files(&self) -> u64 {
         let files = std::fs::read_dir(self.data.path()).unwrap();
-        files.filter_map(|file| file.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
+        files
+            .filter_map(|file| file.ok()?.metadata().ok())
+            .map(|metadata| metadata.len())
+            .sum()
     }
 }
 
@@ -115,7 +150,12 @@ impl Process {
     /// Seconds of processor time so far.
     pub(crate) fn processor_time(self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let fields: Vec<&str> = stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .collect();
         let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
         (ticks(11) + ticks(12)) / TICKS_A_SECOND
     }
@@ -124,10 +164,15 @@ impl Process {
     fn switches(self) -> u64 {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.0)).unwrap();
         // A thread may end in the meantime.
-        let status = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok());
+        let status = threads
+            .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok());
         let counts = |status: String| {
-            let lines = status.lines().filter(|line| line.contains("voluntary_ctxt_switches:"));
-            lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>()
+            let lines = status
+                .lines()
+                .filter(|line| line.contains("voluntary_ctxt_switches:"));
+            lines
+                .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+                .sum::<u64>()
         };
         status.map(counts).sum()
     }
@@ -144,8 +189,16 @@ impl Process {
 
     fn status(self, label: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(label)).unwrap();
-        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1_024
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(label))
+            .unwrap();
+        line.split_whitespace()
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            * 1_024
     }
 }
 
@@ -177,5 +230,8 @@ pub(crate) fn pin_load(place: &Place) {
 
 /// A runtime for the load.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }

@@ -24,7 +24,10 @@ impl Session {
     pub(crate) async fn open(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        let mut session = Self { stream, input: Vec::with_capacity(1_024) };
+        let mut session = Self {
+            stream,
+            input: Vec::with_capacity(1_024),
+        };
         session.expect("220", "the connection").await?;
         session.say("EHLO load.test\r\n", "250").await?;
         Ok(session)
@@ -39,9 +42,15 @@ impl Session {
         pipelining: bool,
     ) -> io::Result<Sent> {
         let recipient = format!("RCPT TO:<{recipient}>\r\n");
-        let commands = [("MAIL FROM:<app@shop.test>\r\n", "250"), (recipient.as_str(), "250"), ("DATA\r\n", "354")];
+        let commands = [
+            ("MAIL FROM:<app@shop.test>\r\n", "250"),
+            (recipient.as_str(), "250"),
+            ("DATA\r\n", "354"),
+        ];
         if pipelining {
-            self.stream.write_all(commands.map(|(command, _)| command).concat().as_bytes()).await?;
+            self.stream
+                .write_all(commands.map(|(command, _)| command).concat().as_bytes())
+                .await?;
             for (command, code) in commands {
                 self.expect(code, command).await?;
             }
@@ -53,7 +62,10 @@ impl Session {
         self.stream.write_all(template.numbered(number)).await?;
         let dot = Instant::now();
         self.expect("250", "the message").await?;
-        Ok(Sent { dot, answered: Instant::now() })
+        Ok(Sent {
+            dot,
+            answered: Instant::now(),
+        })
     }
 
     async fn say(&mut self, command: &str, code: &str) -> io::Result<()> {

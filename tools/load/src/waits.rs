@@ -1,4 +1,5 @@
-//! Many waits at once: their cost, whether a message wakes only its own wait, and how long it takes to wake all.
+//! Many waits at once: their cost, whether a message wakes only its own wait, and how long it takes
+//! to wake all.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -30,14 +31,22 @@ async fn measure(options: &Waits) -> bool {
     let server = Server::start_on(place, program, data, &[]);
     let key = |inbox: usize| keys[inbox / WAITS_A_KEY].as_str();
     let inboxes = create_inboxes(&server.http, (0..options.waits).map(key)).await;
-    let addresses: Vec<String> = inboxes.iter().map(|inbox| format!("{inbox}@restante.example.com")).collect();
+    let addresses: Vec<String> = inboxes
+        .iter()
+        .map(|inbox| format!("{inbox}@restante.example.com"))
+        .collect();
 
     let (before, started) = (server.process().resident(), Instant::now());
     let mut waiting = open(&server, &inboxes, key).await;
     let opened = started.elapsed();
     tokio::time::sleep(SETTLED).await;
     let each = (server.process().resident() - before) / options.waits as u64 * 1_000;
-    println!("{} waits opened in {:.2} s; memory for 1,000: {}", options.waits, opened.as_secs_f64(), mebibytes(each));
+    println!(
+        "{} waits opened in {:.2} s; memory for 1,000: {}",
+        options.waits,
+        opened.as_secs_f64(),
+        mebibytes(each)
+    );
 
     send(&server, &addresses[..1], 1).await;
     tokio::time::sleep(SETTLED).await;
@@ -54,11 +63,21 @@ async fn measure(options: &Waits) -> bool {
 }
 
 /// Opens every wait, each on a new connection.
-async fn open<'a>(server: &Server, inboxes: &[String], key: impl Fn(usize) -> &'a str) -> JoinSet<Answered> {
+async fn open<'a>(
+    server: &Server,
+    inboxes: &[String],
+    key: impl Fn(usize) -> &'a str,
+) -> JoinSet<Answered> {
     let mut waiting = JoinSet::new();
     for (number, inbox) in inboxes.iter().enumerate() {
         let mut http = Http::connect(&server.http).await.unwrap();
-        http.write("GET", &format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000"), key(number)).await.unwrap();
+        http.write(
+            "GET",
+            &format!("/v1/inboxes/{inbox}/messages/wait?timeout=120000"),
+            key(number),
+        )
+        .await
+        .unwrap();
         waiting.spawn(async move {
             let (status, body) = http.answer().await.unwrap();
             let answered = Instant::now();
@@ -72,19 +91,49 @@ async fn open<'a>(server: &Server, inboxes: &[String], key: impl Fn(usize) -> &'
 /// One message to each address.
 async fn send(server: &Server, addresses: &[String], sessions: usize) -> Sending {
     let traffic = Traffic::count(sessions, addresses.len() as u64);
-    Run::new(&traffic, server.smtp.clone(), Recipients::Each(addresses.into())).send(Vec::new()).await
+    Run::new(
+        &traffic,
+        server.smtp.clone(),
+        Recipients::Each(addresses.into()),
+    )
+    .send(Vec::new())
+    .await
 }
 
 fn report(sending: &Sending, answers: &[Answered]) {
-    let last = answers.iter().map(|(_, at)| *at).max().unwrap_or(sending.started);
+    let last = answers
+        .iter()
+        .map(|(_, at)| *at)
+        .max()
+        .unwrap_or(sending.started);
     // The first address has received its message already.
-    let at: HashMap<usize, Instant> = answers.iter().map(|(number, at)| (number - 1, *at)).collect();
-    let pairs =
-        || sending.sent().filter_map(|(number, _, sent)| Some((sent, at.get(&usize::try_from(*number).ok()?)?)));
-    let dot = Sample::new(pairs().map(|(sent, at)| at.saturating_duration_since(sent.dot)).collect());
-    let acknowledged = Sample::new(pairs().map(|(sent, at)| at.saturating_duration_since(sent.answered)).collect());
-    let took = last.saturating_duration_since(sending.started).as_secs_f64();
-    println!("{} messages to {} waits: all answered within {took:.2} s", sending.sent().count(), answers.len());
+    let at: HashMap<usize, Instant> = answers
+        .iter()
+        .map(|(number, at)| (number - 1, *at))
+        .collect();
+    let pairs = || {
+        sending
+            .sent()
+            .filter_map(|(number, _, sent)| Some((sent, at.get(&usize::try_from(*number).ok()?)?)))
+    };
+    let dot = Sample::new(
+        pairs()
+            .map(|(sent, at)| at.saturating_duration_since(sent.dot))
+            .collect(),
+    );
+    let acknowledged = Sample::new(
+        pairs()
+            .map(|(sent, at)| at.saturating_duration_since(sent.answered))
+            .collect(),
+    );
+    let took = last
+        .saturating_duration_since(sending.started)
+        .as_secs_f64();
+    println!(
+        "{} messages to {} waits: all answered within {took:.2} s",
+        sending.sent().count(),
+        answers.len()
+    );
     println!("  final dot to answer   {}", dot.line());
     println!("  250 to answer         {}", acknowledged.line());
 }

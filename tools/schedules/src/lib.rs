@@ -1,8 +1,10 @@
-//! Runs futures in many orders, each chosen by a seed, to find lost wake-ups and leaks after a cancellation.
+//! Runs futures in many orders, each chosen by a seed, to find lost wake-ups and leaks after a
+//! cancellation.
 //!
-//! It replaces the runtime: a task is polled only if its waker was called, and a random one of those is next. So every
-//! order of the steps between two points of waiting can occur, and a task that nobody will wake is found at once,
-//! without a timeout. Code that runs on several threads at the same time is not modelled.
+//! It replaces the runtime: a task is polled only if its waker was called, and a random one of
+//! those is next. So every order of the steps between two points of waiting can occur, and a task
+//! that nobody will wake is found at once, without a timeout. Code that runs on several threads at
+//! the same time is not modelled.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -16,19 +18,23 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-/// The chance that a task that may be cancelled is dropped in place of its next step: one in this many.
+/// The chance that a task that may be cancelled is dropped in place of its next step: one in this
+/// many.
 const CANCELLED: u32 = 6;
 
 /// The orders that a test plays, unless a variable says otherwise.
 const ORDERS: u64 = 20_000;
 
-/// The seeds of the orders that a test plays: as many as the variable `RESTANTE_TEST_ORDERS` says, or 20,000.
+/// The seeds of the orders that a test plays: as many as the variable `RESTANTE_TEST_ORDERS` says,
+/// or 20,000.
 ///
 /// # Panics
 /// If the variable is not a number.
 pub fn orders() -> std::ops::Range<u64> {
     let wanted = std::env::var("RESTANTE_TEST_ORDERS");
-    0..wanted.map_or(ORDERS, |wanted| wanted.parse().expect("RESTANTE_TEST_ORDERS is a number"))
+    0..wanted.map_or(ORDERS, |wanted| {
+        wanted.parse().expect("RESTANTE_TEST_ORDERS is a number")
+    })
 }
 
 /// The tasks of one order.
@@ -56,7 +62,10 @@ impl Wake for Woken {
 impl<'a> Schedule<'a> {
     /// An order without tasks.
     pub fn new(seed: u64) -> Self {
-        Self { tasks: Vec::new(), random: StdRng::seed_from_u64(seed) }
+        Self {
+            tasks: Vec::new(),
+            random: StdRng::seed_from_u64(seed),
+        }
     }
 
     /// Adds a task that must finish.
@@ -69,27 +78,46 @@ impl<'a> Schedule<'a> {
         self.push(name, true, future);
     }
 
-    fn push(&mut self, name: &'static str, can_be_cancelled: bool, future: impl Future<Output = ()> + 'a) {
+    fn push(
+        &mut self,
+        name: &'static str,
+        can_be_cancelled: bool,
+        future: impl Future<Output = ()> + 'a,
+    ) {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
-        self.tasks.push(Task { name, future: Some(Box::pin(future)), woken, can_be_cancelled });
+        self.tasks.push(Task {
+            name,
+            future: Some(Box::pin(future)),
+            woken,
+            can_be_cancelled,
+        });
     }
 
-    /// Runs the tasks until none can go on. Returns the names of those that have not finished: nobody would wake them.
+    /// Runs the tasks until none can go on. Returns the names of those that have not finished:
+    /// nobody would wake them.
     pub fn run(mut self) -> Vec<&'static str> {
         while let Some(index) = self.next() {
-            let cancelled = self.tasks[index].can_be_cancelled && self.random.random_range(0..CANCELLED) == 0;
+            let cancelled =
+                self.tasks[index].can_be_cancelled && self.random.random_range(0..CANCELLED) == 0;
             let task = &mut self.tasks[index];
             if cancelled || task.step().is_ready() {
                 task.future = None;
             }
         }
-        self.tasks.iter().filter(|task| task.future.is_some()).map(|task| task.name).collect()
+        self.tasks
+            .iter()
+            .filter(|task| task.future.is_some())
+            .map(|task| task.name)
+            .collect()
     }
 
     /// A random task that was woken.
     fn next(&mut self) -> Option<usize> {
-        let can_go_on = |task: &Task<'_>| task.future.is_some() && task.woken.0.load(Ordering::SeqCst);
-        let ready: Vec<usize> = (0..self.tasks.len()).filter(|index| can_go_on(&self.tasks[*index])).collect();
+        let can_go_on =
+            |task: &Task<'_>| task.future.is_some() && task.woken.0.load(Ordering::SeqCst);
+        let ready: Vec<usize> = (0..self.tasks.len())
+            .filter(|index| can_go_on(&self.tasks[*index]))
+            .collect();
         ready.choose(&mut self.random).copied()
     }
 }

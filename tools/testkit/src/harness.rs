@@ -1,5 +1,5 @@
-//! The service in the test's process: a real database in a new directory, a clock that only the test advances, two
-//! projects, and the router without a port.
+//! The service in the test's process: a real database in a new directory, a clock that only the
+//! test advances, two projects, and the router without a port.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,9 @@ use axum::body::Body;
 use axum::http::{Extensions, HeaderMap, Request};
 use http_body_util::BodyExt;
 use restante::clock::{Clock, Instant};
-use restante::config::{Data, DatabaseUrl, Limits, Listeners, MailpitApi, Outbound, Sending, Settings, SmtpAuth};
+use restante::config::{
+    Data, DatabaseUrl, Limits, Listeners, MailpitApi, Outbound, Sending, Settings, SmtpAuth,
+};
 use restante::db::Database;
 use restante::http::{App, BaseUrl, router};
 use restante::model::{ApiKey, Domain, EmailAddress, MessageId, Timestamp};
@@ -29,8 +31,8 @@ pub const BASE_URL: &str = "http://restante.example.com:8025";
 /// The start time of every test: 2026-11-20T09:30:00.123Z.
 pub const START: Timestamp = Timestamp::from_millis(1_795_167_000_123);
 
-/// How long a wait takes that shall time out. Nothing else in the service sleeps for as long, so a task that sleeps by
-/// the clock until then is the wait.
+/// How long a wait takes that shall time out. Nothing else in the service sleeps for as long, so a
+/// task that sleeps by the clock until then is the wait.
 pub const SHORT_WAIT: Duration = Duration::from_millis(1_007);
 
 /// A running service, with two projects.
@@ -110,7 +112,14 @@ impl Harness {
 
     /// Starts a service that accepts mail for these domains too (`--accept-domains`).
     pub async fn accepting(engine: Engine, domains: &str) -> Self {
-        Self::with_options(engine, Options { accepted: domains.parse().unwrap(), ..options(1_000) }).await
+        Self::with_options(
+            engine,
+            Options {
+                accepted: domains.parse().unwrap(),
+                ..options(1_000)
+            },
+        )
+        .await
     }
 
     /// Starts a service with these options.
@@ -118,19 +127,36 @@ impl Harness {
         let directory = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);
         let (url, test_database) = match engine {
-            Engine::Sqlite => (DatabaseUrl::Sqlite(directory.path().join("restante.db")), None),
+            Engine::Sqlite => (
+                DatabaseUrl::Sqlite(directory.path().join("restante.db")),
+                None,
+            ),
             Engine::Postgres => {
                 let database = TestDatabase::create();
                 (database.url(), Some(database))
             }
         };
         let database = Database::open(&url).await.unwrap();
-        let service = Service::start(database, clock.clone(), options).await.unwrap();
+        let service = Service::start(database, clock.clone(), options)
+            .await
+            .unwrap();
         let key = ApiKey::generate();
-        service.projects().prepare_default(Some(&key)).await.unwrap();
+        service
+            .projects()
+            .prepare_default(Some(&key))
+            .await
+            .unwrap();
         let other_key = service.projects().create("other").await.unwrap();
         let router = router(app(&service));
-        Self { service, clock, router, key, other_key, directory, database: test_database }
+        Self {
+            service,
+            clock,
+            router,
+            key,
+            other_key,
+            directory,
+            database: test_database,
+        }
     }
 
     /// Sends this request.
@@ -144,7 +170,13 @@ impl Harness {
     }
 
     /// Sends a request with `key`.
-    pub async fn call_with(&self, key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+    pub async fn call_with(
+        &self,
+        key: &ApiKey,
+        method: &str,
+        path: &str,
+        body: impl Into<Body>,
+    ) -> Answer {
         self.send(request(key, method, path, body)).await
     }
 
@@ -159,7 +191,10 @@ impl Harness {
 
     /// Like [`Harness::spawn_get`], with `key`.
     pub fn spawn_get_with(&self, key: &ApiKey, path: &str) -> JoinHandle<Answer> {
-        tokio::spawn(answer(self.router.clone(), request(key, "GET", path, Body::empty())))
+        tokio::spawn(answer(
+            self.router.clone(),
+            request(key, "GET", path, Body::empty()),
+        ))
     }
 
     /// Creates an inbox and returns its id.
@@ -169,15 +204,23 @@ impl Harness {
 
     /// Creates an inbox of the project of `key`, and returns its id.
     pub async fn create_inbox_with(&self, key: &ApiKey) -> String {
-        let created = self.call_with(key, "POST", "/v1/inboxes", Body::empty()).await;
+        let created = self
+            .call_with(key, "POST", "/v1/inboxes", Body::empty())
+            .await;
         assert_eq!(created.status, 201, "{created:?}");
         created.text("id")
     }
 
     /// Makes an inbox permanent, as only an administrator can.
     pub async fn make_permanent(&self, inbox: &str) {
-        self.run_sql(&format!("UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = '{inbox}'")).await;
-        assert_eq!(self.get(&format!("/v1/inboxes/{inbox}")).await.text("kind"), "permanent");
+        self.run_sql(&format!(
+            "UPDATE inboxes SET kind = 'permanent', expires_at = NULL WHERE id = '{inbox}'"
+        ))
+        .await;
+        assert_eq!(
+            self.get(&format!("/v1/inboxes/{inbox}")).await.text("kind"),
+            "permanent"
+        );
     }
 
     /// Runs a statement on the database, without the service.
@@ -186,14 +229,21 @@ impl Harness {
             Some(database) => database.run_beside(sql).await,
             None => {
                 let path = self.directory.path().join("restante.db");
-                rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap();
+                rusqlite::Connection::open(path)
+                    .unwrap()
+                    .execute(sql, [])
+                    .unwrap();
             }
         }
     }
 
     /// Delivers a message with this subject to an inbox and returns its id.
     pub async fn deliver(&self, inbox: &str, subject: &str) -> String {
-        self.deliver_raw(inbox, &format!("From: Shop <shop@example.com>\r\nSubject: {subject}\r\n\r\nHello\r\n")).await
+        self.deliver_raw(
+            inbox,
+            &format!("From: Shop <shop@example.com>\r\nSubject: {subject}\r\n\r\nHello\r\n"),
+        )
+        .await
     }
 
     /// Delivers a whole message to an inbox and returns its id.
@@ -220,11 +270,13 @@ impl Harness {
         let timeout = SHORT_WAIT.as_millis();
         let deadline = self.clock.instant().after(SHORT_WAIT);
         let path = format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout={timeout}");
-        self.at_deadline(deadline, self.spawn_get_with(key, &path)).await
+        self.at_deadline(deadline, self.spawn_get_with(key, &path))
+            .await
     }
 
-    /// Advances the clock to the deadline of `wait` as soon as it sleeps until then. Returns its answer. A wait that
-    /// ends before, because it is refused for example, leaves the clock as it is.
+    /// Advances the clock to the deadline of `wait` as soon as it sleeps until then. Returns its
+    /// answer. A wait that ends before, because it is refused for example, leaves the clock as it
+    /// is.
     pub async fn at_deadline(&self, deadline: Instant, mut wait: JoinHandle<Answer>) -> Answer {
         let sleeping = async {
             tokio::select! {
@@ -242,7 +294,10 @@ impl Harness {
 
 /// The options of a service whose inboxes hold this many messages.
 pub fn options(inbox_messages: u64) -> Options {
-    let limits = Limits { inbox_messages, ..Limits::default() };
+    let limits = Limits {
+        inbox_messages,
+        ..Limits::default()
+    };
     Options {
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
         accepted: restante::model::AcceptedDomains::default(),
@@ -259,9 +314,15 @@ pub fn settings(data_dir: &Path) -> Settings {
             smtp_listen: "127.0.0.1:0".parse().unwrap(),
             ..Listeners::default()
         },
-        sending: Sending { outbound: Some(Outbound::Off), ..Sending::default() },
+        sending: Sending {
+            outbound: Some(Outbound::Off),
+            ..Sending::default()
+        },
         mail_domain: Domain::parse(MAIL_DOMAIN).unwrap(),
-        data: Data { data_dir: data_dir.to_owned(), ..Data::default() },
+        data: Data {
+            data_dir: data_dir.to_owned(),
+            ..Data::default()
+        },
         ..Settings::default()
     }
 }
@@ -289,12 +350,17 @@ pub fn app(service: &Service) -> App {
 /// A request with a key.
 pub fn request(key: &ApiKey, method: &str, path: &str, body: impl Into<Body>) -> Request<Body> {
     let request = Request::builder().method(method).uri(path);
-    request.header("authorization", format!("Bearer {}", key.as_str())).body(body.into()).unwrap()
+    request
+        .header("authorization", format!("Bearer {}", key.as_str()))
+        .body(body.into())
+        .unwrap()
 }
 
 /// Fails the test if `future` takes longer than any step of a test should.
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
+    tokio::time::timeout(Duration::from_secs(30), future)
+        .await
+        .expect("the test hangs")
 }
 
 /// Polls until the condition is true; fails the test if it does not become true.
@@ -313,6 +379,15 @@ pub async fn answer(router: Router, request: Request<Body>) -> Answer {
     let (parts, body) = response.into_parts();
     let body = within(body.collect()).await.unwrap().to_bytes();
     let is_text = !parts.headers.contains_key("content-encoding");
-    let body = if is_text { String::from_utf8(body.to_vec()).unwrap() } else { String::new() };
-    Answer { status: parts.status.as_u16(), headers: parts.headers, body, extensions: parts.extensions }
+    let body = if is_text {
+        String::from_utf8(body.to_vec()).unwrap()
+    } else {
+        String::new()
+    };
+    Answer {
+        status: parts.status.as_u16(),
+        headers: parts.headers,
+        body,
+        extensions: parts.extensions,
+    }
 }

@@ -1,4 +1,5 @@
-//! PostgreSQL for tests: each test gets its own database in a temporary cluster. The test command sets its URL.
+//! PostgreSQL for tests: each test gets its own database in a temporary cluster. The test command
+//! sets its URL.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +22,9 @@ impl TestDatabase {
     /// Creates a database in the cluster of the test run.
     pub fn create() -> Self {
         let cluster = std::env::var(VARIABLE).unwrap_or_else(|_| {
-            panic!("{VARIABLE} is not set: run ./test, or tests/postgres-cluster run cargo nextest run")
+            panic!(
+                "{VARIABLE} is not set: run ./test, or tests/postgres-cluster run cargo nextest run"
+            )
         });
         let mut database = Self::create_in(cluster);
         database.is_deleted = true;
@@ -31,14 +34,29 @@ impl TestDatabase {
     /// Creates a database in a cluster that ends with the test.
     pub fn create_in(cluster: String) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let name = format!("test_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        run(&cluster, &format!("CREATE DATABASE {name} STRATEGY file_copy"));
-        Self { cluster, name, is_deleted: false }
+        let name = format!(
+            "test_{}_{}",
+            std::process::id(),
+            MADE.fetch_add(1, Ordering::Relaxed)
+        );
+        run(
+            &cluster,
+            &format!("CREATE DATABASE {name} STRATEGY file_copy"),
+        );
+        Self {
+            cluster,
+            name,
+            is_deleted: false,
+        }
     }
 
     /// The copy of this database at a standby.
     pub fn copy_at(&self, standby: &Cluster) -> Self {
-        Self { cluster: standby.url.clone(), name: self.name.clone(), is_deleted: false }
+        Self {
+            cluster: standby.url.clone(),
+            name: self.name.clone(),
+            is_deleted: false,
+        }
     }
 
     /// Its URL for a node.
@@ -48,12 +66,14 @@ impl TestDatabase {
 
     /// The same as text.
     pub fn text(&self) -> String {
-        self.cluster.replacen("/postgres?", &format!("/{}?", self.name), 1)
+        self.cluster
+            .replacen("/postgres?", &format!("/{}?", self.name), 1)
     }
 
     /// The same as text, with a standby of its cluster as the second host.
     pub fn text_with(&self, standby: &Cluster) -> String {
-        self.text().replacen("&user=", &format!(",{}&user=", standby.path().display()), 1)
+        self.text()
+            .replacen("&user=", &format!(",{}&user=", standby.path().display()), 1)
     }
 
     /// Runs a statement as the administrator and returns the first column of its rows.
@@ -61,11 +81,13 @@ impl TestDatabase {
         run(&self.text(), sql)
     }
 
-    /// Like `run`, without blocking the other tasks of this runtime: one of them may have the lock that the
-    /// statement needs.
+    /// Like `run`, without blocking the other tasks of this runtime: one of them may have the lock
+    /// that the statement needs.
     pub async fn run_beside(&self, sql: &str) {
         let (url, sql) = (self.text(), sql.to_owned());
-        tokio::task::spawn_blocking(move || run(&url, &sql)).await.unwrap();
+        tokio::task::spawn_blocking(move || run(&url, &sql))
+            .await
+            .unwrap();
     }
 
     /// Waits until its copy at a standby has everything that was committed so far.
@@ -77,7 +99,8 @@ impl TestDatabase {
 
     /// How many named locks its sessions have, or (not `granted`) for how many they wait.
     pub fn named_locks(&self, granted: bool) -> usize {
-        let sql = "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        let sql =
+            "SELECT count(*)::text FROM pg_locks JOIN pg_database ON pg_database.oid = database
                    WHERE locktype = 'advisory' AND datname = current_database() AND granted = ";
         self.run(&format!("{sql}{granted}"))[0].parse().unwrap()
     }
@@ -93,7 +116,10 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         if self.is_deleted && !std::thread::panicking() {
-            run(&self.cluster, &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+            run(
+                &self.cluster,
+                &format!("DROP DATABASE {} WITH (FORCE)", self.name),
+            );
         }
     }
 }
@@ -114,9 +140,15 @@ impl Cluster {
     /// Starts a cluster in a directory with files to which the settings refer.
     pub fn start_in(directory: tempfile::TempDir, settings: &[&str]) -> Self {
         open_to_all(directory.path());
-        let output = command("start", directory.path()).args(settings).output().unwrap();
+        let output = command("start", directory.path())
+            .args(settings)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{output:?}");
-        Self { directory, url: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+        Self {
+            directory,
+            url: String::from_utf8(output.stdout).unwrap().trim().to_owned(),
+        }
     }
 
     /// Starts a standby that follows this cluster.
@@ -127,7 +159,8 @@ impl Cluster {
         Self { directory, url }
     }
 
-    /// Discards the data of this cluster, which must not run, and starts it as a standby that follows `primary`.
+    /// Discards the data of this cluster, which must not run, and starts it as a standby that
+    /// follows `primary`.
     pub fn follow(&self, primary: &Self) {
         std::fs::remove_dir_all(self.path().join("data")).unwrap();
         follow(self.path(), primary);
@@ -163,7 +196,10 @@ impl Cluster {
     }
 
     fn act(&self, action: &str) {
-        assert!(command(action, self.path()).status().unwrap().success(), "{action}");
+        assert!(
+            command(action, self.path()).status().unwrap().success(),
+            "{action}"
+        );
     }
 }
 
@@ -171,29 +207,42 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         // It may be frozen, or not be running.
         for action in ["thaw", "kill"] {
-            let _ = command(action, self.path()).stderr(std::process::Stdio::null()).status();
+            let _ = command(action, self.path())
+                .stderr(std::process::Stdio::null())
+                .status();
         }
     }
 }
 
 /// Starts a standby of `primary` in this directory; returns its URL.
 fn follow(directory: &Path, primary: &Cluster) -> String {
-    let output = command("standby", directory).arg(primary.path()).output().unwrap();
+    let output = command("standby", directory)
+        .arg(primary.path())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn open_to_all(directory: &Path) {
-    std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        directory,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
 }
 
 fn command(action: &str, directory: &Path) -> Command {
-    let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/postgres-cluster"));
+    let mut command = Command::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/postgres-cluster"
+    ));
     command.arg(action).arg(directory);
     command
 }
 
-/// Runs a statement on a new connection, in a new thread and runtime, so that it can be called within a runtime.
+/// Runs a statement on a new connection, in a new thread and runtime, so that it can be called
+/// within a runtime.
 fn run(url: &str, sql: &str) -> Vec<String> {
     let run = async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
@@ -207,7 +256,10 @@ fn run(url: &str, sql: &str) -> Vec<String> {
     };
     std::thread::scope(|scope| {
         let running = scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
             runtime.block_on(run)
         });
         running.join().unwrap()

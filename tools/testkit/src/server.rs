@@ -32,16 +32,29 @@ impl Server {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let greeting = read_greeting(&mut output);
         let after = |label: &str| {
-            let line = greeting.lines().find_map(|line| line.trim().strip_prefix(label));
-            line.and_then(|line| line.split_whitespace().next()).expect(&greeting).to_owned()
+            let line = greeting
+                .lines()
+                .find_map(|line| line.trim().strip_prefix(label));
+            line.and_then(|line| line.split_whitespace().next())
+                .expect(&greeting)
+                .to_owned()
         };
         let (smtp, url) = (after("SMTP"), format!("http://{}", after("HTTP")));
-        Self { child, _output: output, greeting, smtp, url }
+        Self {
+            child,
+            _output: output,
+            greeting,
+            smtp,
+            url,
+        }
     }
 
     /// The key that this start created.
     pub fn made_key(&self) -> Option<&str> {
-        self.greeting.lines().map(str::trim).find(|line| line.starts_with("rst_live_"))
+        self.greeting
+            .lines()
+            .map(str::trim)
+            .find(|line| line.starts_with("rst_live_"))
     }
 
     /// The request in the greeting.
@@ -52,7 +65,9 @@ impl Server {
     /// A client command for this server.
     pub fn client<'a>(&self, key: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = command(arguments);
-        command.env("RESTANTE_URL", &self.url).env("RESTANTE_API_KEY", key);
+        command
+            .env("RESTANTE_URL", &self.url)
+            .env("RESTANTE_API_KEY", key);
         command
     }
 
@@ -74,7 +89,13 @@ impl Server {
     /// Sends a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 
     /// The memory that the process has in use, in KiB.
@@ -89,21 +110,29 @@ impl Server {
 
     fn status_kib(&self, field: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(field))
+            .unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     /// How many sockets the process has open.
     pub fn open_sockets(&self) -> usize {
         let descriptors = std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap();
-        let targets = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
-        targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+        let targets =
+            descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+        targets
+            .filter(|target| target.to_string_lossy().starts_with("socket:"))
+            .count()
     }
 
     /// Removes the limit on the size of files.
     pub fn lift_file_limit(&self) {
         let process = self.child.id().to_string();
-        let lift = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
+        let lift = Command::new("prlimit")
+            .args(["--pid", &process, "--fsize=unlimited"])
+            .status();
         assert!(lift.unwrap().success());
     }
 
@@ -131,13 +160,23 @@ impl Drop for Server {
 pub fn first_start() -> (TempDir, Server, String) {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &[]);
-    let key = server.made_key().expect("the first start generates a key").to_owned();
+    let key = server
+        .made_key()
+        .expect("the first start generates a key")
+        .to_owned();
     (data_dir, server, key)
 }
 
 /// `restante serve` on free ports.
 pub fn serve(data_dir: &Path) -> Command {
-    let mut serve = command(["serve", "--http-listen", "127.0.0.1:0", "--smtp-listen", "127.0.0.1:0", "--data-dir"]);
+    let mut serve = command([
+        "serve",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--smtp-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
     serve.arg(data_dir);
     serve
 }
@@ -145,7 +184,11 @@ pub fn serve(data_dir: &Path) -> Command {
 /// The program with these arguments, and without variables that the machine may have set.
 pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program());
-    command.args(arguments).env_clear().env("RESTANTE_LOG", "warn").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env_clear()
+        .env("RESTANTE_LOG", "warn")
+        .stdin(Stdio::null());
     command
 }
 
@@ -158,12 +201,19 @@ fn program() -> std::ffi::OsString {
 pub fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }
 
 /// The exit code and the standard error of a command that must fail.
 pub fn failed(command: &mut Command) -> (i32, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     assert!(stdout.is_empty(), "{command:?} prints {stdout:?}");
     (status.code().unwrap(), String::from_utf8(stderr).unwrap())
 }
@@ -173,7 +223,11 @@ fn read_greeting(output: &mut impl BufRead) -> String {
     let mut greeting = String::new();
     loop {
         let before = greeting.len();
-        assert_ne!(output.read_line(&mut greeting).unwrap(), 0, "the server ended: {greeting}");
+        assert_ne!(
+            output.read_line(&mut greeting).unwrap(),
+            0,
+            "the server ended: {greeting}"
+        );
         if greeting[before..].trim_start().starts_with("curl ") {
             return greeting;
         }

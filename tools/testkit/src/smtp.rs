@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle};
 
-/// How long a server may take to reply. No reply takes this long, so a test fails instead of hanging.
+/// How long a server may take to reply. No reply takes this long, so a test fails instead of
+/// hanging.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// One connection, after the greeting.
@@ -16,7 +17,8 @@ impl Smtp {
     pub fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(SILENCE))?;
-        // On Linux, a connection made while the server is being killed may stay open without a peer. This detects it.
+        // On Linux, a connection made while the server is being killed may stay open without a
+        // peer. This detects it.
         set_socket_keepalive(&stream, true)?;
         set_tcp_keepidle(&stream, Duration::from_secs(1))?;
         let mut client = Self(BufReader::new(stream));
@@ -30,7 +32,9 @@ impl Smtp {
         self.say("MAIL FROM:<app@example.com>")?;
         self.say(&format!("RCPT TO:<{to}>"))?;
         self.say("DATA")?;
-        self.say(&format!("From: app@example.com\r\nTo: {to}\r\nSubject: {subject}\r\n\r\n{text}\r\n."))
+        self.say(&format!(
+            "From: app@example.com\r\nTo: {to}\r\nSubject: {subject}\r\n\r\n{text}\r\n."
+        ))
     }
 
     /// Sends a line and returns the last line of the reply.
@@ -65,17 +69,25 @@ impl Smtp {
 
 /// Delivers one message on a new connection.
 pub fn deliver(address: &str, to: &str, subject: &str, text: &str) {
-    let reply = Smtp::connect(address).unwrap().send(to, subject, text).unwrap();
+    let reply = Smtp::connect(address)
+        .unwrap()
+        .send(to, subject, text)
+        .unwrap();
     assert!(reply.starts_with("250"), "{reply}");
 }
 
 /// The Message-ID of a message that was received completely.
-pub fn read_message(lines: &mut impl Iterator<Item = io::Result<String>>) -> io::Result<Option<String>> {
+pub fn read_message(
+    lines: &mut impl Iterator<Item = io::Result<String>>,
+) -> io::Result<Option<String>> {
     let mut message_id = None;
     for line in lines {
         match line? {
             line if line == "." => return Ok(message_id),
-            line => message_id = message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned)),
+            line => {
+                message_id =
+                    message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned))
+            }
         }
     }
     Ok(None)

@@ -24,5 +24,7 @@ const STRANDED: &str = "
 
 /// Their number.
 pub async fn stranded(database: &Database) -> i64 {
-    database.query(STRANDED, vec![]).await.unwrap()[0].integer().unwrap()
+    database.query(STRANDED, vec![]).await.unwrap()[0]
+        .integer()
+        .unwrap()
 }

@@ -1,5 +1,5 @@
-//! Charsets that browsers no longer support but mail still uses. Each is converted to a supported charset, or decoded
-//! here.
+//! Charsets that browsers no longer support but mail still uses. Each is converted to a supported
+//! charset, or decoded here.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,9 @@ impl Legacy {
     /// The charset with this lower-case name.
     pub(super) fn named(label: &str) -> Option<Self> {
         match label {
-            "utf-7" | "utf7" | "unicode-1-1-utf-7" | "x-unicode-2-0-utf-7" | "csutf7" => Some(Self::Utf7),
+            "utf-7" | "utf7" | "unicode-1-1-utf-7" | "x-unicode-2-0-utf-7" | "csutf7" => {
+                Some(Self::Utf7)
+            }
             "iso-2022-kr" | "csiso2022kr" => Some(Self::Korean),
             "hz-gb-2312" | "hz" => Some(Self::Hz),
             "cspc8codepage437" | "437" => Self::code_page("437"),
@@ -45,7 +47,9 @@ impl Legacy {
     }
 
     fn code_page(digits: &str) -> Option<Self> {
-        DECODING_TABLE_CP_MAP.get(&digits.parse().ok()?).map(Self::CodePage)
+        DECODING_TABLE_CP_MAP
+            .get(&digits.parse().ok()?)
+            .map(Self::CodePage)
     }
 
     /// Whether its encoded text consists only of ASCII bytes, so that it is always valid UTF-8.
@@ -71,10 +75,17 @@ fn utf7(bytes: &[u8]) -> String {
     while let Some(plus) = memchr::memchr(b'+', rest) {
         text.push_str(&String::from_utf8_lossy(&rest[..plus]));
         rest = &rest[plus + 1..];
-        let length = rest.iter().take_while(|&&byte| crate::transfer::sextet(byte).is_some()).count();
+        let length = rest
+            .iter()
+            .take_while(|&&byte| crate::transfer::sextet(byte).is_some())
+            .count();
         let units = crate::transfer::base64(&rest[..length]);
-        let units = units.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
-        text.extend(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        let units = units
+            .chunks_exact(2)
+            .map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
+        text.extend(
+            char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)),
+        );
         rest = &rest[length..];
         if let Some(after) = rest.strip_prefix(b"-") {
             rest = after;
@@ -87,8 +98,9 @@ fn utf7(bytes: &[u8]) -> String {
     text
 }
 
-/// ISO-2022-JP without two kinds of escapes that decoders report as errors: an escape directly followed by another one,
-/// for example in joined encoded-words, and an escape that is cut off at the end.
+/// ISO-2022-JP without two kinds of escapes that decoders report as errors: an escape directly
+/// followed by another one, for example in joined encoded-words, and an escape that is cut off at
+/// the end.
 pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     const ESCAPE: u8 = 0x1b;
     let is_idle = |text: &[u8]| match text {
@@ -117,7 +129,8 @@ pub(super) fn without_idle_escapes(bytes: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     Cow::Owned(kept)
 }
 
-/// Converts ISO-2022-KR (RFC 1557) to EUC-KR: sets the high bits of the bytes between shift-out and shift-in.
+/// Converts ISO-2022-KR (RFC 1557) to EUC-KR: sets the high bits of the bytes between shift-out and
+/// shift-in.
 fn shifted_korean(bytes: &[u8]) -> Vec<u8> {
     let mut shifted = false;
     let mut converted = Vec::with_capacity(bytes.len());

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{
-    BIG5, DecoderResult, EUC_JP, EUC_KR, Encoding, GBK, ISO_2022_JP, MACINTOSH, REPLACEMENT, SHIFT_JIS, UTF_8,
-    UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED,
+    BIG5, DecoderResult, EUC_JP, EUC_KR, Encoding, GBK, ISO_2022_JP, MACINTOSH, REPLACEMENT,
+    SHIFT_JIS, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED,
 };
 
 use crate::budget::BODY_BYTES;
@@ -16,8 +16,8 @@ use legacy::{Decoded, Legacy};
 /// Bytes that are decoded at once, and from which the charset is guessed.
 const CHUNK: usize = 64 * 1024;
 
-/// Decodes text that is labelled with the charset `label`. If the label is missing or unknown, the charset is guessed
-/// from the text. Reads no more than the largest body.
+/// Decodes text that is labelled with the charset `label`. If the label is missing or unknown, the
+/// charset is guessed from the text. Reads no more than the largest body.
 pub(super) fn decode(bytes: Cow<'_, [u8]>, label: Option<&str>) -> String {
     if let Some(encoding) = byte_order_mark(&bytes) {
         return decode_as(encoding, bytes);
@@ -25,8 +25,11 @@ pub(super) fn decode(bytes: Cow<'_, [u8]>, label: Option<&str>) -> String {
     let label = label.map(trimmed).unwrap_or_default();
     match named(label) {
         Some(Charset::Known(encoding)) => decode_labelled(encoding, label, bytes),
-        Some(Charset::Legacy(legacy)) if is_utf8(&bytes) && !legacy.is_ascii_only() => decode_as(UTF_8, bytes),
-        Some(Charset::Legacy(legacy)) => match legacy.decode(&bytes[..bytes.len().min(BODY_BYTES)]) {
+        Some(Charset::Legacy(legacy)) if is_utf8(&bytes) && !legacy.is_ascii_only() => {
+            decode_as(UTF_8, bytes)
+        }
+        Some(Charset::Legacy(legacy)) => match legacy.decode(&bytes[..bytes.len().min(BODY_BYTES)])
+        {
             Decoded::Text(text) => text,
             Decoded::As(encoding, bytes) => decode_as(encoding, Cow::Owned(bytes)),
         },
@@ -34,10 +37,13 @@ pub(super) fn decode(bytes: Cow<'_, [u8]>, label: Option<&str>) -> String {
     }
 }
 
-/// Decodes the bytes of a header, which have no label (RFC 6532 requires UTF-8; older programs used other charsets).
+/// Decodes the bytes of a header, which have no label (RFC 6532 requires UTF-8; older programs used
+/// other charsets).
 pub(super) fn decode_unlabelled(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains('\u{1b}') && !text.starts_with('\u{feff}') => Cow::Borrowed(text),
+        Ok(text) if !text.contains('\u{1b}') && !text.starts_with('\u{feff}') => {
+            Cow::Borrowed(text)
+        }
         _ => Cow::Owned(decode(Cow::Borrowed(bytes), None)),
     }
 }
@@ -50,7 +56,8 @@ enum Charset {
 
 /// Removes quotes, a language (RFC 2231, section 5) and other text after the label.
 fn trimmed(label: &str) -> &str {
-    let label = label.trim_matches(|character: char| character.is_whitespace() || "\"';".contains(character));
+    let label = label
+        .trim_matches(|character: char| character.is_whitespace() || "\"';".contains(character));
     label.split(['*', ';', ' ', '$']).next().unwrap_or_default()
 }
 
@@ -63,27 +70,43 @@ fn named(label: &str) -> Option<Charset> {
         return Some(Charset::Known(encoding));
     }
     let label = label.to_ascii_lowercase().replace('_', "-");
-    let encoding = whatwg(&label).or_else(|| match label.trim_start_matches("x-").trim_start_matches('-') {
-        "cp932" | "windows-932" | "ms-cp932" | "ms-kanji" | "shift-jis-2004" | "shiftjis" => Some(SHIFT_JIS),
-        "iso-2022-jp" | "iso-2022-jp-1" | "iso-2022-jp-2" | "iso-2022-jp-3" | "iso-2022-jp-ms" | "iso2022jp"
-        | "cp50220" | "cp50221" | "cp50222" | "windows-iso2022jp" | "jis" => Some(ISO_2022_JP),
-        "cp51932" | "eucjp" | "ujis" | "euc" => Some(EUC_JP),
-        "cp936" | "windows-936" | "ms936" | "euc-cn" | "euccn" | "gb" | "gb-2312" => Some(GBK),
-        "cp949" | "ms949" | "uhc" | "windows-949" | "euckr" => Some(EUC_KR),
-        "cp950" | "windows-950" | "big-5" => Some(BIG5),
-        "utf-8mb4" | "utf8mb4" | "utf-8-strict" | "utf-8n" => Some(UTF_8),
-        "mac-roman" | "macroman" | "mac-latin1" => Some(MACINTOSH),
-        "latin-1" | "ansi" | "8859-1" | "ansi-x3.110-1983" | "iso-8859-1-windows-3.1-latin-1" => Some(WINDOWS_1252),
-        other => whatwg(other).or_else(|| whatwg(&format!("windows-{}", code_page(other)?))),
-    });
-    encoding.map(Charset::Known).or_else(|| Legacy::named(&label).map(Charset::Legacy))
+    let encoding =
+        whatwg(&label).or_else(
+            || match label.trim_start_matches("x-").trim_start_matches('-') {
+                "cp932" | "windows-932" | "ms-cp932" | "ms-kanji" | "shift-jis-2004"
+                | "shiftjis" => Some(SHIFT_JIS),
+                "iso-2022-jp" | "iso-2022-jp-1" | "iso-2022-jp-2" | "iso-2022-jp-3"
+                | "iso-2022-jp-ms" | "iso2022jp" | "cp50220" | "cp50221" | "cp50222"
+                | "windows-iso2022jp" | "jis" => Some(ISO_2022_JP),
+                "cp51932" | "eucjp" | "ujis" | "euc" => Some(EUC_JP),
+                "cp936" | "windows-936" | "ms936" | "euc-cn" | "euccn" | "gb" | "gb-2312" => {
+                    Some(GBK)
+                }
+                "cp949" | "ms949" | "uhc" | "windows-949" | "euckr" => Some(EUC_KR),
+                "cp950" | "windows-950" | "big-5" => Some(BIG5),
+                "utf-8mb4" | "utf8mb4" | "utf-8-strict" | "utf-8n" => Some(UTF_8),
+                "mac-roman" | "macroman" | "mac-latin1" => Some(MACINTOSH),
+                "latin-1"
+                | "ansi"
+                | "8859-1"
+                | "ansi-x3.110-1983"
+                | "iso-8859-1-windows-3.1-latin-1" => Some(WINDOWS_1252),
+                other => {
+                    whatwg(other).or_else(|| whatwg(&format!("windows-{}", code_page(other)?)))
+                }
+            },
+        );
+    encoding
+        .map(Charset::Known)
+        .or_else(|| Legacy::named(&label).map(Charset::Legacy))
 }
 
 /// The digits of `cp850`, `ibm-850`, `windows1252` and similar labels.
 fn code_page(label: &str) -> Option<&str> {
     let name = label.trim_start_matches("cs");
-    let digits =
-        ["cp", "ibm", "dos", "oem", "pc", "win", "windows"].iter().find_map(|start| name.strip_prefix(start))?;
+    let digits = ["cp", "ibm", "dos", "oem", "pc", "win", "windows"]
+        .iter()
+        .find_map(|start| name.strip_prefix(start))?;
     let digits = digits.trim_start_matches('-');
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
@@ -92,7 +115,9 @@ fn code_page(label: &str) -> Option<&str> {
 fn decode_labelled(encoding: &'static Encoding, label: &str, bytes: Cow<'_, [u8]>) -> String {
     let is_wrong = match encoding {
         encoding if encoding == UTF_8 => !is_utf8(&bytes) && !has_utf8_sequence(&bytes),
-        encoding if encoding == UTF_16LE || encoding == UTF_16BE => !bytes.contains(&0) && is_utf8(&bytes),
+        encoding if encoding == UTF_16LE || encoding == UTF_16BE => {
+            !bytes.contains(&0) && is_utf8(&bytes)
+        }
         // Bytes with their high bit set are not ASCII.
         encoding if encoding == WINDOWS_1252 && is_ascii_label(label) => !bytes.is_ascii(),
         // The text is entirely ASCII, with escapes.
@@ -102,16 +127,26 @@ fn decode_labelled(encoding: &'static Encoding, label: &str, bytes: Cow<'_, [u8]
         encoding => !bytes.is_ascii() && is_utf8(&bytes) && has_errors(encoding, &bytes),
     };
     if !is_wrong {
-        let tidy = if encoding == ISO_2022_JP { legacy::without_idle_escapes(bytes) } else { bytes };
+        let tidy = if encoding == ISO_2022_JP {
+            legacy::without_idle_escapes(bytes)
+        } else {
+            bytes
+        };
         return decode_as(encoding, tidy);
     }
-    let japanese = [EUC_JP, SHIFT_JIS].into_iter().filter(|_| encoding == ISO_2022_JP && !is_utf8(&bytes));
-    let right = japanese.into_iter().find(|japanese| !has_errors(japanese, &bytes));
+    let japanese = [EUC_JP, SHIFT_JIS]
+        .into_iter()
+        .filter(|_| encoding == ISO_2022_JP && !is_utf8(&bytes));
+    let right = japanese
+        .into_iter()
+        .find(|japanese| !has_errors(japanese, &bytes));
     decode_as(right.unwrap_or_else(|| guess(&bytes)), bytes)
 }
 
 fn is_ascii_label(label: &str) -> bool {
-    ["us-ascii", "ascii", "ansi_x3.4-1968"].iter().any(|name| name.eq_ignore_ascii_case(label))
+    ["us-ascii", "ascii", "ansi_x3.4-1968"]
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(label))
 }
 
 fn is_utf8(bytes: &[u8]) -> bool {
@@ -142,7 +177,10 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
         return UTF_8;
     }
     // The first bytes that are not ASCII may follow pages of ASCII.
-    let first = bytes.iter().position(|&byte| byte >= 0x80 || byte == 0x1b).unwrap_or(0);
+    let first = bytes
+        .iter()
+        .position(|&byte| byte >= 0x80 || byte == 0x1b)
+        .unwrap_or(0);
     let sample = &bytes[first.saturating_sub(256)..];
     detector.feed(&sample[..sample.len().min(CHUNK)], true);
     detector.guess(None, Utf8Detection::Allow)
@@ -203,19 +241,35 @@ mod tests {
         assert_eq!(text(b"gr\xfc\xdfe aus K\xf6ln", "utf-8"), "grüße aus Köln");
         assert_eq!(text("验证码".as_bytes(), "euc-kr"), "验证码");
         assert_eq!(text("grüße".as_bytes(), "x-unknown"), "grüße");
-        assert_eq!(text(b"\x8am\x94F\x83R\x81[\x83h", "iso-2022-jp"), "確認コード");
-        assert_eq!(text(b"\xb3\xce\xc7\xa7\xa5\xb3\xa1\xbc\xa5\xc9", "iso-2022-jp"), "確認コード");
+        assert_eq!(
+            text(b"\x8am\x94F\x83R\x81[\x83h", "iso-2022-jp"),
+            "確認コード"
+        );
+        assert_eq!(
+            text(b"\xb3\xce\xc7\xa7\xa5\xb3\xa1\xbc\xa5\xc9", "iso-2022-jp"),
+            "確認コード"
+        );
         assert_eq!(text("確認".as_bytes(), "iso-2022-jp"), "確認");
     }
 
     #[test]
     fn idle_and_unfinished_escapes_are_not_seen() {
-        let decoded = |end: &str| text(format!("\x1b$B%3!<\x1b(B\x1b$B%I\x1b(B{end}").as_bytes(), "iso-2022-jp");
+        let decoded = |end: &str| {
+            text(
+                format!("\x1b$B%3!<\x1b(B\x1b$B%I\x1b(B{end}").as_bytes(),
+                "iso-2022-jp",
+            )
+        };
         for end in ["", "\x1b", "\x1b$", "\x1b(", "\x1b$("] {
             assert_eq!(decoded(end), "コード", "{end:?}");
         }
         // An escape within another one.
-        for end in ["\x1b(\x1b\x1b", "\x1b$\x1b\x1b", "\x1b\x1b\x1b\x1b", "\x1b(\x1b(B"] {
+        for end in [
+            "\x1b(\x1b\x1b",
+            "\x1b$\x1b\x1b",
+            "\x1b\x1b\x1b\x1b",
+            "\x1b(\x1b(B",
+        ] {
             assert!(decoded(end).starts_with("コード"), "{end:?}");
         }
     }
@@ -225,6 +279,9 @@ mod tests {
         assert_eq!(text("验证码".as_bytes(), ""), "验证码");
         assert_eq!(text(b"\x1b$B%3!<%I\x1b(B", ""), "コード");
         assert_eq!(text(b"\xef\xbb\xbfmark", ""), "mark");
-        assert_eq!(text(b"d\xe9j\xe0 vu, \xe0 bient\xf4t", ""), "déjà vu, à bientôt");
+        assert_eq!(
+            text(b"d\xe9j\xe0 vu, \xe0 bient\xf4t", ""),
+            "déjà vu, à bientôt"
+        );
     }
 }

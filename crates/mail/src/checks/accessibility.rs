@@ -18,7 +18,8 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     match mail.page.html {
         Some((_, true)) => {}
         Some((at, false)) => {
-            let detail = "The html element has no lang, so a screen reader has to guess the language.";
+            let detail =
+                "The html element has no lang, so a screen reader has to guess the language.";
             problems.at(Severity::Warning, PartName::Html, at, detail);
         }
         None => problems.missing(Severity::Warning, "There is no html element with a lang."),
@@ -36,7 +37,9 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     }
     for faint in &mail.page.faint {
         let (color, background, ratio) = (faint.color, faint.background, faint.ratio);
-        let detail = format!("Text in {color} on {background} is hard to read: its contrast is {ratio:.1} to 1.");
+        let detail = format!(
+            "Text in {color} on {background} is hard to read: its contrast is {ratio:.1} to 1."
+        );
         problems.at(Severity::Warning, PartName::Html, faint.offset, detail);
     }
     for link in &mail.page.links {
@@ -45,7 +48,10 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             let detail = format!("A link has no text: {}.", quoted(&link.href));
             problems.at(Severity::Warning, PartName::Html, link.offset, detail);
         } else if is_empty_phrase(words) {
-            let detail = format!("The text of a link does not say where it leads: {}.", quoted(words));
+            let detail = format!(
+                "The text of a link does not say where it leads: {}.",
+                quoted(words)
+            );
             problems.at(Severity::Warning, PartName::Html, link.offset, detail);
         }
     }

@@ -31,20 +31,33 @@ const NAMES: [(&str, Color); 20] = [
 ];
 
 impl Color {
-    /// Reads a name, `#rgb`, `#rrggbb` or `rgb()`. `None` for a colour that is transparent or not known.
+    /// Reads a name, `#rgb`, `#rrggbb` or `rgb()`. `None` for a colour that is transparent or not
+    /// known.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if let Some(digits) = text.strip_prefix('#') {
             return Self::hexadecimal(digits);
         }
-        if let Some(values) = text.strip_prefix("rgb").and_then(|rest| rest.split_once('(')) {
-            let mut values = values.1.trim_end_matches(')').split([',', ' ', '/']).filter(|value| !value.is_empty());
+        if let Some(values) = text
+            .strip_prefix("rgb")
+            .and_then(|rest| rest.split_once('('))
+        {
+            let mut values = values
+                .1
+                .trim_end_matches(')')
+                .split([',', ' ', '/'])
+                .filter(|value| !value.is_empty());
             let mut next = || values.next()?.parse::<u8>().ok();
             let color = Self(next()?, next()?, next()?);
-            let is_opaque = values.next().is_none_or(|alpha| matches!(alpha, "1" | "1.0" | "100%"));
+            let is_opaque = values
+                .next()
+                .is_none_or(|alpha| matches!(alpha, "1" | "1.0" | "100%"));
             return is_opaque.then_some(color);
         }
-        NAMES.iter().find(|(name, _)| *name == text).map(|(_, color)| *color)
+        NAMES
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, color)| *color)
     }
 
     fn hexadecimal(digits: &str) -> Option<Self> {
@@ -66,7 +79,11 @@ impl Color {
     fn luminance(self) -> f32 {
         let linear = |part: u8| {
             let part = f32::from(part) / 255.0;
-            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+            if part <= 0.04045 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
         };
         0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
     }
@@ -100,14 +117,25 @@ mod tests {
         ] {
             assert_eq!(Color::parse(text).unwrap().to_string(), shown, "{text}");
         }
-        for text in ["", "#", "#12345", "#ggg", "rgba(1,2,3,.5)", "inherit", "rgb(1,2)", "var(--x)"] {
+        for text in [
+            "",
+            "#",
+            "#12345",
+            "#ggg",
+            "rgba(1,2,3,.5)",
+            "inherit",
+            "rgb(1,2)",
+            "var(--x)",
+        ] {
             assert_eq!(Color::parse(text), None, "{text}");
         }
     }
 
     #[test]
     fn the_contrast_is_that_of_the_guidelines() {
-        let ratio = |one: &str, other: &str| contrast(Color::parse(one).unwrap(), Color::parse(other).unwrap());
+        let ratio = |one: &str, other: &str| {
+            contrast(Color::parse(one).unwrap(), Color::parse(other).unwrap())
+        };
         assert!((ratio("black", "white") - 21.0).abs() < 0.01);
         assert!((ratio("white", "white") - 1.0).abs() < 0.01);
         assert!((ratio("#767676", "white") - 4.54).abs() < 0.01);

@@ -1,5 +1,5 @@
-//! Finds the place in the source for a place in the decoded text, in which character references such as `&amp;` are
-//! shorter or longer.
+//! Finds the place in the source for a place in the decoded text, in which character references
+//! such as `&amp;` are shorter or longer.
 
 use html5gum::{Token, Tokenizer};
 
@@ -17,20 +17,34 @@ pub(super) struct Decoded<'a> {
 
 impl<'a> Decoded<'a> {
     pub(super) fn new(source: &'a str, text: &'a str) -> Self {
-        Self { source, text, in_source: 0, in_text: 0 }
+        Self {
+            source,
+            text,
+            in_source: 0,
+            in_text: 0,
+        }
     }
 
-    /// The offset in the source of an offset in the text. Offsets must not decrease from call to call, so that all
-    /// calls together take linear time.
+    /// The offset in the source of an offset in the text. Offsets must not decrease from call to
+    /// call, so that all calls together take linear time.
     pub(super) fn in_source(&mut self, offset: usize) -> usize {
         while self.in_text < offset.min(self.text.len()) {
             let start = self.in_source;
-            let Some(reference) = self.source.get(start..).filter(|rest| rest.starts_with('&')).map(reference) else {
+            let Some(reference) = self
+                .source
+                .get(start..)
+                .filter(|rest| rest.starts_with('&'))
+                .map(reference)
+            else {
                 self.skip(1, 1);
                 continue;
             };
             let shown = shown(reference);
-            match self.text.get(self.in_text..).is_some_and(|rest| rest.starts_with(&shown)) {
+            match self
+                .text
+                .get(self.in_text..)
+                .is_some_and(|rest| rest.starts_with(&shown))
+            {
                 true => self.skip(reference.len(), shown.len()),
                 false => self.skip(1, 1),
             }
@@ -47,8 +61,14 @@ impl<'a> Decoded<'a> {
 /// The ampersand at the start, and what may belong to its character reference.
 fn reference(source: &str) -> &str {
     let name = source.bytes().skip(1).take(REFERENCE_BYTES);
-    let end = 1 + name.take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'#').count();
-    &source[..if source[end..].starts_with(';') { end + 1 } else { end }]
+    let end = 1 + name
+        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'#')
+        .count();
+    &source[..if source[end..].starts_with(';') {
+        end + 1
+    } else {
+        end
+    }]
 }
 
 fn shown(reference: &str) -> String {
@@ -73,7 +93,10 @@ mod tests {
             ("& &unknown; &notit;|", "& &unknown; ¬it;|", 1),
         ] {
             let mut decoded = Decoded::new(source, text);
-            let found: Vec<_> = text.match_indices('|').map(|(at, _)| decoded.in_source(at)).collect();
+            let found: Vec<_> = text
+                .match_indices('|')
+                .map(|(at, _)| decoded.in_source(at))
+                .collect();
             let expected: Vec<_> = source.match_indices('|').map(|(at, _)| at).collect();
             assert_eq!((found.len(), found), (marks, expected), "{source}");
         }

@@ -64,25 +64,52 @@ fn missing(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     if !has("To") && !has("Cc") && !has("Bcc") {
         problems.missing(Severity::Warning, "There is no To field.");
     }
-    let is_mime = |field: &&Field<'_>| field.is("content-type") || field.is("content-transfer-encoding");
+    let is_mime =
+        |field: &&Field<'_>| field.is("content-type") || field.is("content-transfer-encoding");
     if let Some(field) = mail.structure.fields.iter().find(is_mime)
         && !has("MIME-Version")
     {
-        let detail = "There is no MIME-Version field, so the content type may be ignored (RFC 2045).";
-        problems.at(Severity::Error, PartName::Header, mail.offset(field.name), detail);
+        let detail =
+            "There is no MIME-Version field, so the content type may be ignored (RFC 2045).";
+        problems.at(
+            Severity::Error,
+            PartName::Header,
+            mail.offset(field.name),
+            detail,
+        );
     }
-    if let Some(subject) = mail.structure.fields.iter().find(|field| field.is("subject"))
+    if let Some(subject) = mail
+        .structure
+        .fields
+        .iter()
+        .find(|field| field.is("subject"))
         && subject.value.trim_ascii().is_empty()
     {
-        problems.at(Severity::Warning, PartName::Header, mail.offset(subject.name), "The subject is empty.");
+        problems.at(
+            Severity::Warning,
+            PartName::Header,
+            mail.offset(subject.name),
+            "The subject is empty.",
+        );
     }
 }
 
 fn double(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     for name in SINGLE {
-        if let Some(second) = mail.structure.fields.iter().filter(|field| field.is(name)).nth(1) {
+        if let Some(second) = mail
+            .structure
+            .fields
+            .iter()
+            .filter(|field| field.is(name))
+            .nth(1)
+        {
             let detail = format!("There is more than one {name} field.");
-            problems.at(Severity::Error, PartName::Header, mail.offset(second.name), detail);
+            problems.at(
+                Severity::Error,
+                PartName::Header,
+                mail.offset(second.name),
+                detail,
+            );
         }
     }
 }
@@ -93,7 +120,14 @@ fn check_date(mail: &Mail<'_>, date: &Field<'_>, problems: &mut Problems<'_>) {
     let at = mail.offset(date.name);
     let parsed = match MessageStream::new(&line).parse_date() {
         HeaderValue::DateTime(date) if date.is_valid() => date.to_timestamp(),
-        _ => return problems.at(Severity::Error, PartName::Header, at, "The Date is not valid."),
+        _ => {
+            return problems.at(
+                Severity::Error,
+                PartName::Header,
+                at,
+                "The Date is not valid.",
+            );
+        }
     };
     let away = parsed.saturating_sub(mail.received_at);
     if away.unsigned_abs() > MAX_SKEW_SECONDS.unsigned_abs() {

@@ -1,8 +1,8 @@
-//! Finds which HTML and CSS features a message uses, and how many mail clients support each. The table is derived from
-//! caniemail.com.
+//! Finds which HTML and CSS features a message uses, and how many mail clients support each. The
+//! table is derived from caniemail.com.
 //!
-//! Features are recognised only by the names of elements, attributes, properties, at-rules, units and functions. The
-//! table lists the names of each feature.
+//! Features are recognised only by the names of elements, attributes, properties, at-rules, units
+//! and functions. The table lists the names of each feature.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,10 +15,16 @@ use crate::css;
 const TABLE: &str = include_str!("../../data/caniemail.txt");
 /// Maximum number of clients that are named in a problem.
 const MAX_NAMED: usize = 4;
-/// Features whose lack a reader does not see. They are listed, but are no problem: nearly all good mail uses the first
-/// two. Clients open links outside the message in any case; the shape of the pointer and whether text can be selected
-/// are not seen on a telephone; an image that is not loaded late is loaded.
-const UNSEEN: [&str; 4] = ["html-target", "css-cursor", "css-user-select", "html-loading-attribute"];
+/// Features whose lack a reader does not see. They are listed, but are no problem: nearly all good
+/// mail uses the first two. Clients open links outside the message in any case; the shape of the
+/// pointer and whether text can be selected are not seen on a telephone; an image that is not
+/// loaded late is loaded.
+const UNSEEN: [&str; 4] = [
+    "html-target",
+    "css-cursor",
+    "css-user-select",
+    "html-loading-attribute",
+];
 
 static FEATURES: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
 
@@ -74,12 +80,22 @@ impl Table {
                 "client" => table.clients.push(rest),
                 "feature" => {
                     let (slug, support) = rest.split_once(' ').unwrap_or((rest, ""));
-                    table.features.push(Feature { slug, title: slug, support });
+                    table.features.push(Feature {
+                        slug,
+                        title: slug,
+                        support,
+                    });
                 }
-                "title" => table.features.last_mut().into_iter().for_each(|feature| feature.title = rest),
+                "title" => table
+                    .features
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|feature| feature.title = rest),
                 "by" => {
                     let last = table.features.len().saturating_sub(1);
-                    table.by_name.extend(rest.split(' ').map(|name| (name, last)));
+                    table
+                        .by_name
+                        .extend(rest.split(' ').map(|name| (name, last)));
                 }
                 _ => {}
             }
@@ -88,11 +104,26 @@ impl Table {
     }
 
     fn used(&self, index: usize, offset: usize, line: usize) -> Used {
-        let Feature { slug, title, support } = self.features[index];
+        let Feature {
+            slug,
+            title,
+            support,
+        } = self.features[index];
         let of = |letter: u8| support.bytes().filter(move |one| *one == letter).count();
         let clients = self.clients.iter().zip(support.bytes());
-        let no = clients.filter(|(_, letter)| *letter == b'n').map(|(client, _)| *client).collect();
-        Used { slug, title, yes: of(b'y'), partly: of(b'a'), no, offset, line }
+        let no = clients
+            .filter(|(_, letter)| *letter == b'n')
+            .map(|(client, _)| *client)
+            .collect();
+        Used {
+            slug,
+            title,
+            yes: of(b'y'),
+            partly: of(b'a'),
+            no,
+            offset,
+            line,
+        }
     }
 }
 
@@ -104,7 +135,11 @@ pub(super) fn check(html: &str) -> HtmlSupport {
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         found.token(&token);
     }
-    let mut places: Vec<(usize, usize)> = found.features.into_iter().map(|(index, offset)| (offset, index)).collect();
+    let mut places: Vec<(usize, usize)> = found
+        .features
+        .into_iter()
+        .map(|(index, offset)| (offset, index))
+        .collect();
     places.sort_unstable();
     let (mut line, mut counted) = (1, 0);
     let used = places.into_iter().map(|(offset, index)| {
@@ -119,22 +154,44 @@ pub(super) fn check(html: &str) -> HtmlSupport {
 /// Warns of the features that most clients do not support, if the reader sees it.
 pub(super) fn warn(support: &HtmlSupport, problems: &mut Problems<'_>) {
     problems.start(CheckName::HtmlSupport);
-    let is_missed = |used: &&Used| used.no.len() > used.yes + used.partly && !UNSEEN.contains(&used.slug);
+    let is_missed =
+        |used: &&Used| used.no.len() > used.yes + used.partly && !UNSEEN.contains(&used.slug);
     for used in support.features.iter().filter(is_missed) {
-        let (named, count) = (used.no.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", "), used.no.len());
+        let (named, count) = (
+            used.no
+                .iter()
+                .take(MAX_NAMED)
+                .copied()
+                .collect::<Vec<_>>()
+                .join(", "),
+            used.no.len(),
+        );
         let more = if count > MAX_NAMED { " and others" } else { "" };
-        let detail =
-            format!("{} is not supported by {count} of {} clients: {named}{more}.", used.title, used.clients());
+        let detail = format!(
+            "{} is not supported by {count} of {} clients: {named}{more}.",
+            used.title,
+            used.clients()
+        );
         problems.at(Severity::Warning, PartName::Html, used.offset, detail);
     }
 }
 
 impl HtmlSupport {
     fn of(used: Vec<Used>) -> Self {
-        let (mut features, all): (Vec<Used>, Vec<Used>) =
-            used.into_iter().partition(|feature| feature.partly > 0 || !feature.no.is_empty());
-        features.sort_by_key(|feature| (std::cmp::Reverse(feature.no.len()), feature.yes, feature.slug));
-        Self { features, supported: all.len() }
+        let (mut features, all): (Vec<Used>, Vec<Used>) = used
+            .into_iter()
+            .partition(|feature| feature.partly > 0 || !feature.no.is_empty());
+        features.sort_by_key(|feature| {
+            (
+                std::cmp::Reverse(feature.no.len()),
+                feature.yes,
+                feature.slug,
+            )
+        });
+        Self {
+            features,
+            supported: all.len(),
+        }
     }
 
     /// The average over all features: how many percent of the clients support one.
@@ -200,16 +257,21 @@ impl Found {
         self.name(&format!("el:{element}"));
         self.in_style = element == "style";
         let attribute = |wanted: &str| {
-            let found = tag.attributes.get(&HtmlString::from(wanted.as_bytes().to_vec()));
+            let found = tag
+                .attributes
+                .get(&HtmlString::from(wanted.as_bytes().to_vec()));
             found.map(|value| String::from_utf8_lossy(value).trim().to_ascii_lowercase())
         };
         if element == "img" {
             self.image(&attribute("src").unwrap_or_default());
         }
-        if let Some(kind) = attribute("type").filter(|_| matches!(element.as_str(), "input" | "button")) {
+        if let Some(kind) =
+            attribute("type").filter(|_| matches!(element.as_str(), "input" | "button"))
+        {
             self.name(&format!("el:{element}[{kind}]"));
         }
-        if element == "meta" && attribute("name").is_some_and(|name| name.contains("color-scheme")) {
+        if element == "meta" && attribute("name").is_some_and(|name| name.contains("color-scheme"))
+        {
             self.name("meta:color-scheme");
         }
         match attribute("href").unwrap_or_default() {
@@ -245,7 +307,11 @@ mod tests {
     use super::*;
 
     fn slugs(html: &str) -> Vec<&'static str> {
-        let mut slugs: Vec<_> = check(html).features.iter().map(|feature| feature.slug).collect();
+        let mut slugs: Vec<_> = check(html)
+            .features
+            .iter()
+            .map(|feature| feature.slug)
+            .collect();
         slugs.sort_unstable();
         slugs
     }
@@ -254,11 +320,26 @@ mod tests {
     fn the_table_is_complete() {
         assert!(FEATURES.features.len() > 280, "{}", FEATURES.features.len());
         for feature in &FEATURES.features {
-            assert_eq!(feature.support.len(), FEATURES.clients.len(), "{}", feature.slug);
+            assert_eq!(
+                feature.support.len(),
+                FEATURES.clients.len(),
+                "{}",
+                feature.slug
+            );
             assert_ne!(feature.title, "");
         }
-        assert!(UNSEEN.iter().all(|slug| FEATURES.features.iter().any(|feature| feature.slug == *slug)));
-        assert!(FEATURES.by_name.values().all(|index| *index < FEATURES.features.len()));
+        assert!(UNSEEN.iter().all(|slug| {
+            FEATURES
+                .features
+                .iter()
+                .any(|feature| feature.slug == *slug)
+        }));
+        assert!(
+            FEATURES
+                .by_name
+                .values()
+                .all(|index| *index < FEATURES.features.len())
+        );
     }
 
     #[test]
@@ -286,15 +367,30 @@ mod tests {
         ] {
             assert!(found.contains(&slug), "{slug}: {found:?}");
         }
-        assert!(!found.contains(&"css-display-grid") && !found.contains(&"html-audio"), "{found:?}");
+        assert!(
+            !found.contains(&"css-display-grid") && !found.contains(&"html-audio"),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn the_least_supported_comes_first() {
         let check = check("<div style='display:flex;box-shadow:none;clip-path:none'></div>");
-        let no: Vec<usize> = check.features.iter().map(|feature| feature.no.len()).collect();
-        assert!(no.len() == 3 && no.is_sorted_by(|one, next| one >= next), "{no:?}");
-        assert!(check.features[0].no.iter().any(|client| client.starts_with("Outlook")));
+        let no: Vec<usize> = check
+            .features
+            .iter()
+            .map(|feature| feature.no.len())
+            .collect();
+        assert!(
+            no.len() == 3 && no.is_sorted_by(|one, next| one >= next),
+            "{no:?}"
+        );
+        assert!(
+            check.features[0]
+                .no
+                .iter()
+                .any(|client| client.starts_with("Outlook"))
+        );
     }
 
     #[test]
@@ -304,9 +400,17 @@ mod tests {
 <div style='display:flex'></div>
 <div style='display:flex'></div>",
         );
-        let flex = support.features.iter().find(|feature| feature.slug == "css-display-flex").unwrap();
+        let flex = support
+            .features
+            .iter()
+            .find(|feature| feature.slug == "css-display-flex")
+            .unwrap();
         assert_eq!((flex.line, flex.offset), (2, 4));
-        assert!((50..100).contains(&support.percent()), "{}", support.percent());
+        assert!(
+            (50..100).contains(&support.percent()),
+            "{}",
+            support.percent()
+        );
         assert_eq!(HtmlSupport::default().percent(), 100);
     }
 }

@@ -10,7 +10,11 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     problems.start(CheckName::Image);
     for image in &mail.page.images {
         let (source, at) = (image.source.trim(), image.offset);
-        let shown = if source.is_empty() { String::new() } else { format!(": {}", quoted(source)) };
+        let shown = if source.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", quoted(source))
+        };
         if !image.has_alt {
             let detail = format!("An image has no alt attribute{shown}.");
             problems.at(Severity::Warning, PartName::Html, at, detail);
@@ -23,15 +27,29 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             problems.at(severity, PartName::Html, at, format!("{wrong}{shown}."));
         }
     }
-    let images = mail.structure.parts.iter().filter(|part| part.content_id.is_some());
+    let images = mail
+        .structure
+        .parts
+        .iter()
+        .filter(|part| part.content_id.is_some());
     // Three bytes take four characters in base64.
-    let cids: usize =
-        images.filter(|part| part.content_type.value.starts_with("image/")).map(|part| part.body.len()).sum();
-    let data: usize =
-        mail.page.images.iter().filter(|image| image.source.starts_with("data:")).map(|image| image.source.len()).sum();
+    let cids: usize = images
+        .filter(|part| part.content_type.value.starts_with("image/"))
+        .map(|part| part.body.len())
+        .sum();
+    let data: usize = mail
+        .page
+        .images
+        .iter()
+        .filter(|image| image.source.starts_with("data:"))
+        .map(|image| image.source.len())
+        .sum();
     let bytes = (cids + data) / 4 * 3;
     if bytes > INLINE_BYTES {
-        let detail = format!("The images within the message have {} KiB together.", bytes / 1024);
+        let detail = format!(
+            "The images within the message have {} KiB together.",
+            bytes / 1024
+        );
         problems.missing(Severity::Warning, detail);
     }
 }
@@ -39,7 +57,9 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
 /// Why an image is not shown.
 fn wrong(mail: &Mail<'_>, source: &str) -> Option<(Severity, &'static str)> {
     let lower = source.to_ascii_lowercase();
-    let has_placeholder = ["{{", "{%", "${", "<%", "*|", "%7b%7b"].iter().any(|start| lower.contains(start));
+    let has_placeholder = ["{{", "{%", "${", "<%", "*|", "%7b%7b"]
+        .iter()
+        .any(|start| lower.contains(start));
     if has_placeholder {
         return None;
     }
@@ -47,11 +67,20 @@ fn wrong(mail: &Mail<'_>, source: &str) -> Option<(Severity, &'static str)> {
         let named = |given: &[u8]| {
             let given = given.trim_ascii();
             let given = given.strip_prefix(b"<").unwrap_or(given);
-            given.strip_suffix(b">").unwrap_or(given).eq_ignore_ascii_case(id.as_bytes())
+            given
+                .strip_suffix(b">")
+                .unwrap_or(given)
+                .eq_ignore_ascii_case(id.as_bytes())
         };
-        let is_there = mail.structure.parts.iter().filter_map(|part| part.content_id).any(named);
+        let is_there = mail
+            .structure
+            .parts
+            .iter()
+            .filter_map(|part| part.content_id)
+            .any(named);
         // The id may be written with percent signs.
-        return (!is_there && !id.contains('%')).then_some((Severity::Error, "An image is not in the message"));
+        return (!is_there && !id.contains('%'))
+            .then_some((Severity::Error, "An image is not in the message"));
     }
     if source.is_empty() {
         return Some((Severity::Error, "An image has no address"));
@@ -65,5 +94,8 @@ fn wrong(mail: &Mail<'_>, source: &str) -> Option<(Severity, &'static str)> {
     if mail.page.has_base {
         return None;
     }
-    Some((Severity::Error, "The address of an image is relative, so it is not shown"))
+    Some((
+        Severity::Error,
+        "The address of an image is relative, so it is not shown",
+    ))
 }

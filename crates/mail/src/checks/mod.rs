@@ -1,8 +1,10 @@
-//! Checks whether a message is good: what a template engine has left, links that lead nowhere, missing parts and header
-//! fields, and HTML that mail clients do not show. One file for each check.
+//! Checks whether a message is good: what a template engine has left, links that lead nowhere,
+//! missing parts and header fields, and HTML that mail clients do not show. One file for each
+//! check.
 //!
-//! All of it is read from one pass over the header, the text and the HTML, at most [`CHECKED_BYTES`] of each. A problem
-//! is an error if no good mail has it; anything that a good mail may have is a warning.
+//! All of it is read from one pass over the header, the text and the HTML, at most
+//! [`CHECKED_BYTES`] of each. A problem is an error if no good mail has it; anything that a good
+//! mail may have is a warning.
 
 mod accessibility;
 mod color;
@@ -63,7 +65,15 @@ pub fn checks(raw: &[u8], received_at: i64) -> Checks {
     let html = &body.html[..start(&body.html)];
     let page = page::read(html);
     let text = &text[..start(text)];
-    let mail = Mail { raw, structure: &structure, body: &body, text, html, page: &page, received_at };
+    let mail = Mail {
+        raw,
+        structure: &structure,
+        body: &body,
+        text,
+        html,
+        page: &page,
+        received_at,
+    };
     let support = (!html.is_empty()).then(|| html_support::check(html));
     let mut problems = Problems::new(raw, text, html);
     placeholder::check(&mail, &mut problems);
@@ -77,7 +87,10 @@ pub fn checks(raw: &[u8], received_at: i64) -> Checks {
         html_support::warn(support, &mut problems);
     }
     accessibility::check(&mail, &mut problems);
-    Checks { problems: problems.sorted(), html: support }
+    Checks {
+        problems: problems.sorted(),
+        html: support,
+    }
 }
 
 impl Mail<'_> {
@@ -88,6 +101,9 @@ impl Mail<'_> {
 
     /// Whether the message has a part with plain text, also an empty one.
     fn has_text_part(&self) -> bool {
-        self.structure.parts.iter().any(|part| part.kind == Kind::Plain && !part.attachment)
+        self.structure
+            .parts
+            .iter()
+            .any(|part| part.kind == Kind::Plain && !part.attachment)
     }
 }

@@ -1,5 +1,5 @@
-//! What the checks need of the HTML, from one pass over its tokens: texts, links, images, tables and colours, each with
-//! its byte offset in the source.
+//! What the checks need of the HTML, from one pass over its tokens: texts, links, images, tables
+//! and colours, each with its byte offset in the source.
 //!
 //! No tree is built. A stack has the open elements, with the styles that their text inherits.
 
@@ -16,7 +16,8 @@ const DEPTH: usize = 1_000;
 /// Bytes of a link's text and of a style attribute that are read.
 const WORDS_BYTES: usize = 200;
 const STYLE_BYTES: usize = 4 * 1024;
-/// Text of this size or smaller, in pixels, is hidden; text of this size or larger is large (WCAG 2.2, 1.4.3).
+/// Text of this size or smaller, in pixels, is hidden; text of this size or larger is large (WCAG
+/// 2.2, 1.4.3).
 const HIDDEN_PIXELS: f32 = 1.0;
 const LARGE_PIXELS: f32 = 18.5;
 
@@ -122,11 +123,15 @@ impl Reader {
         let offset = tag.span.start;
         match tag.name.as_slice() {
             b"html" => {
-                let has_language = attributes.get("lang").is_some_and(|lang| !lang.trim().is_empty());
+                let has_language = attributes
+                    .get("lang")
+                    .is_some_and(|lang| !lang.trim().is_empty());
                 self.page.html.get_or_insert((offset, has_language));
             }
             b"base" => self.page.has_base = true,
-            b"a" | b"area" if !element.is_hidden => self.start_link(&attributes, offset, tag.name.as_slice()),
+            b"a" | b"area" if !element.is_hidden => {
+                self.start_link(&attributes, offset, tag.name.as_slice())
+            }
             b"img" if !element.is_hidden => self.image(&attributes, offset),
             b"table" if !element.is_hidden => self.table(&attributes, offset),
             _ => {}
@@ -142,7 +147,10 @@ impl Reader {
         let mut element = self.open.last().cloned().unwrap_or_default();
         let attributes = Attributes(tag);
         element.name = tag.name.clone();
-        element.is_data |= matches!(tag.name.as_slice(), b"script" | b"style" | b"title" | b"template" | b"head");
+        element.is_data |= matches!(
+            tag.name.as_slice(),
+            b"script" | b"style" | b"title" | b"template" | b"head"
+        );
         element.is_hidden |= element.is_data || attributes.get("hidden").is_some();
         element.is_code |= matches!(tag.name.as_slice(), b"code" | b"pre" | b"kbd" | b"samp");
         if let Some(value) = attributes.get("bgcolor") {
@@ -163,7 +171,10 @@ impl Reader {
     fn close_implied(&mut self, name: &HtmlString) {
         let is_cell = |name: &HtmlString| matches!(name.as_slice(), b"td" | b"th");
         let Some(top) = self.open.last() else { return };
-        let same = matches!(name.as_slice(), b"p" | b"li" | b"tr" | b"option" | b"dt" | b"dd") && top.name == *name;
+        let same = matches!(
+            name.as_slice(),
+            b"p" | b"li" | b"tr" | b"option" | b"dt" | b"dd"
+        ) && top.name == *name;
         let cell = is_cell(&top.name) && (is_cell(name) || name.as_slice() == b"tr");
         if same || cell {
             self.pop();
@@ -203,7 +214,11 @@ impl Reader {
         // A hidden text is the preview in the list of many clients.
         let is_hidden = top.is_hidden || top.pixels.is_some_and(|pixels| pixels <= HIDDEN_PIXELS);
         let is_aside = is_hidden || top.is_code;
-        self.page.texts.push(Text { place: span.start..span.end, text: text.to_owned(), is_aside });
+        self.page.texts.push(Text {
+            place: span.start..span.end,
+            text: text.to_owned(),
+            is_aside,
+        });
         if is_hidden {
             return;
         }
@@ -212,22 +227,40 @@ impl Reader {
         }
         let offset = span.start + (text.len() - text.trim_start().len()).min(span.end - span.start);
         if let (Some(color), Some(background)) = (top.color, top.background) {
-            let least = if top.pixels.is_some_and(|pixels| pixels >= LARGE_PIXELS) { 3.0 } else { 4.5 };
+            let least = if top.pixels.is_some_and(|pixels| pixels >= LARGE_PIXELS) {
+                3.0
+            } else {
+                4.5
+            };
             let ratio = color::contrast(color, background);
             if ratio < least {
-                self.page.faint.push(Faint { offset, color, background, ratio });
+                self.page.faint.push(Faint {
+                    offset,
+                    color,
+                    background,
+                    ratio,
+                });
             }
         }
     }
 
     fn start_link(&mut self, attributes: &Attributes<'_>, offset: usize, name: &[u8]) {
         // Without `href` it is a target and no link.
-        let Some(href) = attributes.get("href") else { return };
+        let Some(href) = attributes.get("href") else {
+            return;
+        };
         let words = match name {
             b"area" => attributes.get("alt").unwrap_or_default(),
-            _ => attributes.get("aria-label").or_else(|| attributes.get("title")).unwrap_or_default(),
+            _ => attributes
+                .get("aria-label")
+                .or_else(|| attributes.get("title"))
+                .unwrap_or_default(),
         };
-        let mut link = Link { offset, href, words: String::new() };
+        let mut link = Link {
+            offset,
+            href,
+            words: String::new(),
+        };
         push_words(&mut link.words, &words);
         if name == b"a" {
             self.link = Some(self.page.links.len());
@@ -238,23 +271,46 @@ impl Reader {
     fn image(&mut self, attributes: &Attributes<'_>, offset: usize) {
         let alt = attributes.get("alt");
         if let Some(link) = self.link {
-            // An image is something to click on, even without a description; the check of images reports that.
-            let words = alt.clone().filter(|alt| !alt.trim().is_empty()).unwrap_or_else(|| "image".to_owned());
+            // An image is something to click on, even without a description; the check of images
+            // reports that.
+            let words = alt
+                .clone()
+                .filter(|alt| !alt.trim().is_empty())
+                .unwrap_or_else(|| "image".to_owned());
             push_words(&mut self.page.links[link].words, &words);
         }
-        let style = attributes.get("style").unwrap_or_default().to_ascii_lowercase();
-        let sized = |name: &str| attributes.get(name).is_some_and(|value| !value.trim().is_empty());
-        let has_size = sized("width") || sized("height") || style.contains("width") || style.contains("height");
+        let style = attributes
+            .get("style")
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        let sized = |name: &str| {
+            attributes
+                .get(name)
+                .is_some_and(|value| !value.trim().is_empty())
+        };
+        let has_size = sized("width")
+            || sized("height")
+            || style.contains("width")
+            || style.contains("height");
         let (source, has_alt) = (attributes.get("src").unwrap_or_default(), alt.is_some());
-        self.page.images.push(Image { offset, source, has_alt, has_size });
+        self.page.images.push(Image {
+            offset,
+            source,
+            has_alt,
+            has_size,
+        });
     }
 
-    /// A screen reader announces the rows and columns of a table unless it has the role `presentation` or `none`. A
-    /// table with a border or a caption is one of data.
+    /// A screen reader announces the rows and columns of a table unless it has the role
+    /// `presentation` or `none`. A table with a border or a caption is one of data.
     fn table(&mut self, attributes: &Attributes<'_>, offset: usize) {
-        let role = attributes.get("role").unwrap_or_default().to_ascii_lowercase();
+        let role = attributes
+            .get("role")
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         let is_marked = matches!(role.as_str(), "presentation" | "none" | "table" | "grid");
-        let is_layout = attributes.get("cellpadding").is_some() || attributes.get("cellspacing").is_some();
+        let is_layout =
+            attributes.get("cellpadding").is_some() || attributes.get("cellspacing").is_some();
         if is_layout && !is_marked {
             self.page.unmarked_tables.push(offset);
         }
@@ -264,7 +320,9 @@ impl Reader {
 impl Open {
     fn apply(&mut self, style: &str) {
         for declaration in style.split(';') {
-            let Some((property, value)) = declaration.split_once(':') else { continue };
+            let Some((property, value)) = declaration.split_once(':') else {
+                continue;
+            };
             let value = value.split('!').next().unwrap_or_default().trim();
             match property.trim().to_ascii_lowercase().as_str() {
                 "color" => {
@@ -275,7 +333,9 @@ impl Open {
                     self.background = Color::parse(value);
                 }
                 // An image may be behind the text.
-                "background" if value.contains("url(") || value.contains("gradient(") => self.background = None,
+                "background" if value.contains("url(") || value.contains("gradient(") => {
+                    self.background = None
+                }
                 "background-image" if !value.eq_ignore_ascii_case("none") => self.background = None,
                 "background" if !matches!(value, "none" | "transparent") => {
                     self.background = value.split_whitespace().find_map(Color::parse);
@@ -292,7 +352,11 @@ impl Open {
 fn pixels(value: &str) -> Option<f32> {
     let value = value.to_ascii_lowercase();
     let number = |unit: &str| value.strip_suffix(unit)?.trim().parse::<f32>().ok();
-    if value == "0" { Some(0.0) } else { number("px").or_else(|| Some(number("pt")? * 4.0 / 3.0)) }
+    if value == "0" {
+        Some(0.0)
+    } else {
+        number("px").or_else(|| Some(number("pt")? * 4.0 / 3.0))
+    }
 }
 
 /// Adds the words of a text to those of a link, up to a limit.
@@ -334,6 +398,9 @@ struct Attributes<'a>(&'a StartTag<usize>);
 impl Attributes<'_> {
     fn get(&self, name: &str) -> Option<String> {
         let name = HtmlString::from(name.as_bytes().to_vec());
-        self.0.attributes.get(&name).map(|value| String::from_utf8_lossy(value).into_owned())
+        self.0
+            .attributes
+            .get(&name)
+            .map(|value| String::from_utf8_lossy(value).into_owned())
     }
 }

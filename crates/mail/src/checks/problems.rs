@@ -2,7 +2,8 @@
 
 /// Maximum number of problems of one check. Others are counted.
 const MAX_PROBLEMS: usize = 20;
-/// Maximum number of characters of a line that are shown, and of a text from the message in a detail.
+/// Maximum number of characters of a line that are shown, and of a text from the message in a
+/// detail.
 const LINE_CHARACTERS: usize = 200;
 const QUOTED_CHARACTERS: usize = 120;
 
@@ -87,22 +88,37 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, starts: Vec::new() }
+        Self {
+            bytes,
+            starts: Vec::new(),
+        }
     }
 
     /// The number of the line at an offset, and its start.
     fn at(&mut self, offset: usize) -> (usize, String) {
         if self.starts.is_empty() {
-            self.starts = memchr::memchr_iter(b'\n', self.bytes).map(|end| end + 1).collect();
+            self.starts = memchr::memchr_iter(b'\n', self.bytes)
+                .map(|end| end + 1)
+                .collect();
         }
         let offset = offset.min(self.bytes.len());
         let number = self.starts.partition_point(|start| *start <= offset);
         let start = number.checked_sub(1).map_or(0, |index| self.starts[index]);
-        let end = self.starts.get(number).map_or(self.bytes.len(), |next| next - 1);
+        let end = self
+            .starts
+            .get(number)
+            .map_or(self.bytes.len(), |next| next - 1);
         // A minified page is one long line: show what is around the problem.
-        let start = if offset - start > LINE_CHARACTERS { offset } else { start };
+        let start = if offset - start > LINE_CHARACTERS {
+            offset
+        } else {
+            start
+        };
         let line = &self.bytes[start..end.min(start + 4 * LINE_CHARACTERS).max(start)];
-        (number + 1, shortened(String::from_utf8_lossy(line).trim(), LINE_CHARACTERS))
+        (
+            number + 1,
+            shortened(String::from_utf8_lossy(line).trim(), LINE_CHARACTERS),
+        )
     }
 }
 
@@ -132,13 +148,21 @@ impl<'a> Problems<'a> {
     }
 
     /// Something is wrong at a byte offset of a part.
-    pub(super) fn at(&mut self, severity: Severity, part: PartName, offset: usize, detail: impl Into<String>) {
+    pub(super) fn at(
+        &mut self,
+        severity: Severity,
+        part: PartName,
+        offset: usize,
+        detail: impl Into<String>,
+    ) {
         self.add(severity, detail.into(), Some((part, offset)));
     }
 
     fn add(&mut self, severity: Severity, detail: String, place: Option<(PartName, usize)>) {
         let mut of_check = self.found[self.start..].iter();
-        if of_check.any(|problem| problem.detail == detail && problem.part == place.map(|(part, _)| part)) {
+        if of_check
+            .any(|problem| problem.detail == detail && problem.part == place.map(|(part, _)| part))
+        {
             return;
         }
         self.count += 1;
@@ -152,7 +176,14 @@ impl<'a> Problems<'a> {
         });
         let (line, source) = found.unzip();
         let part = place.map(|(part, _)| part);
-        self.found.push(Problem { check: self.check, severity, detail, part, line, source });
+        self.found.push(Problem {
+            check: self.check,
+            severity,
+            detail,
+            part,
+            line,
+            source,
+        });
     }
 
     /// Counts what is not listed.
@@ -164,7 +195,14 @@ impl<'a> Problems<'a> {
             let severity = last.severity;
             let detail = format!("{more} more problems of this kind are not listed.");
             let (part, line, source) = (None, None, None);
-            self.found.push(Problem { check: self.check, severity, detail, part, line, source });
+            self.found.push(Problem {
+                check: self.check,
+                severity,
+                detail,
+                part,
+                line,
+                source,
+            });
         }
     }
 

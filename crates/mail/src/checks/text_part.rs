@@ -9,7 +9,10 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         return;
     }
     if mail.has_text_part() {
-        problems.missing(Severity::Error, "The text part is empty: a client that shows the text shows nothing.");
+        problems.missing(
+            Severity::Error,
+            "The text part is empty: a client that shows the text shows nothing.",
+        );
     } else {
         problems.missing(Severity::Warning, "There is no text part beside the HTML.");
     }

@@ -1,21 +1,33 @@
-//! Composes the message of an application: names, copies, header fields of its own, attachments and inline images.
+//! Composes the message of an application: names, copies, header fields of its own, attachments and
+//! inline images.
 //!
-//! Every text is untrusted. Nothing in it can start another header field: a control character in a header is an error.
+//! Every text is untrusted. Nothing in it can start another header field: a control character in a
+//! header is an error.
 
 use lettre::address::Envelope;
-use lettre::message::header::{Cc, ContentTransferEncoding, ContentType, From, HeaderName, Headers, ReplyTo, To};
+use lettre::message::header::{
+    Cc, ContentTransferEncoding, ContentType, From, HeaderName, Headers, ReplyTo, To,
+};
 use lettre::message::{
-    Attachment as AttachedPart, Body, Mailbox as NamedAddress, Mailboxes, Message, MultiPart, SinglePart,
+    Attachment as AttachedPart, Body, Mailbox as NamedAddress, Mailboxes, Message, MultiPart,
+    SinglePart,
 };
 
 use super::{ComposeError, NAME_BYTES, crlf, header, mailbox, text_header};
 use crate::details::{Mailbox, field_mailboxes};
 use crate::threading::is_bracketed_id;
 
-/// The fields that the composer writes itself. In an application's own fields they are errors, because they would
-/// contradict the message.
-const STRUCTURAL: [&str; 7] =
-    ["from", "to", "cc", "subject", "mime-version", "content-type", "content-transfer-encoding"];
+/// The fields that the composer writes itself. In an application's own fields they are errors,
+/// because they would contradict the message.
+const STRUCTURAL: [&str; 7] = [
+    "from",
+    "to",
+    "cc",
+    "subject",
+    "mime-version",
+    "content-type",
+    "content-transfer-encoding",
+];
 
 /// The fields that the composer writes, with an application's value if it is valid, or leaves out.
 const COMPOSED: [&str; 3] = ["date", "message-id", "bcc"];
@@ -39,8 +51,8 @@ pub struct Letter {
     pub html: String,
     /// The files; those with a content id belong to the HTML.
     pub attachments: Vec<Attachment>,
-    /// Further header fields. `Date` and `Message-ID` replace those of the composer, if they are valid; `Bcc` is left
-    /// out.
+    /// Further header fields. `Date` and `Message-ID` replace those of the composer, if they are
+    /// valid; `Bcc` is left out.
     pub headers: Vec<(String, String)>,
 }
 
@@ -57,25 +69,39 @@ pub struct Attachment {
     pub content_id: Option<String>,
 }
 
-/// The addresses in a text such as `Ada <ada@shop.example>, bob@shop.example`. A malformed entry has no address.
+/// The addresses in a text such as `Ada <ada@shop.example>, bob@shop.example`. A malformed entry
+/// has no address.
 #[must_use]
 pub fn mailboxes(text: &str) -> Vec<Mailbox> {
     field_mailboxes(text.as_bytes())
 }
 
 impl Letter {
-    /// Composes the message. Its lines end with CR LF. `date` and `message_id` are as in [`super::Draft`].
+    /// Composes the message. Its lines end with CR LF. `date` and `message_id` are as in
+    /// [`super::Draft`].
     ///
     /// # Errors
     /// [`ComposeError`] for the first field that no message can have.
     pub fn compose(self, date: &str, message_id: &str) -> Result<Vec<u8>, ComposeError> {
-        let own_id = self.own("message-id").filter(|id| is_bracketed_id(id)).map(str::to_owned);
-        let own_date = self.own("date").filter(|date| is_printable(date)).map(str::to_owned);
+        let own_id = self
+            .own("message-id")
+            .filter(|id| is_bracketed_id(id))
+            .map(str::to_owned);
+        let own_date = self
+            .own("date")
+            .filter(|date| is_printable(date))
+            .map(str::to_owned);
         let fields = self.fields()?;
         let mut builder = Message::builder()
             .mailbox(From::from(addresses(&self.from)?))
-            .raw_header(header("Message-ID", own_id.unwrap_or_else(|| message_id.to_owned())))
-            .raw_header(text_header(HeaderName::new_from_ascii_str("Subject"), checked(&self.subject)?));
+            .raw_header(header(
+                "Message-ID",
+                own_id.unwrap_or_else(|| message_id.to_owned()),
+            ))
+            .raw_header(text_header(
+                HeaderName::new_from_ascii_str("Subject"),
+                checked(&self.subject)?,
+            ));
         // All of a field at once: the library would write the field again for each address.
         if !self.to.is_empty() {
             builder = builder.mailbox(To::from(addresses(&self.to)?));
@@ -87,14 +113,19 @@ impl Letter {
             builder = builder.mailbox(ReplyTo::from(addresses(&self.reply_to)?));
         }
         // The library wants a recipient, but a message may have only blind copies.
-        let sender = addresses(&self.from)?.into_iter().next().map(|from| from.email);
+        let sender = addresses(&self.from)?
+            .into_iter()
+            .next()
+            .map(|from| from.email);
         builder = builder.envelope(Envelope::new(None, sender.into_iter().collect())?);
         let mut message = match self.into_content()? {
             Content::Single(part) => builder.singlepart(part),
             Content::Multi(part) => builder.multipart(part),
         }?;
         // The library replaces a date with another zone than UTC.
-        message.headers_mut().insert_raw(header("Date", own_date.unwrap_or_else(|| date.to_owned())));
+        message
+            .headers_mut()
+            .insert_raw(header("Date", own_date.unwrap_or_else(|| date.to_owned())));
         let mut message = message.formatted();
         message.splice(0..0, fields.into_bytes());
         Ok(message)
@@ -106,7 +137,8 @@ impl Letter {
         for (name, value) in &self.headers {
             let is = |known: &str| name.eq_ignore_ascii_case(known);
             let (name, value) = (header_name(name)?, checked(value)?);
-            if COMPOSED.iter().any(|known| is(known)) || is("reply-to") && !self.reply_to.is_empty() {
+            if COMPOSED.iter().any(|known| is(known)) || is("reply-to") && !self.reply_to.is_empty()
+            {
                 continue;
             }
             let mut field = Headers::new();
@@ -118,14 +150,20 @@ impl Letter {
 
     /// The value of the application's own field with this name.
     fn own(&self, wanted: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+        let found = self
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
         Some(found.1.trim())
     }
 
-    /// The body: the alternatives, around them the images of the HTML, and around these the attachments.
+    /// The body: the alternatives, around them the images of the HTML, and around these the
+    /// attachments.
     fn into_content(self) -> Result<Content, ComposeError> {
-        let (inline, attached): (Vec<_>, Vec<_>) =
-            self.attachments.into_iter().partition(|attachment| attachment.content_id.is_some());
+        let (inline, attached): (Vec<_>, Vec<_>) = self
+            .attachments
+            .into_iter()
+            .partition(|attachment| attachment.content_id.is_some());
         let (text, html) = (crlf(&self.text), crlf(&self.html));
         let mut content = match (text.is_empty(), html.is_empty()) {
             (_, true) => Content::Single(SinglePart::plain(text)),
@@ -150,7 +188,11 @@ enum Content {
 
 impl Content {
     /// The content followed by files, in one multipart.
-    fn with(self, outer: lettre::message::MultiPartBuilder, files: Vec<Attachment>) -> Result<Self, ComposeError> {
+    fn with(
+        self,
+        outer: lettre::message::MultiPartBuilder,
+        files: Vec<Attachment>,
+    ) -> Result<Self, ComposeError> {
         let mut multipart = match self {
             Self::Single(part) => outer.singlepart(part),
             Self::Multi(part) => outer.multipart(part),
@@ -190,7 +232,11 @@ impl Attachment {
 
 /// An empty type is that of arbitrary bytes.
 fn content_type(text: &str) -> Result<ContentType, ComposeError> {
-    let text = if text.trim().is_empty() { "application/octet-stream" } else { text.trim() };
+    let text = if text.trim().is_empty() {
+        "application/octet-stream"
+    } else {
+        text.trim()
+    };
     let refused = || ComposeError::ContentType(text.escape_debug().to_string());
     if !is_printable(text) {
         return Err(refused());
@@ -201,8 +247,14 @@ fn content_type(text: &str) -> Result<ContentType, ComposeError> {
 fn header_name(name: &str) -> Result<HeaderName, ComposeError> {
     let refused = || ComposeError::HeaderName(name.escape_debug().to_string());
     // RFC 5322, section 3.6.8.
-    let is_name = name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
-    if !is_name || STRUCTURAL.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b':');
+    if !is_name
+        || STRUCTURAL
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+    {
         return Err(refused());
     }
     HeaderName::new_from_ascii(name.to_owned()).map_err(|_| refused())
@@ -212,18 +264,29 @@ fn addresses(mailboxes: &[Mailbox]) -> Result<Mailboxes, ComposeError> {
     let address = |one: &Mailbox| {
         let NamedAddress { email, .. } = mailbox(one.address.as_deref().unwrap_or_default())?;
         let name = bounded_name(one.name.as_deref().unwrap_or_default())?.to_owned();
-        Ok(NamedAddress::new(Some(name).filter(|name| !name.is_empty()), email))
+        Ok(NamedAddress::new(
+            Some(name).filter(|name| !name.is_empty()),
+            email,
+        ))
     };
     mailboxes.iter().map(address).collect()
 }
 
 fn bounded_name(name: &str) -> Result<&str, ComposeError> {
-    if name.len() > NAME_BYTES { Err(ComposeError::LongName) } else { checked(name) }
+    if name.len() > NAME_BYTES {
+        Err(ComposeError::LongName)
+    } else {
+        checked(name)
+    }
 }
 
 /// A text for a header.
 fn checked(text: &str) -> Result<&str, ComposeError> {
-    if text.contains(char::is_control) { Err(ComposeError::ControlCharacter) } else { Ok(text) }
+    if text.contains(char::is_control) {
+        Err(ComposeError::ControlCharacter)
+    } else {
+        Ok(text)
+    }
 }
 
 /// Whether the text fits on a line without encoding.
@@ -271,73 +334,185 @@ mod tests {
                 file("logo.png", "image/png", b"PNG", Some("logo")),
                 file("a.txt", "text/plain; charset=utf-8", b"a\nb", None),
             ],
-            headers: [("X-Tag", "one"), ("X-Tag", "zwölf"), ("Bcc", "secret@x.example"), ("reply-to", "no@x.example")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .to_vec(),
+            headers: [
+                ("X-Tag", "one"),
+                ("X-Tag", "zwölf"),
+                ("Bcc", "secret@x.example"),
+                ("reply-to", "no@x.example"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
             ..letter()
         };
         let raw = written.compose(DATE, ID).unwrap();
         let (parsed, read) = (crate::parse(&raw), details(&raw));
-        assert_eq!((parsed.subject.as_str(), parsed.text.as_str()), ("Grüße 🐌", "Hello\nthere"));
+        assert_eq!(
+            (parsed.subject.as_str(), parsed.text.as_str()),
+            ("Grüße 🐌", "Hello\nthere")
+        );
         assert_eq!(parsed.html, "<img src=\"cid:logo\"><p>Grüße");
         assert_eq!(read.from, mailboxes("Zoë <zoe@shop.example>"));
         assert_eq!(read.to[0].name.as_deref(), Some("Ada, L."));
-        assert_eq!((read.to.len(), read.cc.len(), read.reply_to.len()), (2, 1, 1));
+        assert_eq!(
+            (read.to.len(), read.cc.len(), read.reply_to.len()),
+            (2, 1, 1)
+        );
         assert_eq!(read.message_id.as_deref(), Some(ID));
-        let tags: Vec<_> = read.headers.iter().filter(|(name, _)| name == "X-Tag").collect();
-        assert_eq!(tags.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["one", "zwölf"]);
-        assert!(!read.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("bcc")));
-        let files: Vec<_> = (0..3).map(|index| attachment_content(&raw, index).unwrap()).collect();
-        assert_eq!((files[0].0.content_id.as_deref(), &*files[0].1), (Some("logo"), &b"PNG"[..]));
-        assert_eq!((files[1].0.file_name.as_deref(), &files[1].1), (Some("größe.bin"), &bytes));
+        let tags: Vec<_> = read
+            .headers
+            .iter()
+            .filter(|(name, _)| name == "X-Tag")
+            .collect();
+        assert_eq!(
+            tags.iter()
+                .map(|(_, value)| value.as_str())
+                .collect::<Vec<_>>(),
+            ["one", "zwölf"]
+        );
+        assert!(
+            !read
+                .headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("bcc"))
+        );
+        let files: Vec<_> = (0..3)
+            .map(|index| attachment_content(&raw, index).unwrap())
+            .collect();
+        assert_eq!(
+            (files[0].0.content_id.as_deref(), &*files[0].1),
+            (Some("logo"), &b"PNG"[..])
+        );
+        assert_eq!(
+            (files[1].0.file_name.as_deref(), &files[1].1),
+            (Some("größe.bin"), &bytes)
+        );
         assert_eq!(files[2].1, b"a\nb");
     }
 
     #[test]
     fn a_message_may_have_only_blind_copies_and_its_own_id() {
-        let headers = [("message-ID", " <own@shop.example> "), ("Date", "Fri, 20 Nov 2026 09:30:00 +0100")];
-        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let raw = Letter { to: Vec::new(), headers, ..letter() }.compose(DATE, ID).unwrap();
+        let headers = [
+            ("message-ID", " <own@shop.example> "),
+            ("Date", "Fri, 20 Nov 2026 09:30:00 +0100"),
+        ];
+        let headers = headers
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec();
+        let raw = Letter {
+            to: Vec::new(),
+            headers,
+            ..letter()
+        }
+        .compose(DATE, ID)
+        .unwrap();
         let read = details(&raw);
-        assert_eq!((read.to, read.message_id.as_deref()), (Vec::new(), Some("<own@shop.example>")));
+        assert_eq!(
+            (read.to, read.message_id.as_deref()),
+            (Vec::new(), Some("<own@shop.example>"))
+        );
         assert_eq!(read.date.as_deref(), Some("2026-11-20T09:30:00+01:00"));
     }
 
     #[test]
     fn no_text_starts_another_header_field() {
         let hostile = "x\r\nBcc: evil@x.example\r\n\r\nbody";
-        let name = |name: &str| Mailbox { name: Some(name.to_owned()), address: Some("a@shop.example".to_owned()) };
+        let name = |name: &str| Mailbox {
+            name: Some(name.to_owned()),
+            address: Some("a@shop.example".to_owned()),
+        };
         let field = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         for text in [hostile, "a\nb", "a\rb", "a\0b", "a\u{85}b"] {
-            let address = Mailbox { name: None, address: Some(text.to_owned()) };
+            let address = Mailbox {
+                name: None,
+                address: Some(text.to_owned()),
+            };
             for refused in [
-                Letter { subject: text.to_owned(), ..letter() },
-                Letter { from: vec![name(text)], ..letter() },
-                Letter { to: vec![name(text)], ..letter() },
-                Letter { cc: vec![address.clone()], ..letter() },
-                Letter { reply_to: vec![address], ..letter() },
-                Letter { headers: field("X-A", text), ..letter() },
-                Letter { headers: field(text, "a"), ..letter() },
-                Letter { headers: field("Bcc", text), ..letter() },
-                Letter { attachments: vec![file(text, "text/plain", b"", None)], ..letter() },
-                Letter { attachments: vec![file("a", text, b"", None)], ..letter() },
-                Letter { attachments: vec![file("a", "text/plain", b"", Some(text))], ..letter() },
+                Letter {
+                    subject: text.to_owned(),
+                    ..letter()
+                },
+                Letter {
+                    from: vec![name(text)],
+                    ..letter()
+                },
+                Letter {
+                    to: vec![name(text)],
+                    ..letter()
+                },
+                Letter {
+                    cc: vec![address.clone()],
+                    ..letter()
+                },
+                Letter {
+                    reply_to: vec![address],
+                    ..letter()
+                },
+                Letter {
+                    headers: field("X-A", text),
+                    ..letter()
+                },
+                Letter {
+                    headers: field(text, "a"),
+                    ..letter()
+                },
+                Letter {
+                    headers: field("Bcc", text),
+                    ..letter()
+                },
+                Letter {
+                    attachments: vec![file(text, "text/plain", b"", None)],
+                    ..letter()
+                },
+                Letter {
+                    attachments: vec![file("a", text, b"", None)],
+                    ..letter()
+                },
+                Letter {
+                    attachments: vec![file("a", "text/plain", b"", Some(text))],
+                    ..letter()
+                },
             ] {
                 assert!(refused.clone().compose(DATE, ID).is_err(), "{refused:?}");
             }
         }
-        for name in ["", "a b", "a:", "é", "Subject", "FROM", "content-type", "x\ty"] {
-            assert!(Letter { headers: field(name, "a"), ..letter() }.compose(DATE, ID).is_err(), "{name}");
+        for name in [
+            "",
+            "a b",
+            "a:",
+            "é",
+            "Subject",
+            "FROM",
+            "content-type",
+            "x\ty",
+        ] {
+            assert!(
+                Letter {
+                    headers: field(name, "a"),
+                    ..letter()
+                }
+                .compose(DATE, ID)
+                .is_err(),
+                "{name}"
+            );
         }
         // What a parser of addresses reads as another one is not an address of the text.
-        assert!(mailboxes(hostile).iter().all(|one| one.address.as_deref() != Some("evil@x.example")));
+        assert!(
+            mailboxes(hostile)
+                .iter()
+                .all(|one| one.address.as_deref() != Some("evil@x.example"))
+        );
     }
 
     #[test]
     fn lines_are_short_and_end_with_cr_lf() {
         let long = "a".repeat(5_000);
-        for text in [long.as_str(), "ü".repeat(2_000).as_str(), "a\rb\nc\r\nd", "=?utf-8?q?x?=", &"a b ".repeat(1_000)]
-        {
+        for text in [
+            long.as_str(),
+            "ü".repeat(2_000).as_str(),
+            "a\rb\nc\r\nd",
+            "=?utf-8?q?x?=",
+            &"a b ".repeat(1_000),
+        ] {
             let field = text.replace(char::is_control, " ");
             let written = Letter {
                 text: text.to_owned(),
@@ -349,8 +524,17 @@ mod tests {
             };
             let raw = written.compose(DATE, ID).unwrap();
             let ends = raw.iter().filter(|byte| b"\r\n".contains(byte)).count();
-            assert_eq!(ends, 2 * raw.windows(2).filter(|pair| *pair == b"\r\n").count(), "{text}");
-            assert!(raw.split(|byte| *byte == b'\n').all(|line| line.len() <= 999), "{}", raw.escape_ascii());
+            assert_eq!(
+                ends,
+                2 * raw.windows(2).filter(|pair| *pair == b"\r\n").count(),
+                "{text}"
+            );
+            assert!(
+                raw.split(|byte| *byte == b'\n')
+                    .all(|line| line.len() <= 999),
+                "{}",
+                raw.escape_ascii()
+            );
             assert_eq!(crate::parse(&raw).subject, field.trim());
         }
     }

@@ -119,7 +119,8 @@ const ELEMENTS: &[(&str, Layout)] = &[
     ("wbr", Layout::Void),
 ];
 
-/// The names as numbers, which have the same order as the names and can be compared in one instruction.
+/// The names as numbers, which have the same order as the names and can be compared in one
+/// instruction.
 const NAMES: [u128; COUNT] = {
     let mut names = [0; COUNT];
     let mut element = 0;
@@ -148,7 +149,9 @@ pub(super) fn by_name(name: &[u8]) -> Option<ElementId> {
 
 /// The layout of an element.
 pub(super) fn layout(element: ElementId) -> Layout {
-    ELEMENTS.get(element).map_or(Layout::Inline, |&(_, layout)| layout)
+    ELEMENTS
+        .get(element)
+        .map_or(Layout::Inline, |&(_, layout)| layout)
 }
 
 impl Layout {
@@ -158,11 +161,15 @@ impl Layout {
     }
 }
 
-/// Whether the start of `next` closes an open `current` without an end tag (HTML, section 13.1.2.4).
+/// Whether the start of `next` closes an open `current` without an end tag (HTML, section
+/// 13.1.2.4).
 pub(super) fn implies_end(current: ElementId, next: ElementId) -> bool {
     let name = |element: ElementId| ELEMENTS.get(element).map_or("", |&(name, _)| name);
     match name(current) {
-        "p" => !matches!(layout(next), Layout::Inline | Layout::Break | Layout::Void | Layout::Never),
+        "p" => !matches!(
+            layout(next),
+            Layout::Inline | Layout::Break | Layout::Void | Layout::Never
+        ),
         "li" => name(next) == "li",
         "dd" | "dt" => matches!(name(next), "dd" | "dt"),
         "td" | "th" => matches!(name(next), "td" | "th" | "tr" | "tbody" | "tfoot"),

@@ -6,15 +6,25 @@ use super::elements::{self, COUNT, ElementId, Layout};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Style {
     pub(crate) hides: bool,
-    /// `display`, if it changes the layout of the element: a block becomes inline, or an inline element a block.
+    /// `display`, if it changes the layout of the element: a block becomes inline, or an inline
+    /// element a block.
     pub(super) layout: Option<Layout>,
     /// Whether `white-space` keeps line ends.
     pub(super) keeps_white_space: bool,
 }
 
 /// The properties that are read.
-const READ: [&str; 9] =
-    ["display", "visibility", "opacity", "max-height", "max-width", "height", "width", "overflow", "white-space"];
+const READ: [&str; 9] = [
+    "display",
+    "visibility",
+    "opacity",
+    "max-height",
+    "max-width",
+    "height",
+    "width",
+    "overflow",
+    "white-space",
+];
 
 impl Style {
     /// Reads a `style` attribute.
@@ -22,9 +32,14 @@ impl Style {
         let mut parsed = Self::default();
         let (mut is_flat, mut clips) = (false, false);
         for declaration in style.split(';') {
-            let Some((property, value)) = declaration.split_once(':') else { continue };
+            let Some((property, value)) = declaration.split_once(':') else {
+                continue;
+            };
             let property = property.trim();
-            let Some(property) = READ.iter().find(|read| read.eq_ignore_ascii_case(property)) else { continue };
+            let Some(property) = READ.iter().find(|read| read.eq_ignore_ascii_case(property))
+            else {
+                continue;
+            };
             let value = value.split('!').next().unwrap_or_default().trim();
             let is = |word: &&str| value.eq_ignore_ascii_case(word);
             match *property {
@@ -36,7 +51,9 @@ impl Style {
                 "opacity" => parsed.hides |= value.parse() == Ok(0.0),
                 "max-height" | "max-width" | "height" | "width" => is_flat |= is_zero(value),
                 "overflow" => clips |= is(&"hidden"),
-                "white-space" => parsed.keeps_white_space |= ["pre", "pre-wrap", "pre-line"].iter().any(is),
+                "white-space" => {
+                    parsed.keeps_white_space |= ["pre", "pre-wrap", "pre-line"].iter().any(is)
+                }
                 _ => {}
             }
         }
@@ -57,7 +74,10 @@ fn display(value: &str) -> Option<Layout> {
 }
 
 fn is_zero(length: &str) -> bool {
-    length.trim_end_matches(|character: char| character.is_ascii_alphabetic() || character == '%').parse() == Ok(0.0)
+    length
+        .trim_end_matches(|character: char| character.is_ascii_alphabetic() || character == '%')
+        .parse()
+        == Ok(0.0)
 }
 
 /// A hidden element that is still open. Elements within it are counted but not stored.
@@ -72,7 +92,12 @@ pub(super) struct Region {
 
 impl Region {
     pub(super) fn new(name: &[u8]) -> Self {
-        Self { root: name.to_vec(), root_id: elements::by_name(name), depth: 1, inner: [0; COUNT] }
+        Self {
+            root: name.to_vec(),
+            root_id: elements::by_name(name),
+            depth: 1,
+            inner: [0; COUNT],
+        }
     }
 
     /// An element starts in the hidden region; returns whether this ends the region.
@@ -91,9 +116,14 @@ impl Region {
         false
     }
 
-    /// An element ends. `is_open_outside`: whether an element of its kind was open when the region started. Returns
-    /// whether this ends the region, and whether the end tag also counts outside.
-    pub(super) fn close(&mut self, name: &[u8], id: Option<ElementId>, is_open_outside: bool) -> (bool, bool) {
+    /// An element ends. `is_open_outside`: whether an element of its kind was open when the region
+    /// started. Returns whether this ends the region, and whether the end tag also counts outside.
+    pub(super) fn close(
+        &mut self,
+        name: &[u8],
+        id: Option<ElementId>,
+        is_open_outside: bool,
+    ) -> (bool, bool) {
         if name == self.root {
             self.depth -= 1;
             return (self.depth == 0, false);
@@ -103,7 +133,8 @@ impl Region {
             self.inner[id] -= 1;
             return (false, false);
         }
-        // The end tag of a block's parent ends the block, but an inline end tag without a start tag has no effect.
+        // The end tag of a block's parent ends the block, but an inline end tag without a start tag
+        // has no effect.
         let ends = is_open_outside && elements::layout(id) != Layout::Inline;
         (ends, ends)
     }

@@ -1,7 +1,7 @@
 //! The visible content of HTML: its text, and the positions of its links in that text.
 //!
-//! The tokenizer is html5gum; no tree is built. One counter per kind of element tracks which elements are open, so that
-//! memory and time do not grow with the nesting.
+//! The tokenizer is html5gum; no tree is built. One counter per kind of element tracks which
+//! elements are open, so that memory and time do not grow with the nesting.
 
 mod elements;
 mod hidden;
@@ -19,16 +19,18 @@ use indexmap::IndexMap;
 /// The visible content of an HTML document.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// The visible text: paragraphs are separated, list items have a bullet or number, table cells are separated by a
-    /// tab.
+    /// The visible text: paragraphs are separated, list items have a bullet or number, table cells
+    /// are separated by a tab.
     pub(super) text: String,
-    /// The `href` of every visible `a` and `area`, in order, with entities decoded and without duplicates.
+    /// The `href` of every visible `a` and `area`, in order, with entities decoded and without
+    /// duplicates.
     pub(super) references: IndexMap<String, Reference>,
     /// The `href` of the first `base`.
     pub(super) base: Option<String>,
     /// The byte ranges of `text` that are the text of a link and contain a URL.
     pub(super) linked: Vec<(usize, usize)>,
-    /// The byte ranges of `text` that quote an older message, in order. Each starts where the text before it ends.
+    /// The byte ranges of `text` that quote an older message, in order. Each starts where the text
+    /// before it ends.
     pub(super) quotes: Vec<Range<usize>>,
 }
 
@@ -45,7 +47,8 @@ pub(super) struct Reference {
 pub(super) fn read(html: &str) -> Page {
     let mut page = Page::default();
     if !html.is_empty() {
-        let Ok(()) = Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
+        let Ok(()) =
+            Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
     }
     page
 }
@@ -55,8 +58,10 @@ pub(super) fn declared_charset(bytes: &[u8]) -> Option<String> {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_ascii_lowercase();
     let (_, declared) = start.split_once("charset=")?;
     let name = declared.trim_start_matches(['"', '\'', ' ']);
-    let end = name.find(|character: char| !character.is_ascii_alphanumeric() && !"-_:.".contains(character));
-    Some(name[..end.unwrap_or(name.len())].to_owned()).filter(|name| !name.is_empty() && !name.starts_with("utf-16"))
+    let end = name
+        .find(|character: char| !character.is_ascii_alphanumeric() && !"-_:.".contains(character));
+    Some(name[..end.unwrap_or(name.len())].to_owned())
+        .filter(|name| !name.is_empty() && !name.starts_with("utf-16"))
 }
 
 #[cfg(test)]
@@ -70,15 +75,33 @@ mod tests {
     #[test]
     fn text_follows_the_layout() {
         for (html, expected) in [
-            ("<p>One\n two</p><p>Three<br>four</p>", "One two\n\nThree\nfour"),
+            (
+                "<p>One\n two</p><p>Three<br>four</p>",
+                "One two\n\nThree\nfour",
+            ),
             ("<div>a</div><div>b<div>c</div></div>", "a\nb\nc"),
-            ("<ul><li>x<li>y</ul><ol start=3><li>p</li><li>q</li></ol>", "- x\n- y\n\n3. p\n4. q"),
-            ("<table><tr><td>a<td>b</tr><tr><td>c</td><td></td><td>d</td></tr></table>", "a\tb\nc\td"),
+            (
+                "<ul><li>x<li>y</ul><ol start=3><li>p</li><li>q</li></ol>",
+                "- x\n- y\n\n3. p\n4. q",
+            ),
+            (
+                "<table><tr><td>a<td>b</tr><tr><td>c</td><td></td><td>d</td></tr></table>",
+                "a\tb\nc\td",
+            ),
             ("<pre>a\n  b</pre>c", "a\n  b\n\nc"),
             ("a<b>b</b>c <i> d </i> e", "abc d e"),
-            ("<h1>T</h1>x&nbsp;&nbsp;y &amp; &lt;z&gt; &euro;", "T\n\nx y & <z> €"),
-            ("<span style='display:block'>a</span><span style=\"Display: BLOCK\">b</span>c", "a\nb\nc"),
-            ("<div style='display:inline-block'>1</div><div style='display:inline-block'>2</div>", "1 2"),
+            (
+                "<h1>T</h1>x&nbsp;&nbsp;y &amp; &lt;z&gt; &euro;",
+                "T\n\nx y & <z> €",
+            ),
+            (
+                "<span style='display:block'>a</span><span style=\"Display: BLOCK\">b</span>c",
+                "a\nb\nc",
+            ),
+            (
+                "<div style='display:inline-block'>1</div><div style='display:inline-block'>2</div>",
+                "1 2",
+            ),
             ("<div style='white-space: pre-wrap'>a\n b</div>", "a\n b"),
             ("one<hr>two", "one\n\ntwo"),
         ] {
@@ -113,7 +136,10 @@ mod tests {
     fn text_that_only_seems_hidden_is_kept() {
         for (html, expected) in [
             ("<div style='opacity:0.9;max-height:0'>a</div>", "a"),
-            ("<td style='font-size:0'><div style='font-size:14px'>a</div></td>", "a"),
+            (
+                "<td style='font-size:0'><div style='font-size:14px'>a</div></td>",
+                "a",
+            ),
             ("<br style='display:none'>a</br>", "a"),
             ("<div style='display:none'></span>no</div>a", "a"),
             ("<noscript>a</noscript>", "a"),
@@ -127,7 +153,11 @@ mod tests {
         let page = read(
             "x <a href=' https://a.example/?a=1&amp;b=2 '>y</a><map><area href=/z></map><base href=https://b.example>",
         );
-        let found: Vec<_> = page.references.iter().map(|(href, found)| (found.position, href.as_str())).collect();
+        let found: Vec<_> = page
+            .references
+            .iter()
+            .map(|(href, found)| (found.position, href.as_str()))
+            .collect();
         assert_eq!(page.references[0].words, 1..3);
         assert_eq!(found, [(1, " https://a.example/?a=1&b=2 "), (3, "/z")]);
         assert_eq!(page.base.as_deref(), Some("https://b.example"));
@@ -135,8 +165,14 @@ mod tests {
 
     #[test]
     fn a_charset_is_found_in_either_meta() {
-        assert_eq!(declared_charset(b"<meta charset='KOI8-R'>").as_deref(), Some("koi8-r"));
-        assert_eq!(declared_charset(b"content=\"text/html; charset=big5\"").as_deref(), Some("big5"));
+        assert_eq!(
+            declared_charset(b"<meta charset='KOI8-R'>").as_deref(),
+            Some("koi8-r")
+        );
+        assert_eq!(
+            declared_charset(b"content=\"text/html; charset=big5\"").as_deref(),
+            Some("big5")
+        );
         assert_eq!(declared_charset(b"<p>"), None);
     }
 }

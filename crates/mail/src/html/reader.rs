@@ -1,4 +1,5 @@
-//! Handles the tokens: tags change the layout or hide their content, text is written, links are recorded.
+//! Handles the tokens: tags change the layout or hide their content, text is written, links are
+//! recorded.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -55,7 +56,13 @@ impl Tag {
         for text in [&mut self.name, &mut self.attribute_name] {
             text.clear();
         }
-        for value in [&mut self.href, &mut self.style, &mut self.start, &mut self.class, &mut self.id] {
+        for value in [
+            &mut self.href,
+            &mut self.style,
+            &mut self.start,
+            &mut self.class,
+            &mut self.id,
+        ] {
             value.is_given = false;
             value.text.clear();
         }
@@ -88,7 +95,8 @@ impl Value {
     }
 }
 
-/// An element whose style changes its layout. It ends when as many elements of its kind are open as before it.
+/// An element whose style changes its layout. It ends when as many elements of its kind are open as
+/// before it.
 #[derive(Debug)]
 struct Restyled {
     element: ElementId,
@@ -146,7 +154,12 @@ impl<'p> Reader<'p> {
             }
             self.leave_hidden();
         }
-        let style = self.tag.style.get().map(|style| Style::parse(&style)).unwrap_or_default();
+        let style = self
+            .tag
+            .style
+            .get()
+            .map(|style| Style::parse(&style))
+            .unwrap_or_default();
         let layout = id.map_or(Layout::Inline, elements::layout);
         if layout.has_content() && (layout == Layout::Never || style.hides || self.tag.hidden) {
             self.hidden = Some(Region::new(&self.tag.name));
@@ -162,7 +175,12 @@ impl<'p> Reader<'p> {
         if self.tag.begins_quote() {
             self.quotes.begin(self.writer.position());
         }
-        self.begin(style.layout.filter(|_| layout.has_content() && layout != Layout::Cell).unwrap_or(layout));
+        self.begin(
+            style
+                .layout
+                .filter(|_| layout.has_content() && layout != Layout::Cell)
+                .unwrap_or(layout),
+        );
     }
 
     /// Records an element whose layout is not that of its kind.
@@ -188,13 +206,22 @@ impl<'p> Reader<'p> {
                 self.writer.preformatted += 1;
             }
             Layout::List | Layout::NumberedList => {
-                let number = self.tag.start.get().and_then(|start| start.trim().parse().ok());
+                let number = self
+                    .tag
+                    .start
+                    .get()
+                    .and_then(|start| start.trim().parse().ok());
                 if self.lists.len() < NESTED_LAYOUTS {
-                    self.lists.push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
+                    self.lists
+                        .push((layout == Layout::NumberedList).then_some(number.unwrap_or(1)));
                 } else {
                     self.deeper_lists += 1;
                 }
-                self.writer.gap(if self.lists.len() > 1 { Gap::Line } else { Gap::Paragraph });
+                self.writer.gap(if self.lists.len() > 1 {
+                    Gap::Line
+                } else {
+                    Gap::Paragraph
+                });
             }
             Layout::Item => self.begin_item(),
             Layout::Break => self.writer.line_break(),
@@ -239,7 +266,11 @@ impl<'p> Reader<'p> {
         let mut layout = elements::layout(id);
         if let Some(restyled) = self.restyled_end(id) {
             self.writer.preformatted -= usize::from(restyled.preformatted);
-            layout = if layout == Layout::Preformatted { layout } else { restyled.layout };
+            layout = if layout == Layout::Preformatted {
+                layout
+            } else {
+                restyled.layout
+            };
         }
         let was_open = self.open[id] > 0;
         self.open[id] = self.open[id].saturating_sub(1);
@@ -248,7 +279,9 @@ impl<'p> Reader<'p> {
         }
         match layout {
             Layout::Preformatted if was_open => self.writer.preformatted -= 1,
-            Layout::List | Layout::NumberedList if was_open && self.deeper_lists > 0 => self.deeper_lists -= 1,
+            Layout::List | Layout::NumberedList if was_open && self.deeper_lists > 0 => {
+                self.deeper_lists -= 1
+            }
             Layout::List | Layout::NumberedList if was_open => drop(self.lists.pop()),
             Layout::Inline if self.tag.name == b"a" => self.end_link(),
             Layout::Inline if elements::layout(id) != Layout::Inline => self.writer.gap(Gap::Space),
@@ -279,7 +312,9 @@ impl<'p> Reader<'p> {
     }
 
     fn follow_link(&mut self) {
-        let Some(href) = self.tag.href.get().map(Cow::into_owned) else { return };
+        let Some(href) = self.tag.href.get().map(Cow::into_owned) else {
+            return;
+        };
         match self.tag.name.as_slice() {
             b"base" => {
                 self.page.base.get_or_insert(href);
@@ -305,19 +340,33 @@ impl<'p> Reader<'p> {
         let position = self.writer.position();
         let entry = self.page.references.entry(href);
         let index = entry.index();
-        entry.or_insert(Reference { position, words: 0..0 });
+        entry.or_insert(Reference {
+            position,
+            words: 0..0,
+        });
         Some(index)
     }
 
     fn end_link(&mut self) {
-        let Some(start) = self.link_start.take() else { return };
-        let reference = self.open_reference.take().and_then(|index| self.page.references.get_index_mut(index));
+        let Some(start) = self.link_start.take() else {
+            return;
+        };
+        let reference = self
+            .open_reference
+            .take()
+            .and_then(|index| self.page.references.get_index_mut(index));
         if let Some((_, reference)) = reference
             && reference.words.is_empty()
         {
             reference.words = start..self.writer.position();
         }
-        if self.writer.since(start).as_bytes().windows(3).any(|bytes| bytes == b"://") {
+        if self
+            .writer
+            .since(start)
+            .as_bytes()
+            .windows(3)
+            .any(|bytes| bytes == b"://")
+        {
             self.page.linked.push((start, self.writer.position()));
         }
     }
@@ -346,8 +395,8 @@ impl<'p> Reader<'p> {
         self.tag.attribute_name.clear();
     }
 
-    /// The attribute that is being read. If a name occurs several times, only the first counts (HTML, section
-    /// 13.2.5.33).
+    /// The attribute that is being read. If a name occurs several times, only the first counts
+    /// (HTML, section 13.2.5.33).
     fn attribute(&mut self) -> Attribute {
         let attribute = match self.tag.attribute_name.as_slice() {
             b"href" if !self.tag.href.is_given => Attribute::Href,
@@ -457,8 +506,8 @@ impl Emitter for Reader<'_> {
     fn push_doctype_system_identifier(&mut self, _: &[u8]) {}
 }
 
-/// The tokenizer's state for the content of an element. Mail clients do not run scripts, so the content of `noscript`
-/// is ordinary.
+/// The tokenizer's state for the content of an element. Mail clients do not run scripts, so the
+/// content of `noscript` is ordinary.
 fn text_state(name: &[u8]) -> Option<State> {
     match name {
         b"textarea" | b"title" => Some(State::RcData),

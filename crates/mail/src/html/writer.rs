@@ -1,4 +1,5 @@
-//! Lays out the visible text: white space is collapsed, and breaks are written only when more text follows.
+//! Lays out the visible text: white space is collapsed, and breaks are written only when more text
+//! follows.
 
 use std::fmt::Write as _;
 
@@ -29,10 +30,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer for a document of `bytes` bytes. Most documents have less than half of that as visible text.
+    /// A writer for a document of `bytes` bytes. Most documents have less than half of that as
+    /// visible text.
     pub(super) fn for_document(bytes: usize) -> Self {
         // The buffer is doubled at most once. It then has space for all text that may be written.
-        Self { text: String::with_capacity(bytes.min(BODY_BYTES) / 2 + 64), ..Self::default() }
+        Self {
+            text: String::with_capacity(bytes.min(BODY_BYTES) / 2 + 64),
+            ..Self::default()
+        }
     }
 
     /// Bytes written.
@@ -62,7 +67,8 @@ impl Writer {
         self.breaks += 1;
     }
 
-    /// Puts a bullet or number before the next text, indented by `indent` steps: a number, or a dash.
+    /// Puts a bullet or number before the next text, indented by `indent` steps: a number, or a
+    /// dash.
     pub(super) fn mark(&mut self, indent: usize, number: Option<u32>) {
         self.gap(Gap::Line);
         self.mark.clear();
@@ -83,7 +89,9 @@ impl Writer {
         loop {
             let plain_end = plain_length(rest);
             self.write_plain(&rest[..plain_end]);
-            let Some(odd) = rest[plain_end..].chars().next() else { return };
+            let Some(odd) = rest[plain_end..].chars().next() else {
+                return;
+            };
             if is_space(odd) {
                 self.gap(Gap::Space);
             } else if is_joiner(odd) && self.gap == Gap::None {
@@ -104,7 +112,11 @@ impl Writer {
     /// Joiners are needed within a word. They are dropped if they only fill up a preview line.
     fn write_joiner(&mut self, joiner: char) {
         if self.text.len() < BODY_BYTES
-            && self.text.chars().next_back().is_some_and(|last| !last.is_whitespace() && !is_joiner(last))
+            && self
+                .text
+                .chars()
+                .next_back()
+                .is_some_and(|last| !last.is_whitespace() && !is_joiner(last))
         {
             self.text.push(joiner);
         }
@@ -117,7 +129,13 @@ impl Writer {
         if !text.is_empty() {
             self.close_gap();
         }
-        self.text.extend(text.chars().map(|character| if character == '\0' { '\u{FFFD}' } else { character }));
+        self.text.extend(text.chars().map(|character| {
+            if character == '\0' {
+                '\u{FFFD}'
+            } else {
+                character
+            }
+        }));
     }
 
     fn close_gap(&mut self) {
@@ -137,15 +155,26 @@ impl Writer {
     }
 }
 
-/// The number of bytes at the start of `text` that are written unchanged: words, and single spaces between them.
+/// The number of bytes at the start of `text` that are written unchanged: words, and single spaces
+/// between them.
 fn plain_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut length = 0;
     while let Some(&byte) = bytes.get(length) {
         match byte {
             b'!'..=0x7f => length += 1,
-            b' ' if length > 0 && bytes.get(length + 1).is_some_and(|next| matches!(next, b'!'..=0x7f)) => length += 1,
-            0x80.. => match text[length..].chars().next().filter(|character| !is_odd(*character)) {
+            b' ' if length > 0
+                && bytes
+                    .get(length + 1)
+                    .is_some_and(|next| matches!(next, b'!'..=0x7f)) =>
+            {
+                length += 1
+            }
+            0x80.. => match text[length..]
+                .chars()
+                .next()
+                .filter(|character| !is_odd(*character))
+            {
                 Some(character) => length += character.len_utf8(),
                 None => return length,
             },
@@ -170,5 +199,8 @@ fn is_joiner(character: char) -> bool {
 
 /// Characters without width or meaning, which senders use to fill up preview lines.
 fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+    matches!(
+        character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{2060}' | '\u{feff}'
+    )
 }

@@ -18,7 +18,12 @@ pub(crate) fn urls(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
             let rest = separator + 3;
             searched = rest;
             let Some(start) = start else { continue };
-            let end = rest + length(&text[rest..], text[..start].chars().next_back(), is_web(&text[start..separator]));
+            let end = rest
+                + length(
+                    &text[rest..],
+                    text[..start].chars().next_back(),
+                    is_web(&text[start..separator]),
+                );
             if end > rest {
                 searched = end;
                 return Some(start..end);
@@ -38,13 +43,21 @@ fn is_web(scheme: &str) -> bool {
 fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let before = &text.as_bytes()[from..separator];
-    let length = before.iter().rev().take(SCHEME_CHARACTERS).take_while(|byte| is_scheme(byte)).count();
+    let length = before
+        .iter()
+        .rev()
+        .take(SCHEME_CHARACTERS)
+        .take_while(|byte| is_scheme(byte))
+        .count();
     let scheme = &text[separator - length..separator];
-    // The schemes of the web are recognised in any text, even without a space before them: "see:-https://",
-    // "550-http://". Only after a plus sign they are part of another scheme: "git+https://".
+    // The schemes of the web are recognised in any text, even without a space before them:
+    // "see:-https://", "550-http://". Only after a plus sign they are part of another scheme:
+    // "git+https://".
     for web in WEB {
         let start = scheme.len().saturating_sub(web.len());
-        let is_web = scheme.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(web));
+        let is_web = scheme
+            .get(start..)
+            .is_some_and(|end| end.eq_ignore_ascii_case(web));
         if is_web && !scheme[..start].ends_with('+') {
             return Some(separator - web.len());
         }
@@ -57,19 +70,24 @@ fn scheme_start(text: &str, from: usize, separator: usize) -> Option<usize> {
 fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
     let authority = authority_length(rest);
     let host_start = rest[..authority].rfind('@').map_or(0, |at| at + 1);
-    let has_host =
-        rest[host_start..authority].starts_with(|character: char| character.is_alphanumeric() || character == '[');
+    let has_host = rest[host_start..authority]
+        .starts_with(|character: char| character.is_alphanumeric() || character == '[');
     if !(has_host || !is_web && rest.starts_with('/')) {
         return 0;
     }
     let after = &rest[authority..];
     let continues = after.starts_with(['/', '?', '#']);
-    let end = authority + if continues { path_length(after, before) } else { 0 };
+    let end = authority
+        + if continues {
+            path_length(after, before)
+        } else {
+            0
+        };
     trimmed(&rest[..end])
 }
 
-/// User information, host and port. Letters of a script without spaces belong to the host only if its label starts with
-/// one; otherwise they are text after the URL.
+/// User information, host and port. Letters of a script without spaces belong to the host only if
+/// its label starts with one; otherwise they are text after the URL.
 fn authority_length(rest: &str) -> usize {
     let mut label_is_unspaced = None;
     for (index, character) in rest.char_indices() {
@@ -80,7 +98,9 @@ fn authority_length(rest: &str) -> usize {
                 continue;
             }
             '[' | ']' => rest.starts_with('['),
-            _ if character.is_ascii() => character.is_ascii_alphanumeric() || "-_~%!$&+=*".contains(character),
+            _ if character.is_ascii() => {
+                character.is_ascii_alphanumeric() || "-_~%!$&+=*".contains(character)
+            }
             _ if unspaced => *label_is_unspaced.get_or_insert(true),
             _ => character.is_alphanumeric(),
         };
@@ -92,8 +112,9 @@ fn authority_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Path, query and fragment. They end at white space, a delimiter (RFC 3986, appendix C), a bracket that was not
-/// opened, punctuation of another script, a letter of a script without spaces, or a comma before another URL.
+/// Path, query and fragment. They end at white space, a delimiter (RFC 3986, appendix C), a bracket
+/// that was not opened, punctuation of another script, a letter of a script without spaces, or a
+/// comma before another URL.
 fn path_length(rest: &str, before: Option<char>) -> usize {
     let closing_quote = before.filter(|&quote| quote == '\'');
     let mut open = [0_u32; 3];
@@ -124,18 +145,20 @@ fn path_length(rest: &str, before: Option<char>) -> usize {
 
 fn begins_web_url(text: &str) -> bool {
     WEB.iter().any(|web| {
-        text.get(..web.len()).is_some_and(|start| start.eq_ignore_ascii_case(web))
+        text.get(..web.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(web))
             && text[web.len()..].starts_with("://")
     })
 }
 
 /// Removes punctuation that ends a sentence, unbalanced brackets, and joiners at the end.
 fn trimmed(url: &str) -> usize {
-    url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character)).len()
+    url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character))
+        .len()
 }
 
-/// Whether this is punctuation outside ASCII or an invisible character. In scripts without spaces, every character ends
-/// a URL.
+/// Whether this is punctuation outside ASCII or an invisible character. In scripts without spaces,
+/// every character ends a URL.
 fn is_punctuation(character: char) -> bool {
     matches!(character,
         // Latin, and characters that all scripts share. The zero-width joiners are part of emoji.
@@ -151,7 +174,8 @@ fn is_punctuation(character: char) -> bool {
         | '\u{a9c1}'..='\u{a9cd}' | '\u{aaf0}' | '\u{abeb}')
 }
 
-/// Letters of Chinese, Japanese, Korean, Thai and related scripts, which are written without spaces or attach endings.
+/// Letters of Chinese, Japanese, Korean, Thai and related scripts, which are written without spaces
+/// or attach endings.
 pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
@@ -169,46 +193,98 @@ mod tests {
             ("Go to https://x.example/a.", &["https://x.example/a"][..]),
             (
                 "(https://x.example/a) [https://x.example/b], \"https://x.example/c\"",
-                &["https://x.example/a", "https://x.example/b", "https://x.example/c"],
+                &[
+                    "https://x.example/a",
+                    "https://x.example/b",
+                    "https://x.example/c",
+                ],
             ),
             (
                 "https://en.example/wiki/A_(b) and (https://x.example/(c))",
                 &["https://en.example/wiki/A_(b)", "https://x.example/(c)"],
             ),
-            ("<https://x.example/?a=1&b=2>", &["https://x.example/?a=1&b=2"]),
-            ("[text](https://x.example/a) **https://x.example/b**", &["https://x.example/a", "https://x.example/b"]),
-            ("'https://x.example/a' `https://x.example/b`", &["https://x.example/a", "https://x.example/b"]),
+            (
+                "<https://x.example/?a=1&b=2>",
+                &["https://x.example/?a=1&b=2"],
+            ),
+            (
+                "[text](https://x.example/a) **https://x.example/b**",
+                &["https://x.example/a", "https://x.example/b"],
+            ),
+            (
+                "'https://x.example/a' `https://x.example/b`",
+                &["https://x.example/a", "https://x.example/b"],
+            ),
             (
                 "こちらhttps://x.example/abcをクリック。https://y.exampleです",
                 &["https://x.example/abc", "https://y.example"],
             ),
-            ("请点击https://x.example/verify?t=1，谢谢", &["https://x.example/verify?t=1"]),
+            (
+                "请点击https://x.example/verify?t=1，谢谢",
+                &["https://x.example/verify?t=1"],
+            ),
             (
                 "https://例え.jp/a と https://bücher.example/straße",
                 &["https://例え.jp/a", "https://bücher.example/straße"],
             ),
             (
                 "myapp://open?x=1 myapp:///deep/link git+ssh://h.example/x",
-                &["myapp://open?x=1", "myapp:///deep/link", "git+ssh://h.example/x"],
+                &[
+                    "myapp://open?x=1",
+                    "myapp:///deep/link",
+                    "git+ssh://h.example/x",
+                ],
             ),
             (
                 "http://localhost:3000/a?b=c#d http://[::1]:80/x http://u:p@h.example/",
-                &["http://localhost:3000/a?b=c#d", "http://[::1]:80/x", "http://u:p@h.example/"],
+                &[
+                    "http://localhost:3000/a?b=c#d",
+                    "http://[::1]:80/x",
+                    "http://u:p@h.example/",
+                ],
             ),
-            ("https://web.example/2020/https://x.example/y", &["https://web.example/2020/https://x.example/y"]),
-            ("http:// nothing, ://x.example, a://, www.x.example, https://…", &[]),
-            ("URL:https://x.example/1;https://x.example/2", &["https://x.example/1;https://x.example/2"]),
+            (
+                "https://web.example/2020/https://x.example/y",
+                &["https://web.example/2020/https://x.example/y"],
+            ),
+            (
+                "http:// nothing, ://x.example, a://, www.x.example, https://…",
+                &[],
+            ),
+            (
+                "URL:https://x.example/1;https://x.example/2",
+                &["https://x.example/1;https://x.example/2"],
+            ),
             ("https://x.example…", &["https://x.example"]),
             ("http:///x, ab://?x, c://x.example, http://u@/x", &[]),
-            ("http://@h.example http://my-host_1.example/x", &["http://@h.example", "http://my-host_1.example/x"]),
-            ("http://x.example[1] or http://x.example]", &["http://x.example", "http://x.example"]),
-            ("'https://x.example/a'b 'https://x.example'", &["https://x.example/a", "https://x.example"]),
+            (
+                "http://@h.example http://my-host_1.example/x",
+                &["http://@h.example", "http://my-host_1.example/x"],
+            ),
+            (
+                "http://x.example[1] or http://x.example]",
+                &["http://x.example", "http://x.example"],
+            ),
+            (
+                "'https://x.example/a'b 'https://x.example'",
+                &["https://x.example/a", "https://x.example"],
+            ),
             ("https://x.example/a'b", &["https://x.example/a'b"]),
-            ("https://x.example/a((b)c)d", &["https://x.example/a((b)c)d"]),
-            ("https://x.example/a[b]c{d}e(f)g", &["https://x.example/a[b]c{d}e(f)g"]),
+            (
+                "https://x.example/a((b)c)d",
+                &["https://x.example/a((b)c)d"],
+            ),
+            (
+                "https://x.example/a[b]c{d}e(f)g",
+                &["https://x.example/a[b]c{d}e(f)g"],
+            ),
             (
                 "https://x.example/a(b]c https://x.example/a[b}c https://x.example/a{b)c",
-                &["https://x.example/a(b", "https://x.example/a[b", "https://x.example/a{b"],
+                &[
+                    "https://x.example/a(b",
+                    "https://x.example/a[b",
+                    "https://x.example/a{b",
+                ],
             ),
         ] {
             let found: Vec<&str> = urls(text).map(|range| &text[range]).collect();

@@ -1,7 +1,9 @@
-//! The links of a message: absolute URIs with an authority, in the order in which they are visible, without duplicates.
+//! The links of a message: absolute URIs with an authority, in the order in which they are visible,
+//! without duplicates.
 //!
-//! The links of the HTML come first: the targets of its visible links and the URLs in its visible text. They are
-//! followed by the links that are only in the text. Links in hidden elements are left out.
+//! The links of the HTML come first: the targets of its visible links and the URLs in its visible
+//! text. They are followed by the links that are only in the text. Links in hidden elements are
+//! left out.
 
 mod find;
 mod uri;
@@ -39,22 +41,36 @@ pub(super) fn collect(page: &Page, page_text: &str, text: &str) -> Vec<String> {
 pub(super) fn find_all(page: &Page, page_text: &str, text: &str) -> IndexMap<String, Origin> {
     let mut links = Links::default();
     // Each reference is resolved with the base, so a long one would take quadratic time.
-    let base = page.base.as_deref().filter(|base| base.len() <= BASE_BYTES).and_then(uri::normalized);
+    let base = page
+        .base
+        .as_deref()
+        .filter(|base| base.len() <= BASE_BYTES)
+        .and_then(uri::normalized);
     let mut references = page.references.iter().peekable();
     let mut linked = page.linked.iter().peekable();
     for found in urls(page_text) {
-        while let Some((href, reference)) = references.next_if(|(_, reference)| reference.position <= found.start) {
-            links.add(uri::resolved(href, base.as_deref()), Origin::Link(reference.words.clone()));
+        while let Some((href, reference)) =
+            references.next_if(|(_, reference)| reference.position <= found.start)
+        {
+            links.add(
+                uri::resolved(href, base.as_deref()),
+                Origin::Link(reference.words.clone()),
+            );
         }
         while linked.next_if(|&&(_, end)| end <= found.start).is_some() {}
-        let in_link = linked.peek().is_some_and(|&&(start, _)| start <= found.start);
+        let in_link = linked
+            .peek()
+            .is_some_and(|&&(start, _)| start <= found.start);
         // The text of a link is often a shortened form of its URL.
         if !(in_link && is_cut_short(&page_text[found.end..])) {
             links.add(written(&page_text[found]), Origin::PageText);
         }
     }
     for (href, reference) in references {
-        links.add(uri::resolved(href, base.as_deref()), Origin::Link(reference.words.clone()));
+        links.add(
+            uri::resolved(href, base.as_deref()),
+            Origin::Link(reference.words.clone()),
+        );
     }
     for found in urls(text) {
         links.add(written(&text[found]), Origin::Text);
@@ -64,7 +80,11 @@ pub(super) fn find_all(page: &Page, page_text: &str, text: &str) -> IndexMap<Str
 
 /// The URI of `url`, which was found in a text.
 fn written(url: &str) -> Option<String> {
-    if url.len() > LINK_BYTES { None } else { uri::normalized(url) }
+    if url.len() > LINK_BYTES {
+        None
+    } else {
+        uri::normalized(url)
+    }
 }
 
 fn is_cut_short(after: &str) -> bool {
@@ -101,10 +121,19 @@ mod tests {
 
     #[test]
     fn html_comes_first_and_each_link_once() {
-        let page = html::read("see https://b.example <a href='https://a.example/?x=1&amp;y=2'>https://b.example</a>");
+        let page = html::read(
+            "see https://b.example <a href='https://a.example/?x=1&amp;y=2'>https://b.example</a>",
+        );
         let text = "https://c.example then https://a.example/?x=1&y=2";
         let links = collect(&page, &page.text, text);
-        assert_eq!(links, ["https://b.example", "https://a.example/?x=1&y=2", "https://c.example"]);
+        assert_eq!(
+            links,
+            [
+                "https://b.example",
+                "https://a.example/?x=1&y=2",
+                "https://c.example"
+            ]
+        );
     }
 
     #[test]
@@ -126,7 +155,10 @@ mod tests {
     #[test]
     fn a_shortened_url_as_link_text_is_not_a_second_link() {
         let html = "<a href='https://a.example/long/path'>https://a.example/lo…</a> and https://b.example...";
-        assert_eq!(of_html(html), ["https://a.example/long/path", "https://b.example"]);
+        assert_eq!(
+            of_html(html),
+            ["https://a.example/long/path", "https://b.example"]
+        );
     }
 
     #[test]
@@ -140,7 +172,12 @@ mod tests {
         assert!(of_text(&link(1, LINK_BYTES + 1)).is_empty());
         let many: Vec<String> = (0..=LINKS).map(|number| link(number, 23)).collect();
         assert_eq!(of_text(&many.join(" ")), many[..LINKS]);
-        let large: Vec<String> = (0..=ALL_LINKS_BYTES / LINK_BYTES).map(|number| link(number, LINK_BYTES)).collect();
-        assert_eq!(of_text(&large.join(" ")), large[..ALL_LINKS_BYTES / LINK_BYTES]);
+        let large: Vec<String> = (0..=ALL_LINKS_BYTES / LINK_BYTES)
+            .map(|number| link(number, LINK_BYTES))
+            .collect();
+        assert_eq!(
+            of_text(&large.join(" ")),
+            large[..ALL_LINKS_BYTES / LINK_BYTES]
+        );
     }
 }

@@ -1,11 +1,22 @@
-//! Converts a URL of a message to a valid URI (RFC 3986): resolves it, and escapes characters that a URI cannot
-//! contain. Existing escapes are kept.
+//! Converts a URL of a message to a valid URI (RFC 3986): resolves it, and escapes characters that
+//! a URI cannot contain. Existing escapes are kept.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Schemes that a test cannot open.
-const NEVER: &[&str] = &["about", "blob", "cid", "data", "javascript", "mailto", "mid", "sms", "tel", "vbscript"];
+const NEVER: &[&str] = &[
+    "about",
+    "blob",
+    "cid",
+    "data",
+    "javascript",
+    "mailto",
+    "mid",
+    "sms",
+    "tel",
+    "vbscript",
+];
 
 /// The pieces of a URI reference (RFC 3986, appendix B).
 #[derive(Clone, Copy)]
@@ -34,7 +45,13 @@ impl<'a> Pieces<'a> {
             }
             None => (None, rest),
         };
-        Self { scheme, authority, path, query, fragment }
+        Self {
+            scheme,
+            authority,
+            path,
+            query,
+            fragment,
+        }
     }
 }
 
@@ -44,7 +61,9 @@ fn split_before(text: &str, separator: char) -> (&str, &str) {
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// Resolves an `href` in a document with this base.
@@ -61,11 +80,20 @@ pub(super) fn resolved(href: &str, base: Option<&str>) -> Option<String> {
     let base = Pieces::split(base?);
     let scheme = base.scheme?;
     let reference = match (pieces.authority, pieces.path) {
-        (Some(authority), path) => format!("{scheme}://{authority}{path}{}{}", pieces.query, pieces.fragment),
-        (None, "") => format!("{scheme}://{}{}{}{}", base.authority?, base.path, pieces.query, pieces.fragment),
+        (Some(authority), path) => format!(
+            "{scheme}://{authority}{path}{}{}",
+            pieces.query, pieces.fragment
+        ),
+        (None, "") => format!(
+            "{scheme}://{}{}{}{}",
+            base.authority?, base.path, pieces.query, pieces.fragment
+        ),
         (None, path) => {
             let merged = without_dots(&merged(base.path, path));
-            format!("{scheme}://{}{merged}{}{}", base.authority?, pieces.query, pieces.fragment)
+            format!(
+                "{scheme}://{}{merged}{}{}",
+                base.authority?, pieces.query, pieces.fragment
+            )
         }
     };
     normalized(&reference)
@@ -102,10 +130,15 @@ fn without_dots(path: &str) -> String {
     }
     let slash = if ends_in_slash { "/" } else { "" };
     let joined = segments.join("/");
-    if joined.is_empty() { "/".to_owned() } else { format!("/{joined}{slash}") }
+    if joined.is_empty() {
+        "/".to_owned()
+    } else {
+        format!("/{joined}{slash}")
+    }
 }
 
-/// The valid URI for an absolute URL as users write it, if it has an authority and a scheme that can be opened.
+/// The valid URI for an absolute URL as users write it, if it has an authority and a scheme that
+/// can be opened.
 pub(super) fn normalized(text: &str) -> Option<String> {
     let text = cleaned(text);
     let pieces = Pieces::split(&text);
@@ -113,7 +146,9 @@ pub(super) fn normalized(text: &str) -> Option<String> {
     if NEVER.iter().any(|never| scheme.eq_ignore_ascii_case(never)) {
         return None;
     }
-    let is_web = ["http", "https", "ftp"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    let is_web = ["http", "https", "ftp"]
+        .iter()
+        .any(|web| scheme.eq_ignore_ascii_case(web));
     let mut uri = String::with_capacity(text.len());
     uri.push_str(scheme);
     uri.push_str("://");
@@ -136,9 +171,14 @@ pub(super) fn normalized(text: &str) -> Option<String> {
 
 /// Removes white space around a URL, and line ends and tabs within it, as browsers do.
 fn cleaned(text: &str) -> Cow<'_, str> {
-    let text = text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
+    let text =
+        text.trim_matches(|character: char| character.is_whitespace() || character.is_control());
     let breaks = ['\t', '\n', '\r'];
-    if text.contains(breaks) { Cow::Owned(text.replace(breaks, "")) } else { Cow::Borrowed(text) }
+    if text.contains(breaks) {
+        Cow::Owned(text.replace(breaks, ""))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Writes user information, host and port. An internationalised host is converted to IDNA ASCII.
@@ -155,7 +195,9 @@ fn push_authority(text: &str, is_web: bool, uri: &mut String) -> Option<()> {
     if host.starts_with('[') {
         uri.push_str(host);
     } else if host.is_ascii() && !host.contains('%') {
-        if !is_name(host) || is_web && !host.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+        if !is_name(host)
+            || is_web && !host.starts_with(|first: char| first.is_ascii_alphanumeric())
+        {
             return None;
         }
         uri.push_str(host);
@@ -173,7 +215,8 @@ fn idna_host(host: &str) -> Option<String> {
 
 /// Whether a host is valid in a URI (RFC 3986, section 3.2.2).
 fn is_name(host: &str) -> bool {
-    host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte))
+    host.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte))
 }
 
 /// The host, and the port with its colon; `None` if either is malformed.
@@ -189,22 +232,26 @@ fn split_port(text: &str) -> Option<(&str, &str)> {
 
 fn is_port(text: &str) -> bool {
     text.is_empty()
-        || text
-            .strip_prefix(':')
-            .is_some_and(|digits| digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        || text.strip_prefix(':').is_some_and(|digits| {
+            digits.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit())
+        })
 }
 
-/// Copies `text`, and percent-encodes all characters that are neither unreserved, a sub-delimiter, nor in `also`.
+/// Copies `text`, and percent-encodes all characters that are neither unreserved, a sub-delimiter,
+/// nor in `also`.
 fn escape(text: &str, also: &str, uri: &mut String) {
     let is_kept = |byte: u8| {
-        byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte) || also.as_bytes().contains(&byte)
+        byte.is_ascii_alphanumeric()
+            || b"-._~!$&'()*+,;=".contains(&byte)
+            || also.as_bytes().contains(&byte)
     };
     let mut rest = text;
     while let Some(index) = rest.bytes().position(|byte| !is_kept(byte)) {
         uri.push_str(&rest[..index]);
         let character = rest[index..].chars().next().unwrap_or_default();
         let digits = rest.as_bytes().get(index + 1..index + 3);
-        if character == '%' && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+        if character == '%' && digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        {
             uri.push('%');
         } else {
             for byte in character.encode_utf8(&mut [0; 4]).bytes() {
@@ -224,8 +271,14 @@ mod tests {
     #[test]
     fn invalid_characters_of_a_uri_are_escaped() {
         for (text, expected) in [
-            ("https://x.example/a b?c=ü&d=%20%zz#e#f", "https://x.example/a%20b?c=%C3%BC&d=%20%25zz#e%23f"),
-            ("https://x.example/{{token}}|[1]", "https://x.example/%7B%7Btoken%7D%7D%7C%5B1%5D"),
+            (
+                "https://x.example/a b?c=ü&d=%20%zz#e#f",
+                "https://x.example/a%20b?c=%C3%BC&d=%20%25zz#e%23f",
+            ),
+            (
+                "https://x.example/{{token}}|[1]",
+                "https://x.example/%7B%7Btoken%7D%7D%7C%5B1%5D",
+            ),
             ("https://bücher.example/", "https://xn--bcher-kva.example/"),
             ("http://例え.jp:8080/x", "http://xn--r8jz45g.jp:8080/x"),
             (" https://x.exam\nple/a ", "https://x.example/a"),

@@ -1,5 +1,6 @@
-//! Finds where a text quotes an older message without `>`: at what a mail client writes above the quote. This is a line
-//! of the kind "-----Original Message-----", the header fields of the older message, or "On … wrote:".
+//! Finds where a text quotes an older message without `>`: at what a mail client writes above the
+//! quote. This is a line of the kind "-----Original Message-----", the header fields of the older
+//! message, or "On … wrote:".
 //!
 //! If lines with `>` follow, only those are the quote: an answer may be below them.
 
@@ -121,7 +122,11 @@ pub(super) fn starts(text: &str) -> Vec<usize> {
         } else if let Some(is_wrapped) = attribution(above, line)
             && is_unmarked(next)
         {
-            starts.push(if is_wrapped { place - above.len() - 1 } else { place });
+            starts.push(if is_wrapped {
+                place - above.len() - 1
+            } else {
+                place
+            });
         }
         place += line.len() + 1;
         above = line;
@@ -131,7 +136,9 @@ pub(super) fn starts(text: &str) -> Vec<usize> {
 
 /// Whether the next line with text has no `>`.
 fn is_unmarked<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
-    with_text(lines).next().is_some_and(|line| !line.starts_with('>'))
+    with_text(lines)
+        .next()
+        .is_some_and(|line| !line.starts_with('>'))
 }
 
 fn with_text<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
@@ -147,10 +154,13 @@ fn is_separator(line: &str) -> bool {
     SEPARATORS.iter().any(|separator| is_word(words, separator))
 }
 
-/// Whether the line is the From or the Subject of an older message, and the other one is a few lines below. Two of its
-/// fields are enough, because their order and number differ; From and To alone are also those of a journey.
+/// Whether the line is the From or the Subject of an older message, and the other one is a few
+/// lines below. Two of its fields are enough, because their order and number differ; From and To
+/// alone are also those of a journey.
 fn is_block<'a>(line: &str, next: impl Iterator<Item = &'a str>) -> bool {
-    let Some(name) = field_name(line) else { return false };
+    let Some(name) = field_name(line) else {
+        return false;
+    };
     let is = |names: &[&str], name: &str| names.iter().any(|known| is_word(name, known));
     let other = if is(FROM, name) {
         SUBJECT
@@ -178,7 +188,8 @@ fn field_name(line: &str) -> Option<&str> {
     Some(name.trim_matches(|one: char| one == '*' || one.is_whitespace()))
 }
 
-/// Whether the line, or else the one above and the line, is "On … wrote:". Then the result says whether it is both.
+/// Whether the line, or else the one above and the line, is "On … wrote:". Then the result says
+/// whether it is both.
 fn attribution(above: &str, line: &str) -> Option<bool> {
     let line = line.trim_end();
     if !line.ends_with([':', '：']) {
@@ -189,22 +200,34 @@ fn attribution(above: &str, line: &str) -> Option<bool> {
         return Some(false);
     }
     // Only the end of an address, or "wrote:" is on a line of its own.
-    let is_end = line.ends_with(">:") || line.chars().filter(|one| one.is_whitespace()).count() <= 1;
+    let is_end =
+        line.ends_with(">:") || line.chars().filter(|one| one.is_whitespace()).count() <= 1;
     (is_end && !above.is_empty() && is_attribution(above, line)).then_some(true)
 }
 
-/// Whether these have a date, and "wrote" or an address at the end: some languages have the verb elsewhere.
+/// Whether these have a date, and "wrote" or an address at the end: some languages have the verb
+/// elsewhere.
 fn is_attribution(above: &str, line: &str) -> bool {
     if above.len() + line.len() > ATTRIBUTION_BYTES {
         return false;
     }
     let is_part = |one: char| !one.is_ascii_digit();
-    let numbers = above.split(is_part).chain(line.split(is_part)).filter(|number| !number.is_empty()).count();
+    let numbers = above
+        .split(is_part)
+        .chain(line.split(is_part))
+        .filter(|number| !number.is_empty())
+        .count();
     let has_verb = || {
-        let words: String = above.chars().chain([' ']).chain(line.chars()).map(lower_case).collect();
+        let words: String = above
+            .chars()
+            .chain([' '])
+            .chain(line.chars())
+            .map(lower_case)
+            .collect();
         WROTE.iter().any(|verb| words.contains(verb))
     };
-    numbers >= DATE_NUMBERS && (line.ends_with(">:") && (line.contains('@') || above.contains('@')) || has_verb())
+    numbers >= DATE_NUMBERS
+        && (line.ends_with(">:") && (line.contains('@') || above.contains('@')) || has_verb())
 }
 
 /// Whether the text is this word in lower case.
@@ -218,7 +241,11 @@ mod tests {
 
     /// The texts from the heads of quotes on, in a text with `|` where each is expected to start.
     fn assert_starts(marked: &str) {
-        let expected: Vec<usize> = marked.match_indices('|').enumerate().map(|(number, (at, _))| at - number).collect();
+        let expected: Vec<usize> = marked
+            .match_indices('|')
+            .enumerate()
+            .map(|(number, (at, _))| at - number)
+            .collect();
         assert_eq!(starts(&marked.replace('|', "")), expected, "{marked}");
     }
 
@@ -272,12 +299,21 @@ mod tests {
     #[test]
     fn what_is_read_is_limited() {
         let head = "On 3 Nov 2026 at 10:00 Ann wrote:";
-        assert_eq!(starts(&format!("{head}\nold\n").repeat(MAX_HEADS + 1)).len(), MAX_HEADS);
-        let long = |bytes: usize| format!("On 3 Nov 2026 at 10:00 {} wrote:\nold", "x".repeat(bytes));
+        assert_eq!(
+            starts(&format!("{head}\nold\n").repeat(MAX_HEADS + 1)).len(),
+            MAX_HEADS
+        );
+        let long =
+            |bytes: usize| format!("On 3 Nov 2026 at 10:00 {} wrote:\nold", "x".repeat(bytes));
         let rest = long(0).len() - "\nold".len();
         assert_eq!(starts(&long(ATTRIBUTION_BYTES - rest)), [0]);
         assert_eq!(starts(&long(ATTRIBUTION_BYTES - rest + 1)), []);
-        let fields = |between: usize| format!("From: Ann\n{}Subject: Hello\nold", "\nX: y\n".repeat(between));
+        let fields = |between: usize| {
+            format!(
+                "From: Ann\n{}Subject: Hello\nold",
+                "\nX: y\n".repeat(between)
+            )
+        };
         assert_eq!(starts(&fields(FIELD_LINES - 1)), [0]);
         assert_eq!(starts(&fields(FIELD_LINES)), []);
     }

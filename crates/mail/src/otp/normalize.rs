@@ -1,5 +1,5 @@
-//! Normalises the text for the search: removes invisible characters, makes every digit ASCII, uses one kind of space
-//! and hyphen and lower case, and blanks addresses.
+//! Normalises the text for the search: removes invisible characters, makes every digit ASCII, uses
+//! one kind of space and hyphen and lower case, and blanks addresses.
 
 use super::PIECE;
 use crate::links;
@@ -14,8 +14,8 @@ const BLANK: char = '\u{fffc}';
 const LOCAL_PART: usize = 64;
 const DOMAIN: usize = 255;
 
-/// Maximum number of bytes that one call of `push_plain` checks. The limit keeps normalising linear: without it, each
-/// call would check the rest of the text again.
+/// Maximum number of bytes that one call of `push_plain` checks. The limit keeps normalising
+/// linear: without it, each call would check the rest of the text again.
 const STRETCH: usize = 16 * PIECE;
 
 /// Normalises visible text: collapses spaces, and keeps line breaks and tabs (table cells).
@@ -40,7 +40,9 @@ fn normalized_in(text: &str, case: Case) -> String {
     loop {
         rest = rest.split_at(push_plain(rest, case, &mut normalized)).1;
         let mut characters = rest.chars();
-        let Some(character) = characters.next() else { break };
+        let Some(character) = characters.next() else {
+            break;
+        };
         rest = characters.as_str();
         match character {
             _ if LINE_ENDS.contains(&character) => {
@@ -49,7 +51,9 @@ fn normalized_in(text: &str, case: Case) -> String {
             }
             _ if is_invisible(character) => {}
             '\t' => push_separator(&mut normalized, '\t'),
-            _ if character.is_whitespace() || character.is_control() => push_separator(&mut normalized, ' '),
+            _ if character.is_whitespace() || character.is_control() => {
+                push_separator(&mut normalized, ' ')
+            }
             '\u{2010}'..='\u{2012}' | '\u{2212}' | '\u{ff0d}' => normalized.push('-'),
             '\u{2019}' => normalized.push('\''),
             _ if case == Case::Kept => normalized.push(ascii_digit(character).unwrap_or(character)),
@@ -60,13 +64,17 @@ fn normalized_in(text: &str, case: Case) -> String {
     without_addresses(&normalized)
 }
 
-/// Copies the words at the start of `text` that need only lower-casing, which is true for most text. Returns the number
-/// of bytes copied.
+/// Copies the words at the start of `text` that need only lower-casing, which is true for most
+/// text. Returns the number of bytes copied.
 fn push_plain(text: &str, case: Case, normalized: &mut String) -> usize {
     let stretch = &text.as_bytes()[..text.len().min(STRETCH)];
     let printable = &text[..printable(stretch)];
     // Checking whether there are two spaces is faster than finding them, and most text has none.
-    let spaces = if printable.contains("  ") { printable.find("  ") } else { None };
+    let spaces = if printable.contains("  ") {
+        printable.find("  ")
+    } else {
+        None
+    };
     let plain = match spaces {
         _ if printable.starts_with(' ') => 0,
         Some(first) => first + 1,
@@ -83,9 +91,17 @@ fn push_plain(text: &str, case: Case, normalized: &mut String) -> usize {
 /// The number of bytes at the start that are printable ASCII.
 fn printable(text: &[u8]) -> usize {
     let is_printable = |byte: &u8| matches!(byte, b' '..=b'~');
-    let are_printable = |piece: &&[u8]| piece.iter().fold(true, |are, byte| are & is_printable(byte));
+    let are_printable = |piece: &&[u8]| {
+        piece
+            .iter()
+            .fold(true, |are, byte| are & is_printable(byte))
+    };
     let whole = text.chunks_exact(PIECE).take_while(are_printable).count() * PIECE;
-    whole + text[whole..].iter().take_while(|byte| is_printable(byte)).count()
+    whole
+        + text[whole..]
+            .iter()
+            .take_while(|byte| is_printable(byte))
+            .count()
 }
 
 /// Collapses spaces; a tab replaces adjacent spaces.
@@ -117,13 +133,15 @@ pub(super) fn lower_case(character: char) -> char {
     character.to_lowercase().next().unwrap_or(character)
 }
 
-/// The zeros of Unicode's decimal digits (general category Nd); each is followed by the other nine digits.
+/// The zeros of Unicode's decimal digits (general category Nd); each is followed by the other nine
+/// digits.
 const ZEROS: &[u32] = &[
-    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20,
-    0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0,
-    0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10, 0x104a0, 0x10d30, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0,
-    0x11450, 0x114d0, 0x11650, 0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0,
-    0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e950, 0x1fbf0,
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6,
+    0xe50, 0xed0, 0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50,
+    0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+    0x104a0, 0x10d30, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650,
+    0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0, 0x16b50,
+    0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e950, 0x1fbf0,
 ];
 
 fn ascii_digit(character: char) -> Option<char> {
@@ -148,8 +166,17 @@ fn without_addresses(text: &str) -> String {
 fn blank_mail_addresses(text: &str, blanked: &mut String) {
     let mut position = 0;
     for (at, _) in text.match_indices('@') {
-        let local_part = text[position..at].bytes().rev().take(LOCAL_PART).take_while(is_address_byte).count();
-        let domain = text[at + 1..].bytes().take(DOMAIN).take_while(is_address_byte).count();
+        let local_part = text[position..at]
+            .bytes()
+            .rev()
+            .take(LOCAL_PART)
+            .take_while(is_address_byte)
+            .count();
+        let domain = text[at + 1..]
+            .bytes()
+            .take(DOMAIN)
+            .take_while(is_address_byte)
+            .count();
         if local_part > 0 && domain > 0 {
             blanked.push_str(&text[position..at - local_part]);
             blanked.push(BLANK);
@@ -166,9 +193,16 @@ fn is_address_byte(byte: &u8) -> bool {
 /// The code of the domain-bound form: a last line `@host #123456`, which may be quoted.
 pub(super) fn domain_bound(text: &str) -> Option<String> {
     let line = text.trim_end().rsplit('\n').next()?;
-    let (host, code) = line.trim_start_matches('>').trim().strip_prefix('@')?.split_once(" #")?;
+    let (host, code) = line
+        .trim_start_matches('>')
+        .trim()
+        .strip_prefix('@')?
+        .split_once(" #")?;
     let code = code.split(' ').next()?;
-    let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+    let is_host = !host.is_empty()
+        && host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
     let is_code = (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit());
     (is_host && is_code).then(|| code.to_owned())
 }
@@ -179,11 +213,20 @@ mod tests {
 
     #[test]
     fn text_is_normalized() {
-        assert_eq!(normalized("A\u{200b}B  １２\u{a0}٣٤ \u{2011}५ "), "ab 12 34 -5");
+        assert_eq!(
+            normalized("A\u{200b}B  １２\u{a0}٣٤ \u{2011}५ "),
+            "ab 12 34 -5"
+        );
         assert_eq!(normalized(" a \t b\t\tc \n d"), "a\tb\tc\nd");
         assert_eq!(normalized("1️⃣ 𝟐"), "1 2");
-        assert_eq!(normalized("x https://h.example/123456. a+1234@h.example!"), "x \u{fffc}. \u{fffc}!");
-        assert_eq!(normalized("@Ada1 ada@ 12 a@b@c1 @@"), "@ada1 ada@ 12 \u{fffc}@c1 @@");
+        assert_eq!(
+            normalized("x https://h.example/123456. a+1234@h.example!"),
+            "x \u{fffc}. \u{fffc}!"
+        );
+        assert_eq!(
+            normalized("@Ada1 ada@ 12 a@b@c1 @@"),
+            "@ada1 ada@ 12 \u{fffc}@c1 @@"
+        );
         assert_eq!(normalized("Don\u{2019}t"), "don't");
         assert_eq!(normalized_with_capitals("AÜ\u{2019}B"), "AÜ'B");
     }
@@ -192,15 +235,31 @@ mod tests {
     fn text_of_every_length_is_normalized() {
         for length in 0..2 * STRETCH {
             let (plain, after) = ("A".repeat(length), " B\u{a0} ü  C");
-            assert_eq!(normalized(&format!("x{plain} {after}")), format!("x{} b ü c", plain.to_lowercase()));
+            assert_eq!(
+                normalized(&format!("x{plain} {after}")),
+                format!("x{} b ü c", plain.to_lowercase())
+            );
         }
     }
 
     #[test]
     fn the_domain_bound_form_is_recognised() {
-        assert_eq!(domain_bound("Your code.\n\n@shop.example #012345\n").as_deref(), Some("012345"));
-        assert_eq!(domain_bound("@shop.example #0123 %frame.example").as_deref(), Some("0123"));
-        for line in ["@shop #abc", "@shop #abcd", "@shop #123", "@shop #123456789", "@ #1234", "@a,b #1234"] {
+        assert_eq!(
+            domain_bound("Your code.\n\n@shop.example #012345\n").as_deref(),
+            Some("012345")
+        );
+        assert_eq!(
+            domain_bound("@shop.example #0123 %frame.example").as_deref(),
+            Some("0123")
+        );
+        for line in [
+            "@shop #abc",
+            "@shop #abcd",
+            "@shop #123",
+            "@shop #123456789",
+            "@ #1234",
+            "@a,b #1234",
+        ] {
             assert_eq!(domain_bound(line), None, "{line}");
         }
         assert_eq!(domain_bound("@x.example #1234\nmore"), None);

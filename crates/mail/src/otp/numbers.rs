@@ -10,9 +10,10 @@ const PREFIXES: &[&str] = &["g", "fb", "code", "otp", "pin"];
 /// Currencies, as signs and as words.
 const CURRENCY_SIGNS: &str = "$€£¥₹₽₩₺₴₫₪₦฿₱₲¢￥";
 const CURRENCIES: &[&str] = &[
-    "usd", "eur", "gbp", "chf", "jpy", "cny", "rmb", "inr", "rs", "rs.", "rub", "brl", "r$", "pln", "czk", "sek",
-    "dkk", "nok", "try", "idr", "rp", "rp.", "vnd", "thb", "krw", "aed", "sar", "ils", "uah", "kr", "zł", "kč", "tl",
-    "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн", "rm", "php", "ft", "huf", "ron", "lei", "bgn", "лв", "myr",
+    "usd", "eur", "gbp", "chf", "jpy", "cny", "rmb", "inr", "rs", "rs.", "rub", "brl", "r$", "pln",
+    "czk", "sek", "dkk", "nok", "try", "idr", "rp", "rp.", "vnd", "thb", "krw", "aed", "sar",
+    "ils", "uah", "kr", "zł", "kč", "tl", "nt$", "hk$", "us$", "cad", "aud", "mxn", "руб", "грн",
+    "rm", "php", "ft", "huf", "ron", "lei", "bgn", "лв", "myr",
 ];
 
 /// A number that may be a code.
@@ -21,7 +22,8 @@ pub(super) struct Number {
     /// Its position, including a prefix. It has 4 to 8 digits.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// It looks like a year or a date, or has a number sign. Then it is a code only directly before or after a label.
+    /// It looks like a year or a date, or has a number sign. Then it is a code only directly before
+    /// or after a label.
     pub(super) is_weak: bool,
 }
 
@@ -65,11 +67,15 @@ pub(super) fn digits(text: &str) -> String {
 pub(super) fn first_six_digit_word(text: &str) -> Option<Range<usize>> {
     let is_word = |run: &&Run| {
         let (before, after) = around(text, run.start, run.end);
-        let touches =
-            |character: Option<char>| character.is_some_and(|character| is_letter(character) || character == '_');
+        let touches = |character: Option<char>| {
+            character.is_some_and(|character| is_letter(character) || character == '_')
+        };
         run.len() == 6 && !touches(before) && !touches(after)
     };
-    runs(text).iter().find(is_word).map(|run| run.start..run.end)
+    runs(text)
+        .iter()
+        .find(is_word)
+        .map(|run| run.start..run.end)
 }
 
 fn runs(text: &str) -> Vec<Run> {
@@ -77,7 +83,10 @@ fn runs(text: &str) -> Vec<Run> {
     for index in digit_places(text.as_bytes()) {
         match runs.last_mut() {
             Some(run) if run.end == index => run.end += 1,
-            _ => runs.push(Run { start: index, end: index + 1 }),
+            _ => runs.push(Run {
+                start: index,
+                end: index + 1,
+            }),
         }
     }
     runs
@@ -86,16 +95,28 @@ fn runs(text: &str) -> Vec<Run> {
 /// The positions of digits.
 fn digit_places(text: &[u8]) -> impl Iterator<Item = usize> {
     // Most pieces of text have no digits.
-    let has_digit =
-        |(_, piece): &(usize, &[u8])| piece.iter().fold(false, |has_digit, byte| has_digit | byte.is_ascii_digit());
-    text.chunks(PIECE).enumerate().filter(has_digit).flat_map(|(number, piece)| {
-        let digits = piece.iter().enumerate().filter(|(_, byte)| byte.is_ascii_digit());
-        digits.map(move |(index, _)| number * PIECE + index)
-    })
+    let has_digit = |(_, piece): &(usize, &[u8])| {
+        piece
+            .iter()
+            .fold(false, |has_digit, byte| has_digit | byte.is_ascii_digit())
+    };
+    text.chunks(PIECE)
+        .enumerate()
+        .filter(has_digit)
+        .flat_map(|(number, piece)| {
+            let digits = piece
+                .iter()
+                .enumerate()
+                .filter(|(_, byte)| byte.is_ascii_digit());
+            digits.map(move |(index, _)| number * PIECE + index)
+        })
 }
 
 fn around(text: &str, start: usize, end: usize) -> (Option<char>, Option<char>) {
-    (text[..start].chars().next_back(), text[end..].chars().next())
+    (
+        text[..start].chars().next_back(),
+        text[end..].chars().next(),
+    )
 }
 
 /// A letter that makes a number part of a word. Letters of scripts without spaces do not.
@@ -103,13 +124,16 @@ fn is_letter(character: char) -> bool {
     character.is_alphabetic() && !is_unspaced(character)
 }
 
-/// The number of runs that belong together: separated by one space, tab or hyphen, or single digits with equal gaps.
+/// The number of runs that belong together: separated by one space, tab or hyphen, or single digits
+/// with equal gaps.
 fn chain_length(text: &str, runs: &[Run]) -> usize {
     let gap = |pair: &[Run]| &text[pair[0].end..pair[1].start];
     let first_gap = runs.get(..2).map(gap);
     let linked = |pair: &&[Run]| {
         let is_single = pair[0].len() == 1 && pair[1].len() == 1;
-        let is_loose = |gap: &str| gap.len() <= 5 && gap.chars().all(|character| " \t\n-|·".contains(character));
+        let is_loose = |gap: &str| {
+            gap.len() <= 5 && gap.chars().all(|character| " \t\n-|·".contains(character))
+        };
         matches!(gap(pair), " " | "-" | "\t" | " - ")
             || is_single && is_loose(gap(pair)) && Some(gap(pair)) == first_gap
     };
@@ -132,25 +156,43 @@ fn grouped(text: &str, chain: &[Run]) -> Option<Number> {
     }
     let is_years = chain.len() == 2 && chain.iter().all(|&run| is_year(&text[run.start..run.end]));
     let has_dashes = text[first.start..last.end].contains('-');
-    number(text, first.start, last.end, is_years || all(2) && (has_dashes || chain.len() == 2))
+    number(
+        text,
+        first.start,
+        last.end,
+        is_years || all(2) && (has_dashes || chain.len() == 2),
+    )
 }
 
 fn whole(text: &str, run: Run) -> Option<Number> {
     let digits = &text[run.start..run.end];
     let is_weak = is_year(digits) || is_date(digits);
-    if (4..=8).contains(&digits.len()) { number(text, run.start, run.end, is_weak) } else { None }
+    if (4..=8).contains(&digits.len()) {
+        number(text, run.start, run.end, is_weak)
+    } else {
+        None
+    }
 }
 
-/// Whether this is a telephone number (a plus sign, or a leading zero and nine or more digits in several groups), or an
-/// international bank account number (which starts with two letters and two digits).
+/// Whether this is a telephone number (a plus sign, or a leading zero and nine or more digits in
+/// several groups), or an international bank account number (which starts with two letters and two
+/// digits).
 fn is_telephone(text: &str, chain: &[Run]) -> bool {
     let digits: usize = chain.iter().map(|run| run.len()).sum();
-    let (Some(first), longest) = (chain.first(), chain.iter().map(|run| run.len()).max().unwrap_or(0)) else {
+    let (Some(first), longest) = (
+        chain.first(),
+        chain.iter().map(|run| run.len()).max().unwrap_or(0),
+    ) else {
         return false;
     };
     let is_international = text[..first.start].ends_with('+');
     // Three show that there are more than two. A text can be one word, and has many chains.
-    let letters = text[..first.start].bytes().rev().take(3).take_while(u8::is_ascii_alphanumeric).count();
+    let letters = text[..first.start]
+        .bytes()
+        .rev()
+        .take(3)
+        .take_while(u8::is_ascii_alphanumeric)
+        .count();
     let is_account = first.len() == 2 && letters == 2;
     let is_area = text[..first.start].ends_with(") ");
     chain.len() > 1
@@ -160,20 +202,28 @@ fn is_telephone(text: &str, chain: &[Run]) -> bool {
             || digits >= 9 && (longest < 6 || text[first.start..].starts_with('0')))
 }
 
-/// The number at this position; `None` if adjacent characters show that it is not a code (for example a price, time or
-/// decimal).
+/// The number at this position; `None` if adjacent characters show that it is not a code (for
+/// example a price, time or decimal).
 fn number(text: &str, start: usize, end: usize, is_weak: bool) -> Option<Number> {
     let (start, has_prefix) = with_prefix(text, start);
     let before = &text[..start];
     let after = &text[end..];
     if is_emphasized(before, after) {
-        return Some(Number { start, end, is_weak });
+        return Some(Number {
+            start,
+            end,
+            is_weak,
+        });
     }
     let has_sign = before.ends_with('#') || before.trim_end().ends_with('№');
     if !has_prefix && !may_follow(before) || !may_precede(after) {
         return None;
     }
-    Some(Number { start, end, is_weak: is_weak || has_sign })
+    Some(Number {
+        start,
+        end,
+        is_weak: is_weak || has_sign,
+    })
 }
 
 /// Whether the number is bold or italic in Markdown.
@@ -182,31 +232,46 @@ fn is_emphasized(before: &str, after: &str) -> bool {
         let opening = before.trim_end_matches(mark);
         let closing = after.trim_start_matches(mark);
         let (left, right) = (before.len() - opening.len(), after.len() - closing.len());
-        left == right && (1..=3).contains(&left) && !opening.ends_with(is_letter) && !closing.starts_with(is_letter)
+        left == right
+            && (1..=3).contains(&left)
+            && !opening.ends_with(is_letter)
+            && !closing.starts_with(is_letter)
     })
 }
 
 /// The start of a code, including its prefix, and whether it has one.
 fn with_prefix(text: &str, start: usize) -> (usize, bool) {
-    let Some(before) = text[..start].strip_suffix('-') else { return (start, false) };
+    let Some(before) = text[..start].strip_suffix('-') else {
+        return (start, false);
+    };
     let word_start = before
         .rfind(|character: char| !character.is_alphanumeric())
-        .map_or(0, |index| index + before[index..].chars().next().map_or(1, char::len_utf8));
-    if PREFIXES.contains(&&before[word_start..]) { (word_start, true) } else { (start, false) }
+        .map_or(0, |index| {
+            index + before[index..].chars().next().map_or(1, char::len_utf8)
+        });
+    if PREFIXES.contains(&&before[word_start..]) {
+        (word_start, true)
+    } else {
+        (start, false)
+    }
 }
 
 fn may_follow(before: &str) -> bool {
     let mut characters = before.chars().rev();
-    let Some(last) = characters.next() else { return true };
+    let Some(last) = characters.next() else {
+        return true;
+    };
     let second = characters.next();
-    let joins_word =
-        |second: Option<char>| second.is_some_and(|second| second.is_alphanumeric() && !is_unspaced(second));
+    let joins_word = |second: Option<char>| {
+        second.is_some_and(|second| second.is_alphanumeric() && !is_unspaced(second))
+    };
     match last {
         '.' | ',' | ':' | '/' | '\\' | '-' | '–' | '\'' | '’' if joins_word(second) => {
             // "code:123456" is a label, "12:3456" is a time.
             last == ':' && second.is_some_and(|second| !second.is_ascii_digit())
         }
-        '+' | '/' | '*' | '•' | '%' | '^' | '~' | '@' | '&' | '©' | '_' | '×' | '±' | '\u{fffc}' => false,
+        '+' | '/' | '*' | '•' | '%' | '^' | '~' | '@' | '&' | '©' | '_' | '×' | '±'
+        | '\u{fffc}' => false,
         _ if is_letter(last) || last.is_numeric() || CURRENCY_SIGNS.contains(last) => false,
         ' ' => {
             !second.is_some_and(|second| CURRENCY_SIGNS.contains(second) || "©•*".contains(second))
@@ -217,17 +282,24 @@ fn may_follow(before: &str) -> bool {
 }
 
 fn ends_in_currency(before: &str) -> bool {
-    let word = before.trim_end().rsplit([' ', '\n', '\t', '(', ':']).next().unwrap_or_default();
+    let word = before
+        .trim_end()
+        .rsplit([' ', '\n', '\t', '(', ':'])
+        .next()
+        .unwrap_or_default();
     CURRENCIES.contains(&word) || before.trim_end().ends_with("(c)")
 }
 
 fn may_precede(after: &str) -> bool {
     let mut characters = after.chars();
-    let Some(next) = characters.next() else { return true };
+    let Some(next) = characters.next() else {
+        return true;
+    };
     let second = characters.next();
     match next {
         '.' | ',' | ':' | '/' | '\\' | '-' | '–' if second.is_some_and(char::is_alphanumeric) => {
-            // In "123456.Do not share", only a space is missing. "123456.pdf" has the same form, but is rarer.
+            // In "123456.Do not share", only a space is missing. "123456.pdf" has the same form,
+            // but is rarer.
             matches!(next, ',' | ':') && second.is_some_and(char::is_alphabetic)
                 || next == ',' && starts_clause(&after[1..])
         }
@@ -235,13 +307,18 @@ fn may_precede(after: &str) -> bool {
         _ if is_letter(next) || next.is_numeric() => false,
         _ => {
             let rest = after.trim_start_matches(' ');
-            let word = rest.split(|character: char| !character.is_alphabetic()).next().unwrap_or_default();
-            !rest.starts_with(|sign: char| CURRENCY_SIGNS.contains(sign) || sign == '%') && !CURRENCIES.contains(&word)
+            let word = rest
+                .split(|character: char| !character.is_alphabetic())
+                .next()
+                .unwrap_or_default();
+            !rest.starts_with(|sign: char| CURRENCY_SIGNS.contains(sign) || sign == '%')
+                && !CURRENCIES.contains(&word)
         }
     }
 }
 
-/// Whether a number begins the next clause, as in "573910,5分钟内有效", so that the comma is none of a decimal.
+/// Whether a number begins the next clause, as in "573910,5分钟内有效", so that the comma is none of a
+/// decimal.
 fn starts_clause(text: &str) -> bool {
     text.trim_start_matches(|digit: char| digit.is_ascii_digit())
         .starts_with(|one: char| !one.is_ascii() && one.is_alphabetic())
@@ -254,11 +331,15 @@ fn is_year(digits: &str) -> bool {
 /// Eight digits that are a date: `20261120` or `20112026`.
 fn is_date(digits: &str) -> bool {
     let within = |range: Range<usize>, limit: u32| {
-        digits.get(range).and_then(|part| part.parse().ok()).is_some_and(|value: u32| (1..=limit).contains(&value))
+        digits
+            .get(range)
+            .and_then(|part| part.parse().ok())
+            .is_some_and(|value: u32| (1..=limit).contains(&value))
     };
     digits.len() == 8
         && (is_year(&digits[..4]) && within(4..6, 12) && within(6..8, 31)
-            || is_year(&digits[4..]) && (within(0..2, 31) && within(2..4, 12) || within(0..2, 12) && within(2..4, 31)))
+            || is_year(&digits[4..])
+                && (within(0..2, 31) && within(2..4, 12) || within(0..2, 12) && within(2..4, 31)))
 }
 
 #[cfg(test)]
@@ -269,7 +350,11 @@ mod tests {
         candidates(text)
             .into_iter()
             .map(|number| {
-                format!("{}{}", digits(&text[number.start..number.end]), if number.is_weak { "?" } else { "" })
+                format!(
+                    "{}{}",
+                    digits(&text[number.start..number.end]),
+                    if number.is_weak { "?" } else { "" }
+                )
             })
             .collect()
     }
@@ -278,13 +363,25 @@ mod tests {
     fn codes_are_found_whole_and_grouped() {
         for (text, expected) in [
             ("1234 is 00123456.", &["1234", "00123456"][..]),
-            ("123 456, 123-456; 1234 5678; 12-34-56", &["123456", "123456", "12345678", "123456?"]),
+            (
+                "123 456, 123-456; 1234 5678; 12-34-56",
+                &["123456", "123456", "12345678", "123456?"],
+            ),
             ("1 2 3 4 5 6", &["123456"]),
             ("1\t2\t3\t4\n\n5\n6\n7\n8", &["1234", "5678"]),
-            ("g-123456 **4821** 验证码123456。", &["123456", "4821", "123456"]),
+            (
+                "g-123456 **4821** 验证码123456。",
+                &["123456", "4821", "123456"],
+            ),
             ("482913 558102", &["482913", "558102"]),
-            ("2026, 20261120, 2019-2024", &["2026?", "20261120?", "20192024?"]),
-            ("#482913 №482913 № 482913", &["482913?", "482913?", "482913?"]),
+            (
+                "2026, 20261120, 2019-2024",
+                &["2026?", "20261120?", "20192024?"],
+            ),
+            (
+                "#482913 №482913 № 482913",
+                &["482913?", "482913?", "482913?"],
+            ),
             ("12 345678, ab123 4567", &["345678", "4567"]),
             (
                 "(1) 482913; code:123456; code:-482913; 验证码-482913; your g-482913",
@@ -294,7 +391,10 @@ mod tests {
                 "20261232; 20261331; 48291312; 31131999; 99991999",
                 &["20261232", "20261331", "48291312", "31131999", "99991999"],
             ),
-            ("20261231; 31121999; 12311999", &["20261231?", "31121999?", "12311999?"]),
+            (
+                "20261231; 31121999; 12311999",
+                &["20261231?", "31121999?", "12311999?"],
+            ),
             ("0|12345678", &["12345678"]),
         ] {
             assert_eq!(found(text), expected, "{text}");
@@ -321,7 +421,10 @@ mod tests {
 
     #[test]
     fn the_fallback_reads_only_adjacent_words() {
-        assert_eq!(first_six_digit_word("a123456 1234567 $654321"), Some(17..23));
+        assert_eq!(
+            first_six_digit_word("a123456 1234567 $654321"),
+            Some(17..23)
+        );
         assert_eq!(first_six_digit_word("验证码123456是"), Some(9..15));
         assert_eq!(first_six_digit_word("12345"), None);
     }

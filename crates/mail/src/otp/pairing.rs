@@ -1,4 +1,5 @@
-//! Pairs labels with numbers: finds the number in a text that is the code, and how reliable the result is.
+//! Pairs labels with numbers: finds the number in a text that is the code, and how reliable the
+//! result is.
 
 use std::ops::Range;
 
@@ -30,14 +31,16 @@ const ALONE: usize = 600;
 const LINES: usize = 4;
 /// Maximum number of characters between label and number in one sentence.
 const SENTENCE: usize = 90;
-/// A line of at least this length may have been wrapped, so that its sentence continues on the next line.
+/// A line of at least this length may have been wrapped, so that its sentence continues on the next
+/// line.
 const WRAPPED: usize = 50;
 
 /// The bytes before and after a code with letters that are searched for words about vouchers.
 const WINDOW: usize = 300;
 
-/// How far from a number the phrases about it may start, before and after it. `BEFORE` is larger than every distance
-/// before a number plus the longest phrase; `AFTER` is larger than every distance after it.
+/// How far from a number the phrases about it may start, before and after it. `BEFORE` is larger
+/// than every distance before a number plus the longest phrase; `AFTER` is larger than every
+/// distance after it.
 const BEFORE: usize = 700;
 const AFTER: usize = 400;
 
@@ -55,8 +58,18 @@ pub(super) struct Labelled<'a> {
 
 impl<'a> Labelled<'a> {
     pub(super) fn new(text: &'a str, vocabulary: &'a Vocabulary, numbers: Vec<Number>) -> Self {
-        let phrases = near(text, &numbers).into_iter().flat_map(|near| vocabulary.phrases(text, near)).collect();
-        Self { text, vocabulary, listed: lists::listed(text, &numbers), numbers, phrases, lines: LINES }
+        let phrases = near(text, &numbers)
+            .into_iter()
+            .flat_map(|near| vocabulary.phrases(text, near))
+            .collect();
+        Self {
+            text,
+            vocabulary,
+            listed: lists::listed(text, &numbers),
+            numbers,
+            phrases,
+            lines: LINES,
+        }
     }
 
     /// Changes how many lines of text may be between a label and a number that is alone.
@@ -66,62 +79,91 @@ impl<'a> Labelled<'a> {
 
     /// The numbers that have a label, each with its index.
     pub(super) fn pairings(&self) -> impl Iterator<Item = (Pairing, usize, Number)> + '_ {
-        self.unlisted().filter_map(|(index, number)| Some((self.pairing(number)?, index, number)))
+        self.unlisted()
+            .filter_map(|(index, number)| Some((self.pairing(number)?, index, number)))
     }
 
-    /// The number that is alone on its line, with its index, if there is one only, and nothing says that it is
-    /// something else.
+    /// The number that is alone on its line, with its index, if there is one only, and nothing says
+    /// that it is something else.
     pub(super) fn lone(&self) -> Option<(usize, Number)> {
-        let mut alone = self.unlisted().filter(|(_, number)| !number.is_weak && self.is_alone(*number));
+        let mut alone = self
+            .unlisted()
+            .filter(|(_, number)| !number.is_weak && self.is_alone(*number));
         let (index, number) = alone.next().filter(|_| alone.next().is_none())?;
         let next = self.next_phrase(number);
-        let owner = self.phrase_before(next, number).filter(|phrase| phrase.meaning == Meaning::Owner);
+        let owner = self
+            .phrase_before(next, number)
+            .filter(|phrase| phrase.meaning == Meaning::Owner);
         let is_owned = owner.is_some_and(|owner| self.owns(owner, number));
         (!is_owned && !self.is_stale(next, number)).then_some((index, number))
     }
 
     fn unlisted(&self) -> impl Iterator<Item = (usize, Number)> + '_ {
-        self.numbers.iter().copied().enumerate().filter(|(index, _)| !self.listed[*index])
+        self.numbers
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(index, _)| !self.listed[*index])
     }
 
-    /// Whether the lines around the number are about vouchers, licences or bookings, and have no label that those do
-    /// not have. The subject may be about these too.
+    /// Whether the lines around the number are about vouchers, licences or bookings, and have no
+    /// label that those do not have. The subject may be about these too.
     pub(super) fn is_in_trade(&self, number: Number, is_subject_about_trade: bool) -> bool {
         let lines = self.lines_around(number);
         (is_subject_about_trade || self.vocabulary.is_about_trade(&self.text[lines.clone()]))
             && !self.has_own_label(lines)
     }
 
-    /// Whether the lines around the number have a label that vouchers, licences and bookings do not have.
+    /// Whether the lines around the number have a label that vouchers, licences and bookings do not
+    /// have.
     pub(super) fn is_surely_labelled(&self, number: Number) -> bool {
         self.has_own_label(self.lines_around(number))
     }
 
     fn has_own_label(&self, lines: Range<usize>) -> bool {
-        let first = self.phrases.partition_point(|phrase| phrase.start < lines.start);
-        let within = self.phrases[first..].iter().take_while(|phrase| phrase.end <= lines.end);
+        let first = self
+            .phrases
+            .partition_point(|phrase| phrase.start < lines.start);
+        let within = self.phrases[first..]
+            .iter()
+            .take_while(|phrase| phrase.end <= lines.end);
         let mut labels = within.filter(|phrase| phrase.meaning == Meaning::Label);
         labels.any(|label| !self.vocabulary.is_plain(&self.text[label.start..label.end]))
     }
 
     /// The lines from three above the number to two below it, with text.
     fn lines_around(&self, number: Number) -> Range<usize> {
-        let start = self.text.ceil_char_boundary(number.start.saturating_sub(WINDOW));
+        let start = self
+            .text
+            .ceil_char_boundary(number.start.saturating_sub(WINDOW));
         let end = self.text.floor_char_boundary(number.end + WINDOW);
-        let before = self.text[start..number.start].rmatch_indices('\n').map(|(index, _)| start + index + 1);
-        let after = self.text[number.end..end].match_indices('\n').map(|(index, _)| number.end + index);
-        let first = before.filter(|&line| !self.text[line..].starts_with('\n')).nth(3).unwrap_or(start);
-        let last = after.filter(|&line| !self.text[..line].ends_with('\n')).nth(2).unwrap_or(end);
+        let before = self.text[start..number.start]
+            .rmatch_indices('\n')
+            .map(|(index, _)| start + index + 1);
+        let after = self.text[number.end..end]
+            .match_indices('\n')
+            .map(|(index, _)| number.end + index);
+        let first = before
+            .filter(|&line| !self.text[line..].starts_with('\n'))
+            .nth(3)
+            .unwrap_or(start);
+        let last = after
+            .filter(|&line| !self.text[..line].ends_with('\n'))
+            .nth(2)
+            .unwrap_or(end);
         first..last
     }
 
     /// The index of the first phrase after the number.
     fn next_phrase(&self, number: Number) -> usize {
-        self.phrases.partition_point(|phrase| phrase.start < number.end)
+        self.phrases
+            .partition_point(|phrase| phrase.start < number.end)
     }
 
     fn phrase_before(&self, next: usize, number: Number) -> Option<&Phrase> {
-        self.phrases[..next].iter().rfind(|phrase| phrase.end <= number.start)
+        self.phrases[..next]
+            .iter()
+            .rfind(|phrase| phrase.end <= number.start)
     }
 
     fn pairing(&self, number: Number) -> Option<Pairing> {
@@ -130,17 +172,25 @@ impl<'a> Labelled<'a> {
             return None;
         }
         let before = self.phrase_before(next, number);
-        if before.is_some_and(|phrase| phrase.meaning == Meaning::Label && self.is_adjacent(phrase, number)) {
+        if before.is_some_and(|phrase| {
+            phrase.meaning == Meaning::Label && self.is_adjacent(phrase, number)
+        }) {
             return Some(Pairing::Adjacent);
         }
-        if before.is_some_and(|phrase| phrase.meaning == Meaning::Owner && self.owns(phrase, number))
+        if before
+            .is_some_and(|phrase| phrase.meaning == Meaning::Owner && self.owns(phrase, number))
             || self.vocabulary.counts(&self.text[number.end..])
         {
             return None;
         }
-        let mut after = self.phrases[next..].iter().take_while(|phrase| phrase.start <= number.end + NAMED);
+        let mut after = self.phrases[next..]
+            .iter()
+            .take_while(|phrase| phrase.start <= number.end + NAMED);
         let named_by = after.find(|phrase| !is_stale_word(phrase));
-        match named_by.filter(|phrase| self.is_named_by(phrase, number)).map(|phrase| phrase.meaning) {
+        match named_by
+            .filter(|phrase| self.is_named_by(phrase, number))
+            .map(|phrase| phrase.meaning)
+        {
             Some(Meaning::Label | Meaning::Purpose) => return Some(Pairing::Named),
             Some(Meaning::Owner) => return None,
             Some(Meaning::Old | Meaning::Expired | Meaning::Nothing) | None => {}
@@ -148,14 +198,17 @@ impl<'a> Labelled<'a> {
         if number.is_weak {
             return None;
         }
-        if self.label_before(next, number).is_some_and(|label| self.is_alone_below(label, number)) {
+        if self
+            .label_before(next, number)
+            .is_some_and(|label| self.is_alone_below(label, number))
+        {
             return Some(Pairing::Alone);
         }
         self.loose_pairing(next, number)
     }
 
-    /// Whether the words around the number describe it as old, expired or cancelled: "your old code 1234", "1234 has
-    /// expired", "1234 is your old code".
+    /// Whether the words around the number describe it as old, expired or cancelled: "your old code
+    /// 1234", "1234 has expired", "1234 is your old code".
     fn is_stale(&self, next: usize, number: Number) -> bool {
         let after = self.phrases.get(next).is_some_and(|phrase| {
             let between = || &self.text[number.end..phrase.start];
@@ -163,24 +216,34 @@ impl<'a> Labelled<'a> {
                 && self.touches(number.end, phrase.start)
                 && (phrase.meaning == Meaning::Expired || between().contains(char::is_alphabetic))
         });
-        let mut before = self.phrases[..next].iter().rev().filter(|phrase| phrase.end <= number.start);
+        let mut before = self.phrases[..next]
+            .iter()
+            .rev()
+            .filter(|phrase| phrase.end <= number.start);
         let is_described = |phrase: &Phrase, end: usize| {
-            is_stale_word(phrase) && self.touches(phrase.end, end) && !self.describes_another(phrase)
+            is_stale_word(phrase)
+                && self.touches(phrase.end, end)
+                && !self.describes_another(phrase)
         };
         after
             || before.next().is_some_and(|nearest| {
                 is_described(nearest, number.start)
                     || nearest.meaning == Meaning::Label
                         && self.touches(nearest.end, number.start)
-                        && before.next().is_some_and(|phrase| is_described(phrase, nearest.start))
+                        && before
+                            .next()
+                            .is_some_and(|phrase| is_described(phrase, nearest.start))
             })
     }
 
     /// Whether the phrase describes the number before it as expired.
     fn describes_another(&self, phrase: &Phrase) -> bool {
-        let before = self.numbers.partition_point(|number| number.end <= phrase.start);
+        let before = self
+            .numbers
+            .partition_point(|number| number.end <= phrase.start);
         let number = before.checked_sub(1).map(|index| self.numbers[index]);
-        phrase.meaning == Meaning::Expired && number.is_some_and(|number| self.touches(number.end, phrase.start))
+        phrase.meaning == Meaning::Expired
+            && number.is_some_and(|number| self.touches(number.end, phrase.start))
     }
 
     /// Whether only joining words and punctuation are between two positions of a sentence.
@@ -193,8 +256,11 @@ impl<'a> Labelled<'a> {
     fn loose_pairing(&self, next: usize, number: Number) -> Option<Pairing> {
         let is_label = |phrase: &&Phrase| phrase.meaning == Meaning::Label;
         let label_after = self.phrases[next..].iter().take(3).find(is_label);
-        let before = self.label_before(next, number).is_some_and(|label| self.is_one_sentence(label.end, number.start));
-        if before || label_after.is_some_and(|label| self.is_one_sentence(number.end, label.start)) {
+        let before = self
+            .label_before(next, number)
+            .is_some_and(|label| self.is_one_sentence(label.end, number.start));
+        if before || label_after.is_some_and(|label| self.is_one_sentence(number.end, label.start))
+        {
             return Some(Pairing::Sentence);
         }
         let above = label_after.is_some_and(|label| {
@@ -213,11 +279,15 @@ impl<'a> Labelled<'a> {
             .find(|phrase| phrase.meaning == Meaning::Label && !self.is_answered(phrase, number))
     }
 
-    /// Whether the label is followed by a code other than the number: "use code SAVE20", "failed with code 2".
+    /// Whether the label is followed by a code other than the number: "use code SAVE20", "failed
+    /// with code 2".
     fn is_answered(&self, label: &Phrase, number: Number) -> bool {
         let rest = &self.text[label.end..number.start];
         let rest = &rest[..rest.floor_char_boundary(ADJACENT)];
-        let Some(word) = rest.split([' ', '\n', '\t', ':', '*', '"']).find(|word| !self.vocabulary.joins(word)) else {
+        let Some(word) = rest
+            .split([' ', '\n', '\t', ':', '*', '"'])
+            .find(|word| !self.vocabulary.joins(word))
+        else {
             return false;
         };
         if word.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -226,32 +296,42 @@ impl<'a> Labelled<'a> {
         let word = word.trim_matches(|character: char| !character.is_alphanumeric());
         let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
         (4..=16).contains(&word.len())
-            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && has(char::is_ascii_digit)
             && has(char::is_ascii_alphabetic)
     }
 
     /// "Your code is 123456". After a line break, the number is alone on its line, or starts it.
     fn is_adjacent(&self, label: &Phrase, number: Number) -> bool {
-        let Some(between) = slice(self.text, label.end, number.start, ADJACENT) else { return false };
+        let Some(between) = slice(self.text, label.end, number.start, ADJACENT) else {
+            return false;
+        };
         let after = &self.text[number.end..];
         let breaks_line = between.contains(['\n', '\t']);
         self.vocabulary.joins(between)
             && between.matches('\n').count() <= 3
             && (breaks_line && self.is_alone(number)
                 || !self.vocabulary.counts(after)
-                    && (!breaks_line || !number.is_weak && !has_sentence_end(between) && is_announced(between, after)))
+                    && (!breaks_line
+                        || !number.is_weak
+                            && !has_sentence_end(between)
+                            && is_announced(between, after)))
     }
 
     fn owns(&self, owner: &Phrase, number: Number) -> bool {
-        slice(self.text, owner.end, number.start, ADJACENT)
-            .is_some_and(|between| self.vocabulary.joins(between) && between.matches('\n').count() <= 1)
+        slice(self.text, owner.end, number.start, ADJACENT).is_some_and(|between| {
+            self.vocabulary.joins(between) && between.matches('\n').count() <= 1
+        })
     }
 
-    /// "123456 is your … code": in one sentence; the first word after the number is one of the row `after` ("is",
-    /// "as"), or there is only punctuation in between.
+    /// "123456 is your … code": in one sentence; the first word after the number is one of the row
+    /// `after` ("is", "as"), or there is only punctuation in between.
     fn is_named_by(&self, phrase: &Phrase, number: Number) -> bool {
-        let Some(between) = slice(self.text, number.end, phrase.start, NAMED) else { return false };
+        let Some(between) = slice(self.text, number.end, phrase.start, NAMED) else {
+            return false;
+        };
         let is_near = match phrase.meaning {
             Meaning::Purpose => between == " ",
             _ => self.vocabulary.names(between) && between.chars().count() <= SENTENCE,
@@ -262,33 +342,49 @@ impl<'a> Labelled<'a> {
     fn is_alone_below(&self, label: &Phrase, number: Number) -> bool {
         self.is_alone(number)
             && slice(self.text, label.end, number.start, ALONE).is_some_and(|between| {
-                let lines = between.split('\n').skip(1).filter(|line| !line.trim().is_empty()).count();
+                let lines = between
+                    .split('\n')
+                    .skip(1)
+                    .filter(|line| !line.trim().is_empty())
+                    .count();
                 between.contains(['\n', '\t']) && lines <= self.lines
             })
     }
 
-    /// Whether the number is alone on its line or in its cell, except for punctuation or a remark in brackets.
+    /// Whether the number is alone on its line or in its cell, except for punctuation or a remark
+    /// in brackets.
     fn is_alone(&self, number: Number) -> bool {
         let is_word = |character: char| character.is_alphanumeric() || character == '\u{fffc}';
         // Reading stops at the first word, because a line can be very long.
         let on_line = |character: &char| !matches!(character, '\n' | '\t');
         let after = &self.text[number.end..];
-        !self.text[..number.start].chars().rev().take_while(on_line).any(is_word)
+        !self.text[..number.start]
+            .chars()
+            .rev()
+            .take_while(on_line)
+            .any(is_word)
             && (!after.chars().take_while(on_line).any(is_word)
                 || after.trim_start_matches(' ').starts_with(['(', '（', '[']))
     }
 
     fn is_one_sentence(&self, start: usize, end: usize) -> bool {
-        let Some(between) = slice(self.text, start, end, SENTENCE * 4) else { return false };
+        let Some(between) = slice(self.text, start, end, SENTENCE * 4) else {
+            return false;
+        };
         between.chars().count() <= SENTENCE
             && !has_sentence_end(between)
             && !between.contains(['\t', '\u{fffc}'])
-            && between.match_indices('\n').all(|(index, _)| self.is_wrapped(start + index))
+            && between
+                .match_indices('\n')
+                .all(|(index, _)| self.is_wrapped(start + index))
     }
 
     /// Whether the line that ends here is long. An empty line is not.
     fn is_wrapped(&self, line_end: usize) -> bool {
-        let line = self.text[..line_end].rsplit('\n').next().unwrap_or_default();
+        let line = self.text[..line_end]
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default();
         line.chars().count() >= WRAPPED
     }
 }
@@ -304,8 +400,12 @@ fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
         let start = text.floor_char_boundary(number.start.saturating_sub(BEFORE));
         let end = number.end + AFTER;
         // Only up to the last part, because a text can be one word.
-        let last = parts.last().map_or(0, |part| text.floor_char_boundary(part.end));
-        let word = text.get(last..start).and_then(|between| between.rfind([' ', '\n', '\t']));
+        let last = parts
+            .last()
+            .map_or(0, |part| text.floor_char_boundary(part.end));
+        let word = text
+            .get(last..start)
+            .and_then(|between| between.rfind([' ', '\n', '\t']));
         match (parts.last_mut(), word) {
             (Some(part), None) => part.end = end,
             (_, word) => parts.push(word.map_or(0, |word| last + word)..end),
@@ -314,20 +414,28 @@ fn near(text: &str, numbers: &[Number]) -> Vec<Range<usize>> {
     parts
 }
 
-/// Whether the label announces the number on the next line: "Your PIN is", "Your code:", or "5093. Keep it safe".
-/// Otherwise the number may belong to other text, for example a postal address below a button.
+/// Whether the label announces the number on the next line: "Your PIN is", "Your code:", or "5093.
+/// Keep it safe". Otherwise the number may belong to other text, for example a postal address below
+/// a button.
 fn is_announced(between: &str, after: &str) -> bool {
     between.contains(|character: char| character.is_alphabetic() || matches!(character, ':' | '：'))
-        || after.trim_start_matches(' ').starts_with(|next: char| !next.is_alphanumeric() && next != ',')
+        || after
+            .trim_start_matches(' ')
+            .starts_with(|next: char| !next.is_alphanumeric() && next != ',')
 }
 
 fn slice(text: &str, start: usize, end: usize, limit: usize) -> Option<&str> {
-    text.get(start..end).filter(|between| between.len() <= limit)
+    text.get(start..end)
+        .filter(|between| between.len() <= limit)
 }
 
 fn has_sentence_end(text: &str) -> bool {
     text.contains(['。', '！', '？', '।', '॥', '؟', '۔', '։', '።', '។'])
         || text.char_indices().any(|(index, character)| {
-            matches!(character, '.' | '!' | '?') && text[index + 1..].chars().next().is_none_or(char::is_whitespace)
+            matches!(character, '.' | '!' | '?')
+                && text[index + 1..]
+                    .chars()
+                    .next()
+                    .is_none_or(char::is_whitespace)
         })
 }

@@ -1,5 +1,6 @@
-//! Which codes belong to an older message that is quoted. A quoted line begins with `>`, as in plain text, and with one
-//! more in a quote of a quote; where a client writes none, [`heads`] finds the quote.
+//! Which codes belong to an older message that is quoted. A quoted line begins with `>`, as in
+//! plain text, and with one more in a quote of a quote; where a client writes none, [`heads`] finds
+//! the quote.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,8 +41,8 @@ impl<'a> Depths<'a> {
     }
 }
 
-/// The lines of a text, which are counted from one place to the next: a hostile text has thousands of codes, on as many
-/// lines or on one.
+/// The lines of a text, which are counted from one place to the next: a hostile text has thousands
+/// of codes, on as many lines or on one.
 pub(super) struct Lines<'a> {
     text: &'a str,
     place: usize,
@@ -51,7 +52,12 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        Self { text, place: 0, number: 0, start: 0 }
+        Self {
+            text,
+            place: 0,
+            number: 0,
+            start: 0,
+        }
     }
 
     pub(super) fn text(&self) -> &'a str {
@@ -60,7 +66,13 @@ impl<'a> Lines<'a> {
 
     /// The number of the line of this place, which is not before the last one.
     pub(super) fn number(&mut self, place: usize) -> usize {
-        for line_end in memchr::memchr_iter(b'\n', self.text.as_bytes().get(self.place..place).unwrap_or_default()) {
+        for line_end in memchr::memchr_iter(
+            b'\n',
+            self.text
+                .as_bytes()
+                .get(self.place..place)
+                .unwrap_or_default(),
+        ) {
             self.number += 1;
             self.start = self.place + line_end + 1;
         }
@@ -70,7 +82,10 @@ impl<'a> Lines<'a> {
 
     /// How deep in quotes this line is.
     pub(super) fn depth(&self) -> usize {
-        let marks = self.text[self.start..].bytes().take(MAX_MARKS).take_while(|byte| matches!(byte, b'>' | b' '));
+        let marks = self.text[self.start..]
+            .bytes()
+            .take(MAX_MARKS)
+            .take_while(|byte| matches!(byte, b'>' | b' '));
         marks.filter(|byte| *byte == b'>').count()
     }
 }
@@ -81,7 +96,9 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     if heads.is_empty() {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(marked(text, |start| heads.iter().take_while(|head| **head <= start).count()))
+    Cow::Owned(marked(text, |start| {
+        heads.iter().take_while(|head| **head <= start).count()
+    }))
 }
 
 /// The visible text of HTML, with `>` before the lines of its quotes.

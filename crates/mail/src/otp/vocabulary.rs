@@ -57,13 +57,24 @@ pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::n
 impl Vocabulary {
     fn new() -> Self {
         // If a phrase occurs in several rows, the last row of the file wins.
-        let meanings: HashMap<_, _> = entries().filter_map(|(row, phrase)| Some((phrase, meaning(row)?))).collect();
+        let meanings: HashMap<_, _> = entries()
+            .filter_map(|(row, phrase)| Some((phrase, meaning(row)?)))
+            .collect();
         let mut phrases: HashMap<_, Vec<_>> = HashMap::new();
         for (phrase, meaning) in meanings {
-            phrases.entry(first_word(phrase)).or_default().push((phrase, meaning));
+            phrases
+                .entry(first_word(phrase))
+                .or_default()
+                .push((phrase, meaning));
         }
-        phrases.values_mut().for_each(|phrases| phrases.sort_by_key(|(phrase, _)| Reverse(phrase.len())));
-        let words = |name| entries().filter(move |&(row, _)| row == name).map(|(_, word)| word);
+        phrases
+            .values_mut()
+            .for_each(|phrases| phrases.sort_by_key(|(phrase, _)| Reverse(phrase.len())));
+        let words = |name| {
+            entries()
+                .filter(move |&(row, _)| row == name)
+                .map(|(_, word)| word)
+        };
         Self {
             beginnings: phrases.keys().copied().collect(),
             phrases,
@@ -75,16 +86,21 @@ impl Vocabulary {
         }
     }
 
-    /// The phrases in `text` that start within `part`: only whole words, the longest at each position.
+    /// The phrases in `text` that start within `part`: only whole words, the longest at each
+    /// position.
     pub(super) fn phrases(&self, text: &str, part: Range<usize>) -> Vec<Phrase> {
         let mut found = Vec::new();
         let mut position = part.start;
         while position < part.end.min(text.len()) {
             let word = first_word(&text[position..]);
             // No phrase starts with a space or ASCII punctuation.
-            let may_begin = !word.starts_with(|first: char| first.is_ascii() && !first.is_ascii_alphanumeric());
-            let phrase =
-                if may_begin && self.beginnings.may_have(word) { self.phrase(text, position, word) } else { None };
+            let may_begin =
+                !word.starts_with(|first: char| first.is_ascii() && !first.is_ascii_alphanumeric());
+            let phrase = if may_begin && self.beginnings.may_have(word) {
+                self.phrase(text, position, word)
+            } else {
+                None
+            };
             position = phrase.map_or(position + word.len(), |phrase| phrase.end);
             found.extend(phrase);
         }
@@ -94,11 +110,19 @@ impl Vocabulary {
     /// The longest phrase that starts with `word` at `start` in `text`.
     fn phrase(&self, text: &str, start: usize, word: &str) -> Option<Phrase> {
         let shorter = Some(before_digits(word)).filter(|shorter| shorter.len() < word.len());
-        let mut phrases = iter::once(word).chain(shorter).filter_map(|word| self.phrases.get(word)).flatten();
+        let mut phrases = iter::once(word)
+            .chain(shorter)
+            .filter_map(|word| self.phrases.get(word))
+            .flatten();
         let (phrase, meaning) = phrases.find(|(phrase, _)| {
-            stands_at_start(phrase, &text[start..]) && is_whole_word(text, start, start + phrase.len())
+            stands_at_start(phrase, &text[start..])
+                && is_whole_word(text, start, start + phrase.len())
         })?;
-        Some(Phrase { start, end: start + phrase.len(), meaning: *meaning })
+        Some(Phrase {
+            start,
+            end: start + phrase.len(),
+            meaning: *meaning,
+        })
     }
 
     /// Whether `text` consists only of punctuation and words that join a label with its number.
@@ -106,9 +130,12 @@ impl Vocabulary {
         words(text).all(|word| is_punctuation(word) || self.between.contains(word))
     }
 
-    /// Whether the first word after a number is one of the row `after`, such as "is", or there is no word.
+    /// Whether the first word after a number is one of the row `after`, such as "is", or there is
+    /// no word.
     pub(super) fn names(&self, text: &str) -> bool {
-        let Some(word) = words(text).find(|word| !is_punctuation(word)) else { return true };
+        let Some(word) = words(text).find(|word| !is_punctuation(word)) else {
+            return true;
+        };
         self.after.has(word)
     }
 
@@ -117,24 +144,27 @@ impl Vocabulary {
         let text = text.trim_start_matches([' ', '-', '+']);
         let text = &text[..text.floor_char_boundary(UNIT_BYTES)];
         let is_outside = |character: char| !is_word(character) && character != '"';
-        self.units.has(&text[..text.find(is_outside).unwrap_or(text.len())])
+        self.units
+            .has(&text[..text.find(is_outside).unwrap_or(text.len())])
     }
 }
 
 impl Vocabulary {
     /// Whether vouchers, licences and bookings have this label too.
     pub(super) fn is_plain(&self, label: &str) -> bool {
-        self.plain.contains(label.replace(['-', '\n'], " ").as_str())
+        self.plain
+            .contains(label.replace(['-', '\n'], " ").as_str())
     }
 
     /// Whether the text is about vouchers, licences, bookings or deliveries.
     pub(super) fn is_about_trade(&self, text: &str) -> bool {
-        text.split(|character: char| !is_word(character)).any(|word| self.trade.contains(word))
+        text.split(|character: char| !is_word(character))
+            .any(|word| self.trade.contains(word))
     }
 }
 
-/// A filter on the first three bytes of known words, similar to a Bloom filter: false positives are possible, false
-/// negatives are not.
+/// A filter on the first three bytes of known words, similar to a Bloom filter: false positives are
+/// possible, false negatives are not.
 struct Beginnings([bool; 4096]);
 
 impl Beginnings {
@@ -144,7 +174,13 @@ impl Beginnings {
 
     /// Words that differ only in a number at their end have the same hash.
     fn index(word: &str) -> usize {
-        let mut bytes = word.bytes().map(|byte| if byte.is_ascii_digit() { 0 } else { usize::from(byte) });
+        let mut bytes = word.bytes().map(|byte| {
+            if byte.is_ascii_digit() {
+                0
+            } else {
+                usize::from(byte)
+            }
+        });
         let mut next = || bytes.next().unwrap_or(0);
         (next() * 961 + next() * 31 + next()) % 4096
     }
@@ -153,7 +189,9 @@ impl Beginnings {
 impl<'a> FromIterator<&'a str> for Beginnings {
     fn from_iter<I: IntoIterator<Item = &'a str>>(words: I) -> Self {
         let mut beginnings = [false; 4096];
-        words.into_iter().for_each(|word| beginnings[Self::index(word)] = true);
+        words
+            .into_iter()
+            .for_each(|word| beginnings[Self::index(word)] = true);
         Self(beginnings)
     }
 }
@@ -167,14 +205,22 @@ struct Words {
 impl Words {
     fn has(&self, word: &str) -> bool {
         self.whole.contains(word)
-            || word.starts_with(is_unspaced) && self.unspaced.iter().any(|unspaced| word.starts_with(unspaced))
+            || word.starts_with(is_unspaced)
+                && self
+                    .unspaced
+                    .iter()
+                    .any(|unspaced| word.starts_with(unspaced))
     }
 }
 
 impl FromIterator<&'static str> for Words {
     fn from_iter<I: IntoIterator<Item = &'static str>>(words: I) -> Self {
         let whole: HashSet<_> = words.into_iter().collect();
-        let unspaced = whole.iter().copied().filter(|word| word.starts_with(is_unspaced)).collect();
+        let unspaced = whole
+            .iter()
+            .copied()
+            .filter(|word| word.starts_with(is_unspaced))
+            .collect();
         Self { whole, unspaced }
     }
 }
@@ -182,7 +228,9 @@ impl FromIterator<&'static str> for Words {
 /// The phrases of the table, each with the name of its row.
 fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut row = "";
-    let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = TABLE
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     let phrases = lines.flat_map(move |line| {
         // A line without a name continues the row.
         let phrases = match line.split_once(':') {
@@ -210,8 +258,8 @@ fn meaning(row: &str) -> Option<Meaning> {
     })
 }
 
-/// The key of a phrase: the letters and digits at the start of `text`, or one character if that is not a letter or
-/// digit, or belongs to a script without spaces.
+/// The key of a phrase: the letters and digits at the start of `text`, or one character if that is
+/// not a letter or digit, or belongs to a script without spaces.
 fn first_word(text: &str) -> &str {
     let ascii = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let end = match text.as_bytes().get(ascii) {
@@ -235,13 +283,16 @@ fn before_digits(word: &str) -> &str {
     word.trim_end_matches(|character: char| character.is_ascii_digit())
 }
 
-/// Whether `text` starts with the phrase. A space in a phrase also matches a hyphen or a line break.
+/// Whether `text` starts with the phrase. A space in a phrase also matches a hyphen or a line
+/// break.
 fn stands_at_start(phrase: &str, text: &str) -> bool {
-    let is_same = |(phrase, text): (u8, u8)| phrase == text || phrase == b' ' && matches!(text, b'-' | b'\n');
+    let is_same =
+        |(phrase, text): (u8, u8)| phrase == text || phrase == b' ' && matches!(text, b'-' | b'\n');
     text.len() >= phrase.len() && phrase.bytes().zip(text.bytes()).all(is_same)
 }
 
-/// The words of a text, and the punctuation between them. An apostrophe and a degree sign are part of words.
+/// The words of a text, and the punctuation between them. An apostrophe and a degree sign are part
+/// of words.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| {
         character.is_whitespace() || ":：，、,;()（）[]【】「」*_|<>\"“”„«»".contains(character)
@@ -259,7 +310,8 @@ fn is_word(character: char) -> bool {
         || matches!(character, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}')
 }
 
-/// Letters of scripts without spaces may follow a word directly; other letters make it part of a longer word.
+/// Letters of scripts without spaces may follow a word directly; other letters make it part of a
+/// longer word.
 fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     let touches = |outer: Option<char>, inner: Option<char>| {
         outer.is_some_and(|outer| (outer.is_alphanumeric() || outer == '_') && !is_unspaced(outer))
@@ -267,8 +319,12 @@ fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
     };
     let phrase = &text[start..end];
     // A digit may follow directly: "OTP123456".
-    let next = text[end..].chars().next().filter(|next| !next.is_ascii_digit());
-    !touches(text[..start].chars().next_back(), phrase.chars().next()) && !touches(next, phrase.chars().next_back())
+    let next = text[end..]
+        .chars()
+        .next()
+        .filter(|next| !next.is_ascii_digit());
+    !touches(text[..start].chars().next_back(), phrase.chars().next())
+        && !touches(next, phrase.chars().next_back())
 }
 
 #[cfg(test)]
@@ -315,9 +371,13 @@ mod tests {
     #[test]
     fn the_table_has_only_rows_that_are_read() {
         for (row, phrase) in entries() {
-            let is_read = meaning(row).is_some() || ["between", "after", "units", "plain", "trade"].contains(&row);
+            let is_read = meaning(row).is_some()
+                || ["between", "after", "units", "plain", "trade"].contains(&row);
             assert!(is_read, "{row}: {phrase}");
-            assert!(!phrase.contains(['-', '\u{2019}', ':']), "no text that is searched has this: {phrase}");
+            assert!(
+                !phrase.contains(['-', '\u{2019}', ':']),
+                "no text that is searched has this: {phrase}"
+            );
         }
     }
 
@@ -327,7 +387,10 @@ mod tests {
         for (phrase, meaning) in vocabulary.phrases.values().flatten() {
             assert_eq!(phrase.to_lowercase(), *phrase);
             let found = vocabulary.phrases(phrase, 0..phrase.len());
-            assert!(found.len() == 1 && found[0].meaning == *meaning, "{phrase}: {found:?}");
+            assert!(
+                found.len() == 1 && found[0].meaning == *meaning,
+                "{phrase}: {found:?}"
+            );
         }
     }
 
@@ -335,12 +398,22 @@ mod tests {
     fn phrases_are_whole_words() {
         let vocabulary = &*VOCABULARY;
         let meanings = |text: &str| {
-            vocabulary.phrases(text, 0..text.len()).iter().map(|phrase| phrase.meaning).collect::<Vec<_>>()
+            vocabulary
+                .phrases(text, 0..text.len())
+                .iter()
+                .map(|phrase| phrase.meaning)
+                .collect::<Vec<_>>()
         };
         assert_eq!(meanings("decode encoded pinned"), []);
         assert_eq!(meanings("one-time\npassword"), [Meaning::Label]);
-        assert_eq!(meanings("a dress code, your code"), [Meaning::Nothing, Meaning::Label]);
+        assert_eq!(
+            meanings("a dress code, your code"),
+            [Meaning::Nothing, Meaning::Label]
+        );
         assert_eq!(meanings("您的验证码是"), [Meaning::Label]);
-        assert_eq!(meanings("otp123456 2fa4821"), [Meaning::Label, Meaning::Label]);
+        assert_eq!(
+            meanings("otp123456 2fa4821"),
+            [Meaning::Label, Meaning::Label]
+        );
     }
 }

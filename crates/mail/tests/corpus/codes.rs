@@ -1,6 +1,6 @@
-//! The corpus of codes: every line of `tests/otp/*.jsonl` is a message and the one-time code that a human reader would
-//! find in it; a line of `tests/codes/*.jsonl` is the same for codes of other forms, such as `LZDG-RMHF`. A new case is
-//! a new line.
+//! The corpus of codes: every line of `tests/otp/*.jsonl` is a message and the one-time code that a
+//! human reader would find in it; a line of `tests/codes/*.jsonl` is the same for codes of other
+//! forms, such as `LZDG-RMHF`. A new case is a new line.
 
 use serde::Deserialize;
 
@@ -24,9 +24,18 @@ struct Case {
 impl Case {
     /// The message in a simple form: UTF-8, with the text and the HTML as alternatives.
     fn message(&self) -> String {
-        let head = format!("From: app@shop.example\r\nSubject: {}\r\nMIME-Version: 1.0\r\n", self.subject);
-        let text = format!("Content-Type: text/plain; charset=utf-8\r\n\r\n{}\r\n", self.text);
-        let html = format!("Content-Type: text/html; charset=utf-8\r\n\r\n{}\r\n", self.html);
+        let head = format!(
+            "From: app@shop.example\r\nSubject: {}\r\nMIME-Version: 1.0\r\n",
+            self.subject
+        );
+        let text = format!(
+            "Content-Type: text/plain; charset=utf-8\r\n\r\n{}\r\n",
+            self.text
+        );
+        let html = format!(
+            "Content-Type: text/html; charset=utf-8\r\n\r\n{}\r\n",
+            self.html
+        );
         match (self.text.is_empty(), self.html.is_empty()) {
             (_, true) => head + &text,
             (true, false) => head + &html,
@@ -49,9 +58,18 @@ fn every_code_of_the_corpus_is_found() {
         .iter()
         .map(|case| (case, found(case)))
         .filter(|(case, found)| *found != case.otp)
-        .map(|(case, found)| format!("{} {}: expected {:?}, found {found:?}", case.language, case.name, case.otp))
+        .map(|(case, found)| {
+            format!(
+                "{} {}: expected {:?}, found {found:?}",
+                case.language, case.name, case.otp
+            )
+        })
         .collect();
-    println!("one-time codes: {} of {} cases are right", cases.len() - wrong.len(), cases.len());
+    println!(
+        "one-time codes: {} of {} cases are right",
+        cases.len() - wrong.len(),
+        cases.len()
+    );
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
@@ -63,22 +81,44 @@ fn every_code_of_another_form_is_found() {
         .iter()
         .map(|case| (case, found(case)))
         .filter(|(case, found)| *found != case.code)
-        .map(|(case, found)| format!("{} {}: expected {:?}, found {found:?}", case.language, case.name, case.code))
+        .map(|(case, found)| {
+            format!(
+                "{} {}: expected {:?}, found {found:?}",
+                case.language, case.name, case.code
+            )
+        })
         .collect();
-    println!("codes of other forms: {} of {} cases are right", cases.len() - wrong.len(), cases.len());
+    println!(
+        "codes of other forms: {} of {} cases are right",
+        cases.len() - wrong.len(),
+        cases.len()
+    );
     let traps = cases.iter().filter(|case| case.code.is_empty()).count();
-    assert!(traps >= 120 && cases.len() - traps >= 60, "{traps} of {} are traps", cases.len());
+    assert!(
+        traps >= 120 && cases.len() - traps >= 60,
+        "{traps} of {} are traps",
+        cases.len()
+    );
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// A labelled one-time code is the code, and the only one: no other word in these messages is taken for a code.
+/// A labelled one-time code is the code, and the only one: no other word in these messages is taken
+/// for a code.
 #[test]
 fn a_labelled_one_time_code_is_the_code() {
     let several: Vec<String> = cases()
         .iter()
-        .map(|case| (case, restante_mail::details::details(case.message().as_bytes()).codes))
+        .map(|case| {
+            (
+                case,
+                restante_mail::details::details(case.message().as_bytes()).codes,
+            )
+        })
         .filter(|(_, codes)| {
-            let otp = codes.otp.as_ref().filter(|otp| otp.rule != restante_mail::Rule::SixDigits);
+            let otp = codes
+                .otp
+                .as_ref()
+                .filter(|otp| otp.rule != restante_mail::Rule::SixDigits);
             otp.is_some() && (codes.labelled.first() != otp || codes.labelled.len() > 1)
         })
         .map(|(case, codes)| format!("{} {}: {codes:?}", case.language, case.name))
@@ -93,9 +133,17 @@ fn the_code_of_the_details_is_the_stored_one() {
         let message = case.message();
         let details = restante_mail::details::details(message.as_bytes()).codes;
         let stored = restante_mail::parse(message.as_bytes());
-        let code = |found: Option<&restante_mail::Recognised>| found.map(|one| one.code.clone()).unwrap_or_default();
+        let code = |found: Option<&restante_mail::Recognised>| {
+            found.map(|one| one.code.clone()).unwrap_or_default()
+        };
         let found = (code(details.otp.as_ref()), code(details.labelled.first()));
-        assert_eq!(found, (stored.otp, stored.code), "{} {}", case.language, case.name);
+        assert_eq!(
+            found,
+            (stored.otp, stored.code),
+            "{} {}",
+            case.language,
+            case.name
+        );
     }
 }
 
@@ -114,8 +162,15 @@ fn a_forwarded_message_has_its_code() {
     for head in HEADS {
         let mut wrong = Vec::new();
         for case in cases().into_iter().filter(|case| !case.text.is_empty()) {
-            let (expected, name) = (restante_mail::parse(case.message().as_bytes()).otp, case.name.clone());
-            let message = Case { text: format!("Hi!\n\n{head}{}", case.text), ..case }.message();
+            let (expected, name) = (
+                restante_mail::parse(case.message().as_bytes()).otp,
+                case.name.clone(),
+            );
+            let message = Case {
+                text: format!("Hi!\n\n{head}{}", case.text),
+                ..case
+            }
+            .message();
             let found = restante_mail::parse(message.as_bytes()).otp;
             if found != expected {
                 wrong.push(format!("{name}: expected {expected:?}, found {found:?}"));
@@ -132,8 +187,18 @@ fn a_code_above_a_quote_is_the_code() {
         for case in cases().into_iter().filter(|case| !case.text.is_empty()) {
             let text = format!("Your verification code is 90817264.\n\n{head}{}", case.text);
             let name = case.name.clone();
-            let message = Case { subject: "Re: Hi".to_owned(), html: String::new(), text, ..case }.message();
-            assert_eq!(restante_mail::parse(message.as_bytes()).otp, "90817264", "{name}: {head}");
+            let message = Case {
+                subject: "Re: Hi".to_owned(),
+                html: String::new(),
+                text,
+                ..case
+            }
+            .message();
+            assert_eq!(
+                restante_mail::parse(message.as_bytes()).otp,
+                "90817264",
+                "{name}: {head}"
+            );
         }
     }
 }
@@ -141,7 +206,8 @@ fn a_code_above_a_quote_is_the_code() {
 #[test]
 fn the_corpus_is_large_enough_to_mean_something() {
     let cases = cases();
-    let languages: std::collections::BTreeSet<_> = cases.iter().map(|case| case.language.as_str()).collect();
+    let languages: std::collections::BTreeSet<_> =
+        cases.iter().map(|case| case.language.as_str()).collect();
     assert!(cases.len() >= 150, "{}", cases.len());
     assert!(languages.len() >= 27, "{languages:?}");
     assert!(cases.iter().filter(|case| case.otp.is_empty()).count() >= 50);

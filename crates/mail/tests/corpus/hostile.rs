@@ -1,17 +1,24 @@
-//! Messages that once took a time that grew faster than their size, or that panicked. Each test reads one in every way;
-//! before, it took at least half a minute, most took many minutes. A test that does not end fails.
+//! Messages that once took a time that grew faster than their size, or that panicked. Each test
+//! reads one in every way; before, it took at least half a minute, most took many minutes. A test
+//! that does not end fails.
 
 use restante_mail::{parse, view};
 
 /// Reads the message as a delivery does, and as a page shows it.
 fn read(message: &str) -> String {
     let parsed = parse(message.as_bytes());
-    let _ = (view::view(message.as_bytes()), view::page(message.as_bytes(), "/download", None));
+    let _ = (
+        view::view(message.as_bytes()),
+        view::page(message.as_bytes(), "/download", None),
+    );
     parsed.text
 }
 
 fn html(start: &str, unit: &str, size: usize) -> String {
-    format!("Content-Type: text/html\r\n\r\n{start}{}", unit.repeat(size / unit.len()))
+    format!(
+        "Content-Type: text/html\r\n\r\n{start}{}",
+        unit.repeat(size / unit.len())
+    )
 }
 
 #[test]
@@ -27,10 +34,13 @@ fn a_root_that_cannot_be_shown_is_tried_once() {
 
 #[test]
 fn an_empty_part_in_many_alternatives_is_decoded_once() {
-    let blank = "\r\n--m\r\nContent-Transfer-Encoding: base64\r\n\r\n".to_owned() + &"ICAg".repeat(1_000);
+    let blank =
+        "\r\n--m\r\nContent-Transfer-Encoding: base64\r\n\r\n".to_owned() + &"ICAg".repeat(1_000);
     let mut message = String::new();
     for depth in 0..60 {
-        message += &format!("Content-Type: multipart/alternative; boundary=a{depth}\r\n\r\n--a{depth}\r\n");
+        message += &format!(
+            "Content-Type: multipart/alternative; boundary=a{depth}\r\n\r\n--a{depth}\r\n"
+        );
     }
     message += "Content-Type: multipart/mixed; boundary=m\r\n";
     message += &(blank.repeat(900) + "\r\n--m\r\n\r\nHello\r\n--m--\r\n");
@@ -39,8 +49,17 @@ fn an_empty_part_in_many_alternatives_is_decoded_once() {
 
 #[test]
 fn a_long_base_is_ignored() {
-    let links: String = (0..10_000).map(|number| format!("<a href={number}>")).collect();
-    read(&html(&format!("<base href=\"https://b.example/{}\">{links}", "/".repeat(60_000)), " ", 1));
+    let links: String = (0..10_000)
+        .map(|number| format!("<a href={number}>"))
+        .collect();
+    read(&html(
+        &format!(
+            "<base href=\"https://b.example/{}\">{links}",
+            "/".repeat(60_000)
+        ),
+        " ",
+        1,
+    ));
 }
 
 #[test]
@@ -55,23 +74,30 @@ fn a_text_of_one_word_is_searched_once() {
 fn references_to_images_without_an_end_are_read_once() {
     let image = "--b\r\nContent-Type: image/png\r\nContent-ID: <i>\r\n\r\nx\r\n";
     let page = html("", "cid:", 512 * 1024);
-    read(&format!("Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\n{page}\r\n{image}--b--\r\n"));
+    read(&format!(
+        "Content-Type: multipart/related; boundary=b\r\n\r\n--b\r\n{page}\r\n{image}--b--\r\n"
+    ));
 }
 
 #[test]
 fn white_space_is_skipped_once_for_all_parts() {
     let parts = "--b\r\nContent-Type: text/html\r\n\r\nxz\r\n--b\r\n\r\nxz\r\n".repeat(450);
     let spaces = " ".repeat(4 * 1024 * 1024);
-    read(&format!("Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx{spaces}y\r\n{parts}--b--\r\n"));
+    read(&format!(
+        "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx{spaces}y\r\n{parts}--b--\r\n"
+    ));
 }
 
 #[test]
 fn escapes_of_iso_2022_jp_may_end_anywhere() {
     for end in ["GygbGw==", "GyQbGw==", "GxsbGw==", "Gygb", "GyQ="] {
         let word = format!("=?iso-2022-jp?B?{end}?=");
-        let head = format!("From: {word} <a@b.example>\r\nTo: {word}\r\nMessage-ID: {word}\r\nX: {word}\r\n");
-        let body =
-            format!("Content-Type: text/plain; charset=iso-2022-jp\r\nContent-Transfer-Encoding: base64\r\n\r\n{end}");
+        let head = format!(
+            "From: {word} <a@b.example>\r\nTo: {word}\r\nMessage-ID: {word}\r\nX: {word}\r\n"
+        );
+        let body = format!(
+            "Content-Type: text/plain; charset=iso-2022-jp\r\nContent-Transfer-Encoding: base64\r\n\r\n{end}"
+        );
         read(&format!("{head}{body}"));
     }
 }

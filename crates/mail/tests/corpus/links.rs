@@ -1,4 +1,5 @@
-//! Links: every line of `tests/links/*.jsonl` is a text or an HTML and the links that must be found in it.
+//! Links: every line of `tests/links/*.jsonl` is a text or an HTML and the links that must be found
+//! in it.
 
 use serde::Deserialize;
 
@@ -14,7 +15,11 @@ struct Case {
 
 impl Case {
     fn message(&self) -> String {
-        let (kind, body) = if self.html.is_empty() { ("plain", &self.text) } else { ("html", &self.html) };
+        let (kind, body) = if self.html.is_empty() {
+            ("plain", &self.text)
+        } else {
+            ("html", &self.html)
+        };
         format!("Content-Type: text/{kind}; charset=utf-8\r\n\r\n{body}\r\n")
     }
 }
@@ -26,7 +31,14 @@ fn every_link_of_the_corpus_is_found_and_no_other() {
     let wrong: Vec<String> = cases
         .iter()
         .filter(|case| found(case) != case.links)
-        .map(|case| format!("{}: expected {:?}, found {:?}", case.name, case.links, found(case)))
+        .map(|case| {
+            format!(
+                "{}: expected {:?}, found {:?}",
+                case.name,
+                case.links,
+                found(case)
+            )
+        })
         .collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

@@ -1,7 +1,7 @@
 //! Messages and their expected fields: `tests/mail/NAME.eml` has its fields in `NAME.json`.
 //!
-//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test -p restante-mail`, and check the new JSON
-//! before it is committed.
+//! For a new case add the message, run `RESTANTE_WRITE_EXPECTED=1 cargo test -p restante-mail`, and
+//! check the new JSON before it is committed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,10 @@ use crate::files;
 
 fn messages() -> Vec<PathBuf> {
     let is_message = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "eml");
-    files::files("tests/mail").into_iter().filter(is_message).collect()
+    files::files("tests/mail")
+        .into_iter()
+        .filter(is_message)
+        .collect()
 }
 
 fn fields(message: &Path) -> Value {
@@ -39,9 +42,13 @@ fn every_message_reads_as_its_file_says() {
         if write {
             fs::write(&file, format!("{found:#}\n")).unwrap();
         }
-        let expected: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default()).unwrap_or_default();
+        let expected: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap_or_default())
+            .unwrap_or_default();
         if found != expected {
-            wrong.push(format!("{}\nexpected {expected:#}\nfound {found:#}", message.display()));
+            wrong.push(format!(
+                "{}\nexpected {expected:#}\nfound {found:#}",
+                message.display()
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));

@@ -1,4 +1,5 @@
-//! Properties of every message: parsing never panics, always gives the same result, and every field has its form.
+//! Properties of every message: parsing never panics, always gives the same result, and every field
+//! has its form.
 
 use proptest::prelude::*;
 use restante_mail::checks::checks;
@@ -91,8 +92,15 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 
 fn check(message: &ParsedMessage) -> Result<(), TestCaseError> {
     let code = &message.otp;
-    prop_assert!(code.is_empty() || (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit()));
-    prop_assert!(!message.subject.contains(['\r', '\n', '\0']), "{:?}", message.subject);
+    prop_assert!(
+        code.is_empty()
+            || (4..=8).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_digit())
+    );
+    prop_assert!(
+        !message.subject.contains(['\r', '\n', '\0']),
+        "{:?}",
+        message.subject
+    );
     for text in [&message.text, &message.html] {
         prop_assert!(!text.contains(['\r', '\0']), "{text:?}");
     }
@@ -107,13 +115,18 @@ fn check(message: &ParsedMessage) -> Result<(), TestCaseError> {
 fn is_absolute_uri(link: &str) -> bool {
     let characters = "-._~:/?#[]@!$&'()*+,;=%";
     let known = |byte: u8| byte.is_ascii_alphanumeric() || characters.as_bytes().contains(&byte);
-    let escapes_whole = link
-        .split('%')
-        .skip(1)
-        .all(|rest| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
-    let Some((scheme, rest)) = link.split_once("://") else { return false };
+    let escapes_whole = link.split('%').skip(1).all(|rest| {
+        rest.as_bytes()
+            .get(..2)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    let Some((scheme, rest)) = link.split_once("://") else {
+        return false;
+    };
     let has_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     has_scheme && !rest.is_empty() && link.bytes().all(known) && escapes_whole
 }
 

@@ -71,17 +71,29 @@ fn refuses_what_is_no_command() {
     ] {
         assert_eq!(parse(line), Err(refusal), "{line:?}");
     }
-    assert_eq!(CommandLine::parse(b"NOOP \xff"), Err(Refusal::MalformedLine));
+    assert_eq!(
+        CommandLine::parse(b"NOOP \xff"),
+        Err(Refusal::MalformedLine)
+    );
 }
 
 #[test]
 fn reads_mail_parameters() {
     let plain = mail("MAIL FROM:<a@b.example>").unwrap();
-    assert_eq!((plain.size, plain.body, plain.smtputf8, plain.auth), (None, None, false, false));
+    assert_eq!(
+        (plain.size, plain.body, plain.smtputf8, plain.auth),
+        (None, None, false, false)
+    );
     let all = mail("mail from: <ä@b.example>  size=00012 body=8bitmime SMTPUTF8 AUTH=<>").unwrap();
     assert_eq!(all.reverse_path.as_str(), "ä@b.example");
-    assert_eq!((all.size, all.body, all.smtputf8, all.auth), (Some(12), Some(BodyType::EightBitMime), true, true));
-    assert_eq!(mail("MAIL FROM:<> SIZE=99999999999999999999").unwrap().size, Some(u64::MAX));
+    assert_eq!(
+        (all.size, all.body, all.smtputf8, all.auth),
+        (Some(12), Some(BodyType::EightBitMime), true, true)
+    );
+    assert_eq!(
+        mail("MAIL FROM:<> SIZE=99999999999999999999").unwrap().size,
+        Some(u64::MAX)
+    );
 }
 
 #[test]
@@ -100,7 +112,10 @@ fn refuses_bad_mail_commands() {
         ("FROM:<a@b> SIZE=", Refusal::BadParameter),
         ("FROM:<a@b> SIZE=-1", Refusal::BadParameter),
         ("FROM:<a@b> SIZE=1k", Refusal::BadParameter),
-        ("FROM:<a@b> SIZE=000000000000000000001", Refusal::BadParameter),
+        (
+            "FROM:<a@b> SIZE=000000000000000000001",
+            Refusal::BadParameter,
+        ),
         ("FROM:<a@b> SIZE=1 SIZE=1", Refusal::BadParameter),
         ("FROM:<a@b> BODY", Refusal::BadParameter),
         ("FROM:<a@b> BODY=BINARYMIME", Refusal::BadParameter),
@@ -113,7 +128,11 @@ fn refuses_bad_mail_commands() {
         ("FROM:<ä@b>", Refusal::NonAsciiAddress),
         ("FROM:<a@ä.example>", Refusal::NonAsciiAddress),
     ] {
-        assert_eq!(mail(&format!("MAIL {arguments}")), Err(refusal), "{arguments}");
+        assert_eq!(
+            mail(&format!("MAIL {arguments}")),
+            Err(refusal),
+            "{arguments}"
+        );
     }
 }
 
@@ -144,6 +163,10 @@ fn the_log_gets_the_path() {
         ("RCPT", None),
         ("VRFY a:b", None),
     ] {
-        assert_eq!(CommandLine::parse(line.as_bytes()).unwrap().path(), path, "{line}");
+        assert_eq!(
+            CommandLine::parse(line.as_bytes()).unwrap().path(),
+            path,
+            "{line}"
+        );
     }
 }

@@ -28,8 +28,8 @@ impl RequestedReply {
         Self::of(Refusal::RejectedOnRequest)
     }
 
-    /// Parses a reply without its CR LF: `451 4.7.1 Come back later`. `None` if it is not a negative reply with an
-    /// enhanced status code (RFC 5321, section 4.2; RFC 2034, section 4).
+    /// Parses a reply without its CR LF: `451 4.7.1 Come back later`. `None` if it is not a
+    /// negative reply with an enhanced status code (RFC 5321, section 4.2; RFC 2034, section 4).
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let is_text = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
@@ -38,13 +38,23 @@ impl RequestedReply {
         }
         let (code, rest) = line.split_once(' ')?;
         let (status, text) = rest.split_once(' ').unwrap_or((rest, ""));
-        let [class @ b'4'..=b'5', b'0'..=b'5', b'0'..=b'9'] = *code.as_bytes() else { return None };
+        let [class @ b'4'..=b'5', b'0'..=b'5', b'0'..=b'9'] = *code.as_bytes() else {
+            return None;
+        };
         let mut parts = status.split('.');
-        let (first, subject, detail) = (parts.next()?, number(parts.next()?)?, number(parts.next()?)?);
+        let (first, subject, detail) = (
+            parts.next()?,
+            number(parts.next()?)?,
+            number(parts.next()?)?,
+        );
         if first.as_bytes() != [class] || parts.next().is_some() {
             return None;
         }
-        Some(Self { code: code.parse().ok()?, status: (subject, detail), text: text.to_owned() })
+        Some(Self {
+            code: code.parse().ok()?,
+            status: (subject, detail),
+            text: text.to_owned(),
+        })
     }
 
     /// Whether the failure is permanent, so that the client should not retry (5yz).
@@ -66,13 +76,24 @@ impl RequestedReply {
     }
 
     pub(crate) fn into_reply(self) -> Reply {
-        let refusal = if self.is_permanent() { Refusal::RejectedOnRequest } else { Refusal::DeferredOnRequest };
-        Reply { refusal: Some(refusal), ..Reply::enhanced(self.code, self.status, self.text) }
+        let refusal = if self.is_permanent() {
+            Refusal::RejectedOnRequest
+        } else {
+            Refusal::DeferredOnRequest
+        };
+        Reply {
+            refusal: Some(refusal),
+            ..Reply::enhanced(self.code, self.status, self.text)
+        }
     }
 
     fn of(refusal: Refusal) -> Self {
         let (code, status, text) = refusal.reply();
-        Self { code, status, text: text.to_owned() }
+        Self {
+            code,
+            status,
+            text: text.to_owned(),
+        }
     }
 }
 
@@ -80,13 +101,20 @@ impl RequestedReply {
 impl fmt::Display for RequestedReply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = if self.text.is_empty() { "" } else { " " };
-        write!(formatter, "{} {}{space}{}", self.code, self.status(), self.text)
+        write!(
+            formatter,
+            "{} {}{space}{}",
+            self.code,
+            self.status(),
+            self.text
+        )
     }
 }
 
 /// A part of an enhanced status code: one to three digits.
 fn number(digits: &str) -> Option<u16> {
-    let is_number = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number =
+        (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_number)
 }
 
@@ -97,16 +125,35 @@ mod tests {
     #[test]
     fn a_reply_is_sent_as_it_was_asked_for() {
         let longest = format!("451 4.3.0 {}", "x".repeat(500));
-        for line in ["451 4.7.1 Come back later", "550 5.1.1 No such user", "421 4.3.2", "555 5.999.1 \t x", &longest] {
+        for line in [
+            "451 4.7.1 Come back later",
+            "550 5.1.1 No such user",
+            "421 4.3.2",
+            "555 5.999.1 \t x",
+            &longest,
+        ] {
             let reply = RequestedReply::parse(line).unwrap();
             assert_eq!(reply.to_string(), line);
             assert_eq!(reply.is_permanent(), line.starts_with('5'));
-            let refusal = if reply.is_permanent() { Refusal::RejectedOnRequest } else { Refusal::DeferredOnRequest };
+            let refusal = if reply.is_permanent() {
+                Refusal::RejectedOnRequest
+            } else {
+                Refusal::DeferredOnRequest
+            };
             let reply = reply.into_reply();
-            assert_eq!((reply.to_string().trim_end(), reply.refusal()), (line, Some(refusal)));
+            assert_eq!(
+                (reply.to_string().trim_end(), reply.refusal()),
+                (line, Some(refusal))
+            );
         }
-        assert_eq!(RequestedReply::deferred().to_string(), "451 4.3.0 Deferred on request");
-        assert_eq!(RequestedReply::rejected().to_string(), "550 5.1.1 Rejected on request");
+        assert_eq!(
+            RequestedReply::deferred().to_string(),
+            "451 4.3.0 Deferred on request"
+        );
+        assert_eq!(
+            RequestedReply::rejected().to_string(),
+            "550 5.1.1 Rejected on request"
+        );
     }
 
     #[test]

@@ -24,7 +24,8 @@ impl Session {
         }
     }
 
-    /// Runs a command line: checks whether the command is allowed now, reads its arguments, executes it.
+    /// Runs a command line: checks whether the command is allowed now, reads its arguments,
+    /// executes it.
     fn run_command(&mut self, line: &[u8]) {
         let line = match CommandLine::parse(line) {
             Ok(line) => line,
@@ -37,7 +38,9 @@ impl Session {
         }
         match line.command() {
             Ok(command) => self.execute(command),
-            Err(refusal) if line.verb() == Verb::Rcpt => self.refuse_recipient(refusal, line.path()),
+            Err(refusal) if line.verb() == Verb::Rcpt => {
+                self.refuse_recipient(refusal, line.path())
+            }
             Err(refusal) => self.refuse(Reply::refused_sender(refusal, line.path())),
         }
     }
@@ -79,12 +82,21 @@ impl Session {
     /// EHLO and HELO also reset the transaction (RFC 5321, section 4.1.4).
     fn hello(&mut self, name: &str, extended: bool) {
         self.transaction = None;
-        self.client = Some(Client { name: name.into(), extended });
-        let offered = Offered { start_tls: self.offers_tls(), auth: self.allows_auth() };
+        self.client = Some(Client {
+            name: name.into(),
+            extended,
+        });
+        let offered = Offered {
+            start_tls: self.offers_tls(),
+            auth: self.allows_auth(),
+        };
         self.history.offered = extended.then_some(offered);
         let host_name = &self.config.host_name;
-        let reply =
-            if extended { Reply::extensions(host_name, self.extensions(offered)) } else { Reply::hello(host_name) };
+        let reply = if extended {
+            Reply::extensions(host_name, self.extensions(offered))
+        } else {
+            Reply::hello(host_name)
+        };
         self.accept(reply);
     }
 
@@ -165,12 +177,18 @@ impl Session {
         } else if self.config.login_required && self.authentication == Authentication::None {
             Some(Refusal::LoginRequired)
         } else {
-            mail.size.filter(|&size| size > self.config.message_size).map(|_| Refusal::MessageTooLarge)
+            mail.size
+                .filter(|&size| size > self.config.message_size)
+                .map(|_| Refusal::MessageTooLarge)
         };
         if let Some(refusal) = refusal {
-            return self.refuse(Reply::refused_sender(refusal, Some(&mail.reverse_path.to_string())));
+            return self.refuse(Reply::refused_sender(
+                refusal,
+                Some(&mail.reverse_path.to_string()),
+            ));
         }
-        self.events.push_back(Event::Sender(mail.reverse_path.clone()));
+        self.events
+            .push_back(Event::Sender(mail.reverse_path.clone()));
         self.phase = Phase::Waiting(Question::Sender(mail));
     }
 
@@ -184,7 +202,11 @@ impl Session {
         }
     }
 
-    fn add_recipient(&mut self, path: ForwardPath<'_>, text: &str) -> Result<EmailAddress, Refusal> {
+    fn add_recipient(
+        &mut self,
+        path: ForwardPath<'_>,
+        text: &str,
+    ) -> Result<EmailAddress, Refusal> {
         let transaction = self.transaction.as_mut().ok_or(Refusal::NoTransaction)?;
         if !text.is_ascii() && !transaction.mail.smtputf8 {
             return Err(Refusal::NonAsciiAddress);
@@ -206,7 +228,9 @@ impl Session {
 
     /// If all recipients were rejected, DATA ends the transaction. DATA before RCPT has no effect.
     fn data(&mut self) {
-        let Some(transaction) = &self.transaction else { return };
+        let Some(transaction) = &self.transaction else {
+            return;
+        };
         if !transaction.recipients.is_empty() {
             self.phase = Phase::Data(self.new_body());
             self.accept(Reply::start_data());

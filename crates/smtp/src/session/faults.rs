@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Event, Phase, Question, Session};
 use crate::reply::{Reply, RequestedReply};
 
-/// A fault that replaces the answer to [`Event::Recipient`] or [`Event::Deliver`], or, for a delay, precedes it.
+/// A fault that replaces the answer to [`Event::Recipient`] or [`Event::Deliver`], or, for a delay,
+/// precedes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The recipient or the message is rejected with this reply.
@@ -27,9 +28,14 @@ pub enum Closing {
 }
 
 impl Session {
-    /// Answers [`Event::Recipient`] or [`Event::Deliver`] with a fault. After [`Fault::Delay`] the answer must follow.
+    /// Answers [`Event::Recipient`] or [`Event::Deliver`] with a fault. After [`Fault::Delay`] the
+    /// answer must follow.
     pub fn fault(&mut self, fault: Fault) {
-        let Phase::Waiting(question @ (Question::Recipient(_) | Question::Delivery)) = &mut self.phase else { return };
+        let Phase::Waiting(question @ (Question::Recipient(_) | Question::Delivery)) =
+            &mut self.phase
+        else {
+            return;
+        };
         match fault {
             Fault::Delay(delay) => self.hold_back(delay),
             Fault::Disconnect(closing) => self.hang_up(closing),
@@ -51,7 +57,11 @@ impl Session {
     }
 
     fn refuse_on_request(&mut self, reply: RequestedReply, path: Option<&str>) {
-        self.phase = if reply.closes() { Phase::Closed } else { Phase::Command };
+        self.phase = if reply.closes() {
+            Phase::Closed
+        } else {
+            Phase::Command
+        };
         if path.is_some()
             && let Some(transaction) = &mut self.transaction
         {

@@ -4,7 +4,8 @@ use super::{Authentication, Phase, Question, Session};
 use crate::command::Verb;
 use crate::failure::SessionFailure;
 
-/// The first bytes of a TLS handshake: its record type, and the major version (RFC 8446, section 5.1).
+/// The first bytes of a TLS handshake: its record type, and the major version (RFC 8446, section
+/// 5.1).
 const TLS_RECORD: [u8; 2] = [0x16, 0x03];
 
 /// What the client has done since the connection or TLS was started.
@@ -72,7 +73,8 @@ impl Session {
         self.history.last
     }
 
-    /// Whether a mail transaction is open: MAIL was accepted, and the message has not been received in full.
+    /// Whether a mail transaction is open: MAIL was accepted, and the message has not been received
+    /// in full.
     #[must_use]
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
@@ -81,19 +83,43 @@ impl Session {
     /// If the session ends now, why there was no MAIL; `None` if there was one.
     #[must_use]
     pub fn failure(&self) -> Option<SessionFailure> {
-        let History { first: (first, _), commands, mail, rejected, offered, .. } = &self.history;
+        let History {
+            first: (first, _),
+            commands,
+            mail,
+            rejected,
+            offered,
+            ..
+        } = &self.history;
         let is_waiting = !self.transport.encrypted && self.authentication == Authentication::None;
         let failure = match offered.filter(|_| is_waiting) {
             _ if *mail => return None,
-            _ if !self.transport.encrypted && *first == TLS_RECORD => SessionFailure::TlsWithoutStartTls,
-            _ if matches!(self.phase, Phase::Waiting(Question::Handshake)) => SessionFailure::LeftInHandshake,
+            _ if !self.transport.encrypted && *first == TLS_RECORD => {
+                SessionFailure::TlsWithoutStartTls
+            }
+            _ if matches!(self.phase, Phase::Waiting(Question::Handshake)) => {
+                SessionFailure::LeftInHandshake
+            }
             _ if *rejected => SessionFailure::Rejected,
             _ if !commands && self.transport.encrypted => SessionFailure::LeftAfterHandshake,
             _ if !commands => SessionFailure::NoCommand,
-            Some(Offered { start_tls: true, auth: false }) => SessionFailure::AuthNotOffered,
-            Some(Offered { start_tls: false, auth: true }) => SessionFailure::StartTlsNotOffered,
-            Some(Offered { start_tls: false, auth: false }) => SessionFailure::NeitherOffered,
-            Some(Offered { start_tls: true, auth: true }) | None => SessionFailure::NoMail,
+            Some(Offered {
+                start_tls: true,
+                auth: false,
+            }) => SessionFailure::AuthNotOffered,
+            Some(Offered {
+                start_tls: false,
+                auth: true,
+            }) => SessionFailure::StartTlsNotOffered,
+            Some(Offered {
+                start_tls: false,
+                auth: false,
+            }) => SessionFailure::NeitherOffered,
+            Some(Offered {
+                start_tls: true,
+                auth: true,
+            })
+            | None => SessionFailure::NoMail,
         };
         Some(failure)
     }

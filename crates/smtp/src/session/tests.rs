@@ -17,7 +17,13 @@ fn session() -> Session {
         plaintext_auth: false,
         login_required: false,
     };
-    Session::new(Arc::new(config), Transport { encrypted: false, loopback: true })
+    Session::new(
+        Arc::new(config),
+        Transport {
+            encrypted: false,
+            loopback: true,
+        },
+    )
 }
 
 /// Sends bytes, accepts everything, and returns the replies and the other events.
@@ -42,23 +48,40 @@ fn run(session: &mut Session, bytes: &str) -> (Vec<Reply>, Vec<Event>) {
     }
 }
 
-const DATA: &str =
-    "EHLO client.example\r\nMAIL FROM:<a@client.example> SIZE=700\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n";
+const DATA: &str = "EHLO client.example\r\nMAIL FROM:<a@client.example> SIZE=700\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n";
 
 #[test]
 fn progress_is_known_while_a_message_arrives() {
     let mut session = session();
     assert_eq!(session.progress(), None);
     run(&mut session, DATA);
-    assert_eq!(session.progress(), Some(Progress { received: 0, memory: 0 }));
+    assert_eq!(
+        session.progress(),
+        Some(Progress {
+            received: 0,
+            memory: 0
+        })
+    );
     session.reserve(500);
-    assert_eq!(session.progress(), Some(Progress { received: 0, memory: 500 }));
+    assert_eq!(
+        session.progress(),
+        Some(Progress {
+            received: 0,
+            memory: 500
+        })
+    );
     run(&mut session, &"0123456\r\n".repeat(10));
     let progress = session.progress().unwrap();
     assert_eq!(progress.received, 90);
     assert!((90..1_000).contains(&progress.memory));
     run(&mut session, &"0123456\r\n".repeat(200));
-    assert_eq!(session.progress(), Some(Progress { received: 1_890, memory: 0 }));
+    assert_eq!(
+        session.progress(),
+        Some(Progress {
+            received: 1_890,
+            memory: 0
+        })
+    );
     run(&mut session, ".\r\n");
     assert_eq!(session.progress(), None);
 }
@@ -67,12 +90,24 @@ fn progress_is_known_while_a_message_arrives() {
 fn the_envelope_says_how_the_message_arrived() {
     let mut session = session();
     assert!(!session.is_authenticated());
-    run(&mut session, "EHLO client.example\r\nAUTH PLAIN AHVzZXIAcGFzcw==\r\n");
-    let (_, events) =
-        run(&mut session, "MAIL FROM:<> BODY=8BITMIME\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\nhi\r\n.\r\n");
-    let Some(Event::Deliver(envelope, message)) = events.last() else { panic!("{events:?}") };
-    assert_eq!((envelope.protocol(), &*envelope.client_name), ("ESMTPA", "client.example"));
-    assert!(session.is_authenticated() && envelope.authenticated && envelope.reverse_path.is_null());
+    run(
+        &mut session,
+        "EHLO client.example\r\nAUTH PLAIN AHVzZXIAcGFzcw==\r\n",
+    );
+    let (_, events) = run(
+        &mut session,
+        "MAIL FROM:<> BODY=8BITMIME\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\nhi\r\n.\r\n",
+    );
+    let Some(Event::Deliver(envelope, message)) = events.last() else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (envelope.protocol(), &*envelope.client_name),
+        ("ESMTPA", "client.example")
+    );
+    assert!(
+        session.is_authenticated() && envelope.authenticated && envelope.reverse_path.is_null()
+    );
     assert_eq!(message, b"hi\r\n");
 }
 
@@ -80,20 +115,33 @@ fn the_envelope_says_how_the_message_arrived() {
 fn a_rejected_message_keeps_its_envelope() {
     let mut session = session();
     let (replies, events) = run(&mut session, &format!("{DATA}a\nb\r\n.\r\n"));
-    let Some(Event::Refused { envelope, size: 5, refusal: Refusal::BareLineEnd }) = events.last() else {
+    let Some(Event::Refused {
+        envelope,
+        size: 5,
+        refusal: Refusal::BareLineEnd,
+    }) = events.last()
+    else {
         panic!("{events:?}")
     };
     assert_eq!(envelope.recipients.len(), 1);
-    assert_eq!(replies.last().unwrap().refusal(), Some(Refusal::BareLineEnd));
+    assert_eq!(
+        replies.last().unwrap().refusal(),
+        Some(Refusal::BareLineEnd)
+    );
 }
 
 #[test]
 fn a_rejected_path_gets_a_reply() {
     let mut session = session();
-    let (replies, _) = run(&mut session, "HELO c\r\nMAIL FROM:<a@\r\nMAIL FROM:<>\r\nRCPT TO:<b@c>\r\nRCPT TO:<d\r\n");
+    let (replies, _) = run(
+        &mut session,
+        "HELO c\r\nMAIL FROM:<a@\r\nMAIL FROM:<>\r\nRCPT TO:<b@c>\r\nRCPT TO:<d\r\n",
+    );
     let paths: Vec<_> = replies.iter().filter_map(Reply::path).cloned().collect();
-    let (sender, recipient) =
-        (|path: &str| RefusedPath::Sender(path.into()), |path: &str| RefusedPath::Recipient(path.into()));
+    let (sender, recipient) = (
+        |path: &str| RefusedPath::Sender(path.into()),
+        |path: &str| RefusedPath::Recipient(path.into()),
+    );
     assert_eq!(paths, [sender("<a@"), recipient("<b@c>"), recipient("<d")]);
 }
 
@@ -109,7 +157,12 @@ fn nothing_moves_while_a_question_is_open() {
     assert_eq!(session.next(), Event::NeedInput);
     session.sender(Err(Refusal::DiskShort));
     let refused = Reply::refused_sender(Refusal::DiskShort, Some("<>"));
-    for expected in [Event::Send(refused), Event::Send(Reply::ok()), Event::Send(Reply::goodbye()), Event::Close] {
+    for expected in [
+        Event::Send(refused),
+        Event::Send(Reply::ok()),
+        Event::Send(Reply::goodbye()),
+        Event::Close,
+    ] {
         assert_eq!(session.next(), expected);
     }
 }
@@ -127,7 +180,10 @@ fn bytes_are_read_in_their_order_although_a_reply_is_pending() {
         }
     }
     let (_, events) = run(&mut session, "two\r\n.\r\n");
-    assert!(matches!(events.last(), Some(Event::Deliver(_, message)) if message == b"one two\r\n"), "{events:?}");
+    assert!(
+        matches!(events.last(), Some(Event::Deliver(_, message)) if message == b"one two\r\n"),
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -167,8 +223,14 @@ fn a_closed_session_stays_closed() {
     session.close(Refusal::TooManyConnections);
     session.close(Refusal::TimedOut);
     session.receive(b"NOOP\r\n");
-    assert_eq!(session.next(), Event::Send(Reply::refused(Refusal::TooManyConnections)));
-    assert_eq!((session.next(), session.next()), (Event::Close, Event::Close));
+    assert_eq!(
+        session.next(),
+        Event::Send(Reply::refused(Refusal::TooManyConnections))
+    );
+    assert_eq!(
+        (session.next(), session.next()),
+        (Event::Close, Event::Close)
+    );
     assert!(session.input.is_empty());
 }
 

@@ -1,7 +1,8 @@
-//! The reference model: the rules of the session, applied to all bytes of a client at once, as simply as possible.
+//! The reference model: the rules of the session, applied to all bytes of a client at once, as
+//! simply as possible.
 //!
-//! It uses searches instead of a state machine, and tables instead of a parser, and never sees a part of a line. It
-//! knows only the commands in random sessions; all others are unknown commands.
+//! It uses searches instead of a state machine, and tables instead of a parser, and never sees a
+//! part of a line. It knows only the commands in random sessions; all others are unknown commands.
 
 use restante_dialogs::{Conditions, Delivery, Question, Refused};
 use restante_smtp::Refusal;
@@ -22,7 +23,11 @@ pub(crate) struct Outcome {
 
 /// The settings of the model.
 pub(crate) fn conditions() -> Conditions {
-    let refused = |question, about: &str, refusal| Refused { question, about: about.to_owned(), refusal };
+    let refused = |question, about: &str, refusal| Refused {
+        question,
+        about: about.to_owned(),
+        refusal,
+    };
     Conditions {
         loopback: true,
         keys_only: true,
@@ -32,8 +37,16 @@ pub(crate) fn conditions() -> Conditions {
         command_line: COMMAND_LINE,
         refused: vec![
             refused(Question::Sender, "short@client.example", Refusal::DiskShort),
-            refused(Question::Recipient, "full@restante.example.com", Refusal::InboxFull),
-            refused(Question::Message, "broken@restante.example.com", Refusal::StoreFailure),
+            refused(
+                Question::Recipient,
+                "full@restante.example.com",
+                Refusal::InboxFull,
+            ),
+            refused(
+                Question::Message,
+                "broken@restante.example.com",
+                Refusal::StoreFailure,
+            ),
         ],
         ..Conditions::default()
     }
@@ -41,13 +54,20 @@ pub(crate) fn conditions() -> Conditions {
 
 /// The behaviour of a server that receives these bytes.
 pub(crate) fn run(bytes: &[u8]) -> Outcome {
-    let mut server = Model { rest: bytes, ..Model::default() };
+    let mut server = Model {
+        rest: bytes,
+        ..Model::default()
+    };
     server.say("220 mx.restante.example.com");
     while !server.closed {
         let Some(line) = server.line() else { break };
         server.command(&line);
     }
-    Outcome { replies: server.replies, deliveries: server.deliveries, closed: server.closed }
+    Outcome {
+        replies: server.replies,
+        deliveries: server.deliveries,
+        closed: server.closed,
+    }
 }
 
 #[derive(Default)]
@@ -67,7 +87,9 @@ struct Model<'a> {
 
 impl Model<'_> {
     fn say(&mut self, reply: &str) {
-        let is_gibberish = ["500", "501", "502", "504", "555"].iter().any(|code| reply.starts_with(code));
+        let is_gibberish = ["500", "501", "502", "504", "555"]
+            .iter()
+            .any(|code| reply.starts_with(code));
         self.errors = match reply.as_bytes()[0] {
             _ if is_gibberish => self.errors + 1,
             _ if reply.starts_with("334") => self.errors,
@@ -87,7 +109,10 @@ impl Model<'_> {
 
     /// Removes and returns the bytes up to and including `end`.
     fn up_to(&mut self, end: &[u8]) -> Option<Vec<u8>> {
-        let place = self.rest.windows(end.len()).position(|window| window == end)?;
+        let place = self
+            .rest
+            .windows(end.len())
+            .position(|window| window == end)?;
         let (taken, rest) = self.rest.split_at(place + end.len());
         self.rest = rest;
         Some(taken[..place].to_vec())
@@ -159,7 +184,8 @@ impl Model<'_> {
             _ if self.recipients.len() == RECIPIENTS => "452 4.5.3",
             "TO:<full@restante.example.com>" => "452 4.2.2",
             path => {
-                self.recipients.push(path.trim_start_matches("TO:").to_owned());
+                self.recipients
+                    .push(path.trim_start_matches("TO:").to_owned());
                 return self.say("250 2.1.5");
             }
         };
@@ -189,10 +215,21 @@ impl Model<'_> {
     /// Checks a received message, with its transparency dots and without its final dot.
     fn message(&mut self, data: &[u8]) {
         let lines = lines(data);
-        let message: Vec<u8> = lines.iter().flat_map(|line| line.strip_prefix(b".").unwrap_or(line)).copied().collect();
-        let has_bare_line_end = lines.iter().any(|line| line[..line.len() - 2].iter().any(|it| b"\r\n".contains(it)));
-        let has_long_line = lines.iter().any(|line| line.strip_prefix(b".").unwrap_or(line).len() > DATA_LINE);
-        let envelope = [self.sender.clone().unwrap()].into_iter().chain(self.recipients.clone()).collect();
+        let message: Vec<u8> = lines
+            .iter()
+            .flat_map(|line| line.strip_prefix(b".").unwrap_or(line))
+            .copied()
+            .collect();
+        let has_bare_line_end = lines
+            .iter()
+            .any(|line| line[..line.len() - 2].iter().any(|it| b"\r\n".contains(it)));
+        let has_long_line = lines
+            .iter()
+            .any(|line| line.strip_prefix(b".").unwrap_or(line).len() > DATA_LINE);
+        let envelope = [self.sender.clone().unwrap()]
+            .into_iter()
+            .chain(self.recipients.clone())
+            .collect();
         let first = self.recipients[0].clone();
         self.reset();
         if message.len() > MESSAGE_SIZE {

@@ -1,5 +1,5 @@
-//! Random sessions, compared with a reference model. The model sees all bytes at once, so it is simple enough to be
-//! correct.
+//! Random sessions, compared with a reference model. The model sees all bytes at once, so it is
+//! simple enough to be correct.
 //!
 //! By default 4,000 sessions are played. To play more:
 //!
@@ -14,7 +14,8 @@ use restante_dialogs::{Cut, Peer, SessionPeer};
 
 use crate::model;
 
-/// Fragments of random sessions. Whole commands are frequent; broken ones and single bytes are rare.
+/// Fragments of random sessions. Whole commands are frequent; broken ones and single bytes are
+/// rare.
 const COMMANDS: [&str; 26] = [
     "EHLO client.example",
     "HELO client.example",
@@ -68,13 +69,25 @@ const BYTES: [&str; 18] = [
 #[test]
 fn the_session_answers_as_the_model_does() {
     let cases = std::env::var("RESTANTE_MODEL_CASES").map_or(4_000, |cases| cases.parse().unwrap());
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    });
     runner
-        .run(&(sessions(), prop::collection::vec(1..40_usize, 1..20)), |(bytes, pieces)| {
-            let expected = model::run(&bytes);
-            prop_assert_eq!(&play(&bytes, &pieces), &expected, "{}", bytes.escape_ascii());
-            Ok(())
-        })
+        .run(
+            &(sessions(), prop::collection::vec(1..40_usize, 1..20)),
+            |(bytes, pieces)| {
+                let expected = model::run(&bytes);
+                prop_assert_eq!(
+                    &play(&bytes, &pieces),
+                    &expected,
+                    "{}",
+                    bytes.escape_ascii()
+                );
+                Ok(())
+            },
+        )
         .unwrap();
 }
 
@@ -82,7 +95,9 @@ fn the_session_answers_as_the_model_does() {
 fn sessions() -> impl Strategy<Value = Vec<u8>> {
     let command = prop::sample::select(&COMMANDS[..]).prop_map(|command| format!("{command}\r\n"));
     let bytes = prop::sample::select(&BYTES[..]).prop_map(str::to_owned);
-    let transaction = Just("MAIL FROM:<a@client.example>\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n".to_owned());
+    let transaction = Just(
+        "MAIL FROM:<a@client.example>\r\nRCPT TO:<x@restante.example.com>\r\nDATA\r\n".to_owned(),
+    );
     let fragment = prop_oneof![6 => command, 4 => bytes, 1 => transaction];
     let start = prop_oneof![4 => Just("EHLO client.example\r\n"), 1 => Just("")];
     (start, prop::collection::vec(fragment, 1..40))
@@ -101,7 +116,14 @@ fn play(bytes: &[u8], pieces: &[usize]) -> model::Outcome {
         peer.send(sent);
         rest = left;
     }
-    let replies = std::iter::from_fn(|| peer.reply_line()).filter(|line| line.get(3..4) == Some(" "));
-    let replies = replies.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
-    model::Outcome { replies, deliveries: peer.deliveries(), closed: peer.is_closed() }
+    let replies =
+        std::iter::from_fn(|| peer.reply_line()).filter(|line| line.get(3..4) == Some(" "));
+    let replies = replies
+        .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    model::Outcome {
+        replies,
+        deliveries: peer.deliveries(),
+        closed: peer.is_closed(),
+    }
 }

@@ -1,7 +1,9 @@
-//! Templates of SES: those in a request are rendered; of a stored one, the name and the variables become the text.
+//! Templates of SES: those in a request are rendered; of a stored one, the name and the variables
+//! become the text.
 //!
-//! SES uses Handlebars. The template comes from a client, so the work must be bounded, which no library for Handlebars
-//! offers: this file has its variables, `if`, `unless` and `each`, with limits on depth, steps and output.
+//! SES uses Handlebars. The template comes from a client, so the work must be bounded, which no
+//! library for Handlebars offers: this file has its variables, `if`, `unless` and `each`, with
+//! limits on depth, steps and output.
 
 use std::sync::Arc;
 
@@ -17,7 +19,8 @@ use restante_mail::compose::letter::Attachment;
 
 /// Maximum number of bytes of the variables, as SES allows.
 const DATA: usize = 256 * 1024;
-/// Maximum number of steps for all texts of a request: texts and tags that are read, or parts of them.
+/// Maximum number of steps for all texts of a request: texts and tags that are read, or parts of
+/// them.
 const MAX_STEPS: usize = 400_000;
 /// The bytes that are read in a step.
 const STEP: usize = 64;
@@ -34,7 +37,10 @@ pub(super) struct Limits {
 impl Limits {
     /// The limits of a request.
     pub(super) fn of(received: &Received) -> Self {
-        Self { steps: MAX_STEPS, bytes: received.most }
+        Self {
+            steps: MAX_STEPS,
+            bytes: received.most,
+        }
     }
 }
 
@@ -75,10 +81,12 @@ impl Template {
         files(self.attachments.as_deref()).map(Arc::new)
     }
 
-    /// The content with these files and the variables; those in `replacement` replace those of the template.
+    /// The content with these files and the variables; those in `replacement` replace those of the
+    /// template.
     ///
     /// # Errors
-    /// [`Failure`] for variables that are not a JSON object, or a template that is not valid or too large.
+    /// [`Failure`] for variables that are not a JSON object, or a template that is not valid or too
+    /// large.
     pub(super) fn render(
         &self,
         files: &Arc<Vec<Attachment>>,
@@ -91,13 +99,33 @@ impl Template {
         let headers = pairs(self.headers.clone());
         let attachments = Arc::clone(files);
         let Some(parts) = &self.template_content else {
-            let name = self.template_name.as_deref().or(self.template_arn.as_deref()).unwrap_or_default();
-            let raw = serde_json::value::to_raw_value(&variables).unwrap_or_else(|_| empty_object());
-            let text = json::Template { template: name, variables: &raw }.text();
-            return Ok(Rendered { subject: name.to_owned(), text, html: String::new(), headers, attachments });
+            let name = self
+                .template_name
+                .as_deref()
+                .or(self.template_arn.as_deref())
+                .unwrap_or_default();
+            let raw =
+                serde_json::value::to_raw_value(&variables).unwrap_or_else(|_| empty_object());
+            let text = json::Template {
+                template: name,
+                variables: &raw,
+            }
+            .text();
+            return Ok(Rendered {
+                subject: name.to_owned(),
+                text,
+                html: String::new(),
+                headers,
+                attachments,
+            });
         };
         let mut text = |template: &Option<String>, is_html| {
-            render(template.as_deref().unwrap_or_default(), &variables, is_html, limits)
+            render(
+                template.as_deref().unwrap_or_default(),
+                &variables,
+                is_html,
+                limits,
+            )
         };
         Ok(Rendered {
             subject: text(&parts.subject, false)?,
@@ -114,15 +142,34 @@ fn object(json: Option<&str>) -> Result<Map<String, Value>, Failure> {
     if json.len() > DATA {
         return Err(Failure::invalid("the template data is larger than 256 KiB"));
     }
-    serde_json::from_str(json).map_err(|error| Failure::invalid(format!("invalid template data: {error}")))
+    serde_json::from_str(json)
+        .map_err(|error| Failure::invalid(format!("invalid template data: {error}")))
 }
 
-fn render(template: &str, variables: &Value, is_html: bool, limits: &mut Limits) -> Result<String, Failure> {
-    let mut rendering = Rendering { output: String::new(), limits, is_html };
+fn render(
+    template: &str,
+    variables: &Value,
+    is_html: bool,
+    limits: &mut Limits,
+) -> Result<String, Failure> {
+    let mut rendering = Rendering {
+        output: String::new(),
+        limits,
+        is_html,
+    };
     let mut rest = template;
-    let end = rendering.run(&mut rest, &[Scope { value: variables, index: 0 }], true)?;
+    let end = rendering.run(
+        &mut rest,
+        &[Scope {
+            value: variables,
+            index: 0,
+        }],
+        true,
+    )?;
     if let Some(end) = end {
-        Err(Failure::invalid(format!("the template has an unexpected {{{{{end}}}}}")))
+        Err(Failure::invalid(format!(
+            "the template has an unexpected {{{{{end}}}}}"
+        )))
     } else {
         Ok(rendering.output)
     }
@@ -143,8 +190,8 @@ struct Rendering<'s> {
 }
 
 impl Rendering<'_> {
-    /// Renders up to the end of the template or of the block; returns the tag that ends it. Reads without writing if
-    /// the block is not shown.
+    /// Renders up to the end of the template or of the block; returns the tag that ends it. Reads
+    /// without writing if the block is not shown.
     fn run<'t>(
         &mut self,
         rest: &mut &'t str,
@@ -180,8 +227,13 @@ impl Rendering<'_> {
 
     /// Counts what was read, because a block is read for each entry of its list, shown or not.
     fn step(&mut self, read: &str, scopes: &[Scope<'_>]) -> Result<(), Failure> {
-        let left = self.limits.steps.checked_sub(1 + read.len() / STEP).filter(|_| scopes.len() <= DEPTH);
-        self.limits.steps = left.ok_or_else(|| Failure::invalid("the template takes too many steps"))?;
+        let left = self
+            .limits
+            .steps
+            .checked_sub(1 + read.len() / STEP)
+            .filter(|_| scopes.len() <= DEPTH);
+        self.limits.steps =
+            left.ok_or_else(|| Failure::invalid("the template takes too many steps"))?;
         Ok(())
     }
 
@@ -211,15 +263,26 @@ impl Rendering<'_> {
                 end
             }
             ("each", _) => self.run(rest, &inner(same, 0), false)?,
-            _ => return Err(Failure::invalid(format!("the template uses {{{{#{helper}}}}}, which is not supported"))),
+            _ => {
+                return Err(Failure::invalid(format!(
+                    "the template uses {{{{#{helper}}}}}, which is not supported"
+                )));
+            }
         };
         if end == Some("else") {
-            let is_shown = is_shown && if helper == "unless" { is_true } else { !is_true };
+            let is_shown = is_shown
+                && if helper == "unless" {
+                    is_true
+                } else {
+                    !is_true
+                };
             end = self.run(rest, &inner(same, 0), is_shown)?;
         }
         match end.and_then(|end| end.strip_prefix('/')) {
             Some(end) if end.trim() == helper => Ok(()),
-            _ => Err(Failure::invalid(format!("the template has a {{{{#{helper}}}}} without its end"))),
+            _ => Err(Failure::invalid(format!(
+                "the template has a {{{{#{helper}}}}} without its end"
+            ))),
         }
     }
 
@@ -228,7 +291,11 @@ impl Rendering<'_> {
             let index = scopes.last().map_or(0, |scope| scope.index);
             return self.write(&index.to_string(), true);
         }
-        let absent = || Failure::invalid(format!("Attribute '{path}' is not present in the rendering data."));
+        let absent = || {
+            Failure::invalid(format!(
+                "Attribute '{path}' is not present in the rendering data."
+            ))
+        };
         let text = match find(path, scopes).ok_or_else(absent)? {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
@@ -244,7 +311,8 @@ impl Rendering<'_> {
         }
         let left = self.limits.bytes.checked_sub(text.len());
         self.limits.bytes = left.ok_or_else(|| {
-            Failure::refused(Refusal::MessageTooLarge).because("the rendered texts of the request are too large")
+            Failure::refused(Refusal::MessageTooLarge)
+                .because("the rendered texts of the request are too large")
         })?;
         self.output.push_str(text);
         Ok(())
@@ -300,7 +368,10 @@ mod tests {
     use super::*;
 
     fn limits() -> Limits {
-        Limits { steps: MAX_STEPS, bytes: 1024 * 1024 }
+        Limits {
+            steps: MAX_STEPS,
+            bytes: 1024 * 1024,
+        }
     }
 
     fn render(template: &str, variables: &Value, is_html: bool) -> Result<String, Failure> {
@@ -311,18 +382,43 @@ mod tests {
     fn a_template_is_rendered_as_handlebars_does() {
         let data = json!({"name": "A<b>", "user": {"mail": "a@b"}, "items": [{"n": 1}, {"n": 2}], "no": [], "zero": 0});
         for (template, rendered) in [
-            ("Hi {{name}}, {{{name}}} {{ user.mail }}", "Hi A&lt;b&gt;, A<b> a@b"),
-            ("{{#each items}}{{@index}}:{{n}}{{this.n}} {{../name}};{{/each}}", "0:11 A&lt;b&gt;;1:22 A&lt;b&gt;;"),
-            ("{{#if name}}yes{{else}}no{{/if}}{{#if zero}}yes{{else}}no{{/if}}", "yesno"),
-            ("{{#unless no}}none{{/unless}}{{#each no}}{{x}}{{else}}empty{{/each}}", "noneempty"),
-            ("{{#if missing}}{{#each items}}{{n}}{{/each}}{{/if}}{{! a comment }}|", "|"),
+            (
+                "Hi {{name}}, {{{name}}} {{ user.mail }}",
+                "Hi A&lt;b&gt;, A<b> a@b",
+            ),
+            (
+                "{{#each items}}{{@index}}:{{n}}{{this.n}} {{../name}};{{/each}}",
+                "0:11 A&lt;b&gt;;1:22 A&lt;b&gt;;",
+            ),
+            (
+                "{{#if name}}yes{{else}}no{{/if}}{{#if zero}}yes{{else}}no{{/if}}",
+                "yesno",
+            ),
+            (
+                "{{#unless no}}none{{/unless}}{{#each no}}{{x}}{{else}}empty{{/each}}",
+                "noneempty",
+            ),
+            (
+                "{{#if missing}}{{#each items}}{{n}}{{/each}}{{/if}}{{! a comment }}|",
+                "|",
+            ),
             ("{{items.1.n}} }} {", "2 }} {"),
         ] {
-            assert_eq!(render(template, &data, true).unwrap(), rendered, "{template}");
+            assert_eq!(
+                render(template, &data, true).unwrap(),
+                rendered,
+                "{template}"
+            );
         }
-        for template in
-            ["{{", "{{a}}", "{{#if a}}", "{{/if}}", "{{else}}", "{{#with a}}{{/with}}", "{{#if a}}{{/each}}"]
-        {
+        for template in [
+            "{{",
+            "{{a}}",
+            "{{#if a}}",
+            "{{/if}}",
+            "{{else}}",
+            "{{#with a}}{{/with}}",
+            "{{#if a}}{{/each}}",
+        ] {
             assert!(render(template, &data, true).is_err(), "{template}");
         }
     }
@@ -330,20 +426,54 @@ mod tests {
     #[test]
     fn the_work_is_bounded() {
         let data = json!({"a": vec![0; 1_000], "long": "x".repeat(200_000)});
-        let nested = format!("{}{}", "{{#each ../a}}".repeat(6).replacen("../", "", 1), "{{/each}}".repeat(6));
-        assert!(render(&nested, &data, true).unwrap_err().text.contains("too many steps"));
-        assert!(render(&"{{long}}".repeat(100), &data, true).unwrap_err().text.contains("too large"));
-        for silent in ["x".repeat(100_000), format!("{{{{! {} }}}}", "x".repeat(100_000))] {
+        let nested = format!(
+            "{}{}",
+            "{{#each ../a}}".repeat(6).replacen("../", "", 1),
+            "{{/each}}".repeat(6)
+        );
+        assert!(
+            render(&nested, &data, true)
+                .unwrap_err()
+                .text
+                .contains("too many steps")
+        );
+        assert!(
+            render(&"{{long}}".repeat(100), &data, true)
+                .unwrap_err()
+                .text
+                .contains("too large")
+        );
+        for silent in [
+            "x".repeat(100_000),
+            format!("{{{{! {} }}}}", "x".repeat(100_000)),
+        ] {
             let silent = format!("{{{{#each a}}}}{{{{#if no}}}}{silent}{{{{/if}}}}{{{{/each}}}}");
-            assert!(render(&silent, &data, true).unwrap_err().text.contains("too many steps"));
+            assert!(
+                render(&silent, &data, true)
+                    .unwrap_err()
+                    .text
+                    .contains("too many steps")
+            );
         }
         let deep = format!("{}{}", "{{#if a}}".repeat(10_000), "{{/if}}".repeat(10_000));
-        assert!(render(&deep, &data, true).unwrap_err().text.contains("too many steps"));
+        assert!(
+            render(&deep, &data, true)
+                .unwrap_err()
+                .text
+                .contains("too many steps")
+        );
     }
     #[test]
     fn all_texts_of_a_request_have_their_steps_together() {
         let (data, mut limits) = (json!({"a": vec![0; 1_000]}), limits());
-        let mut render = || super::render("{{#each a}}{{@index}}{{@index}}{{/each}}", &data, true, &mut limits);
+        let mut render = || {
+            super::render(
+                "{{#each a}}{{@index}}{{@index}}{{/each}}",
+                &data,
+                true,
+                &mut limits,
+            )
+        };
         let rendered = (0..200).take_while(|_| render().is_ok()).count();
         assert!((50..100).contains(&rendered), "{rendered}");
     }

@@ -16,7 +16,10 @@ use crate::http::send::outgoing::{Addresses, Outgoing};
 use crate::http::send::{Senders, answer, base64};
 use crate::model::Via;
 
-const SES: Provider = Provider { via: Via::Ses, refuse };
+const SES: Provider = Provider {
+    via: Via::Ses,
+    refuse,
+};
 const NAMESPACE: &str = "http://ses.amazonaws.com/doc/2010-12-01/";
 const XML: &str = "text/xml";
 
@@ -30,7 +33,10 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
         match form.first("Action").unwrap_or_default() {
             "SendEmail" => Ok(vec![email(&form, received.addresses)?]),
             "SendRawEmail" => Ok(vec![raw_email(&form, received.addresses)?]),
-            other => Err(Failure::new(Kind::NotFound, format!("this server does not have the action {other}"))),
+            other => Err(Failure::new(
+                Kind::NotFound,
+                format!("this server does not have the action {other}"),
+            )),
         }
     };
     let answer = SES.send(&senders, request, read, |sent| {
@@ -50,7 +56,9 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
 
 fn email(form: &Form, addresses: Addresses) -> Result<Outgoing, Failure> {
     let list = |prefix: &str| {
-        let values = form.beginning(prefix).filter(|(rest, _)| rest.starts_with(".member."));
+        let values = form
+            .beginning(prefix)
+            .filter(|(rest, _)| rest.starts_with(".member."));
         addresses.all(prefix, values.map(|(_, value)| value))
     };
     let text = |name: &str| form.first(name).unwrap_or_default().to_owned();
@@ -65,27 +73,47 @@ fn email(form: &Form, addresses: Addresses) -> Result<Outgoing, Failure> {
         headers: tags(form),
         ..Letter::default()
     };
-    if form.first("Message.Body.Text.Data").or(form.first("Message.Body.Html.Data")).is_none() {
+    if form
+        .first("Message.Body.Text.Data")
+        .or(form.first("Message.Body.Html.Data"))
+        .is_none()
+    {
         return Err(Failure::invalid("Missing required parameter: Message.Body"));
     }
     let message = Outgoing::new(letter, list("Destination.BccAddresses")?, Vec::new());
-    Ok(Outgoing { sender: form.first("ReturnPath").map(str::to_owned), ..message })
+    Ok(Outgoing {
+        sender: form.first("ReturnPath").map(str::to_owned),
+        ..message
+    })
 }
 
 fn raw_email(form: &Form, addresses: Addresses) -> Result<Outgoing, Failure> {
-    let data = form.first("RawMessage.Data").ok_or_else(|| Failure::invalid("Missing parameter: RawMessage.Data"))?;
-    let recipients = addresses.all("Destinations", form.beginning("Destinations.member.").map(|(_, value)| value))?;
+    let data = form
+        .first("RawMessage.Data")
+        .ok_or_else(|| Failure::invalid("Missing parameter: RawMessage.Data"))?;
+    let recipients = addresses.all(
+        "Destinations",
+        form.beginning("Destinations.member.")
+            .map(|(_, value)| value),
+    )?;
     let message = Outgoing::raw(&base64::decode(data)?, recipients, addresses)?;
     let source = addresses.one("Source", form.first("Source").unwrap_or_default())?;
     let source = source.into_iter().next().and_then(|source| source.address);
-    Ok(Outgoing { sender: source.or(message.sender), ..message })
+    Ok(Outgoing {
+        sender: source.or(message.sender),
+        ..message
+    })
 }
 
 /// The tags as the fields that version 1 takes from a raw message.
 fn tags(form: &Form) -> Vec<(String, String)> {
-    let names = form.beginning("Tags.member.").filter_map(|(rest, name)| Some((rest.strip_suffix(".Name")?, name)));
+    let names = form
+        .beginning("Tags.member.")
+        .filter_map(|(rest, name)| Some((rest.strip_suffix(".Name")?, name)));
     let tag = |(number, name): (&str, &str)| {
-        let value = form.first(&format!("Tags.member.{number}.Value")).unwrap_or_default();
+        let value = form
+            .first(&format!("Tags.member.{number}.Value"))
+            .unwrap_or_default();
         format!("{name}={value}")
     };
     let tags: Vec<_> = names.map(tag).collect();
@@ -100,7 +128,11 @@ fn refuse(failure: &Failure) -> Response {
         _ => code.trim_end_matches("Exception"),
     };
     let kind = if status < 500 { "Sender" } else { "Receiver" };
-    let text = failure.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = failure
+        .text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
     answer(
         status,
         XML,

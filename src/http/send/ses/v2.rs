@@ -23,7 +23,10 @@ use crate::http::send::outgoing::{Addresses, Outgoing, Parts};
 use crate::http::send::{OTHER, Senders, base64, json};
 use crate::model::Via;
 
-const SES: Provider = Provider { via: Via::Ses, refuse };
+const SES: Provider = Provider {
+    via: Via::Ses,
+    refuse,
+};
 /// Maximum number of entries of a bulk email.
 const ENTRIES: usize = 50;
 
@@ -142,18 +145,32 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| Ok(vec![parse::<SendEmail>(&received.body)?.into_message(received)?]);
-    SES.send(&senders, request, read, |sent| json(200, &value!({"MessageId": sent[0].id}))).await
+    let read = |received: &Received| {
+        Ok(vec![
+            parse::<SendEmail>(&received.body)?.into_message(received)?,
+        ])
+    };
+    SES.send(&senders, request, read, |sent| {
+        json(200, &value!({"MessageId": sent[0].id}))
+    })
+    .await
 }
 
-async fn send_bulk(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read = |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages(received);
+async fn send_bulk(
+    State(senders): State<Arc<Senders>>,
+    request: Request,
+) -> Result<Response, Error> {
+    let read =
+        |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages(received);
     let answer = |outcomes: &[Result<Sent, Failure>]| {
         let each = outcomes.iter().map(|outcome| match outcome {
             Ok(sent) => value!({"Status": "SUCCESS", "MessageId": sent.id}),
             Err(failure) => value!({"Status": bulk_status(failure.kind), "Error": failure.text}),
         });
-        json(200, &value!({"BulkEmailEntryResults": each.collect::<Vec<Value>>()}))
+        json(
+            200,
+            &value!({"BulkEmailEntryResults": each.collect::<Vec<Value>>()}),
+        )
     };
     SES.send_each(&senders, request, read, answer).await
 }
@@ -164,15 +181,27 @@ impl SendEmail {
         let content = self.content.ok_or_else(|| missing("Content"))?;
         let destination = self.destination.unwrap_or_default();
         if let Some(Raw { data }) = content.raw {
-            let message = Outgoing::raw(&base64::decode(&data)?, destination.all(addresses)?, addresses)?;
-            let from = addresses.one("FromEmailAddress", &self.from_email_address.unwrap_or_default())?;
+            let message = Outgoing::raw(
+                &base64::decode(&data)?,
+                destination.all(addresses)?,
+                addresses,
+            )?;
+            let from = addresses.one(
+                "FromEmailAddress",
+                &self.from_email_address.unwrap_or_default(),
+            )?;
             let from = from.into_iter().next().and_then(|from| from.address);
-            let sender = self.feedback_forwarding_email_address.or(from).or(message.sender);
+            let sender = self
+                .feedback_forwarding_email_address
+                .or(from)
+                .or(message.sender);
             return Ok(Outgoing { sender, ..message });
         }
         let rendered = match (content.simple, &content.template) {
             (Some(simple), _) => simple.rendered()?,
-            (None, Some(template)) => template.render(&template.files()?, None, &mut Limits::of(received))?,
+            (None, Some(template)) => {
+                template.render(&template.files()?, None, &mut Limits::of(received))?
+            }
             (None, None) => return Err(missing("Content.Simple, Content.Raw or Content.Template")),
         };
         let envelope = Envelope {
@@ -190,14 +219,18 @@ impl SendBulkEmail {
     /// Each message, or why it cannot be sent.
     fn into_messages(self, received: &Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
         if !(1..=ENTRIES).contains(&self.bulk_email_entries.len()) {
-            return Err(Failure::invalid(format!("BulkEmailEntries must have 1 to {ENTRIES} entries")));
+            return Err(Failure::invalid(format!(
+                "BulkEmailEntries must have 1 to {ENTRIES} entries"
+            )));
         }
         let template = self.default_content.and_then(|content| content.template);
         let template = template.ok_or_else(|| missing("DefaultContent.Template"))?;
         let (addresses, files) = (received.addresses, template.files()?);
         let (mut batch, mut limits) = (Batch::of(received), Limits::of(received));
         let mut message = |entry: Entry| {
-            let replacement = entry.replacement_email_content.and_then(|content| content.replacement_template);
+            let replacement = entry
+                .replacement_email_content
+                .and_then(|content| content.replacement_template);
             let data = replacement.and_then(|template| template.replacement_template_data);
             let mut rendered = template.render(&files, data.as_deref(), &mut limits)?;
             rendered.headers.extend(pairs(entry.replacement_headers));
@@ -205,16 +238,22 @@ impl SendBulkEmail {
                 from: self.from_email_address.as_deref(),
                 reply_to: self.reply_to_addresses.as_deref(),
                 sender: self.feedback_forwarding_email_address.as_deref(),
-                tags: entry.replacement_tags.as_deref().or(self.default_email_tags.as_deref()),
+                tags: entry
+                    .replacement_tags
+                    .as_deref()
+                    .or(self.default_email_tags.as_deref()),
                 set: self.configuration_set_name.as_deref(),
             };
             envelope.message(&entry.destination.unwrap_or_default(), addresses, rendered)
         };
-        let each = self.bulk_email_entries.into_iter().map(|entry| match message(entry) {
-            Ok(message) => batch.add(message).map(Ok),
-            Err(failure) if failure.kind == Kind::TooLarge => Err(failure),
-            failed => Ok(failed),
-        });
+        let each = self
+            .bulk_email_entries
+            .into_iter()
+            .map(|entry| match message(entry) {
+                Ok(message) => batch.add(message).map(Ok),
+                Err(failure) if failure.kind == Kind::TooLarge => Err(failure),
+                failed => Ok(failed),
+            });
         each.collect()
     }
 }
@@ -235,15 +274,31 @@ impl Envelope<'_> {
         addresses: Addresses,
         rendered: Rendered,
     ) -> Result<Outgoing, Failure> {
-        let list = |name: &str, given: Option<&[String]>| addresses.all(name, given.into_iter().flatten());
-        let Rendered { subject, text, html, mut headers, attachments } = rendered;
-        let tags: Vec<_> = self.tags.into_iter().flatten().map(|tag| format!("{}={}", tag.name, tag.value)).collect();
+        let list =
+            |name: &str, given: Option<&[String]>| addresses.all(name, given.into_iter().flatten());
+        let Rendered {
+            subject,
+            text,
+            html,
+            mut headers,
+            attachments,
+        } = rendered;
+        let tags: Vec<_> = self
+            .tags
+            .into_iter()
+            .flatten()
+            .map(|tag| format!("{}={}", tag.name, tag.value))
+            .collect();
         headers.extend(tag_headers(&tags, self.set));
         let from = addresses.one("FromEmailAddress", self.from.unwrap_or_default())?;
         if from.is_empty() {
             return Err(missing("FromEmailAddress"));
         }
-        let parts = Parts { text: Arc::new(text), html: Arc::new(html), attachments };
+        let parts = Parts {
+            text: Arc::new(text),
+            html: Arc::new(html),
+            attachments,
+        };
         let letter = Letter {
             from,
             to: list("ToAddresses", destination.to_addresses.as_deref())?,
@@ -255,7 +310,10 @@ impl Envelope<'_> {
         };
         let bcc = list("BccAddresses", destination.bcc_addresses.as_deref())?;
         let message = Outgoing::sharing(letter, bcc, parts);
-        Ok(Outgoing { sender: self.sender.map(str::to_owned), ..message })
+        Ok(Outgoing {
+            sender: self.sender.map(str::to_owned),
+            ..message
+        })
     }
 }
 
@@ -282,7 +340,11 @@ impl Simple {
 
 /// The header fields.
 pub(super) fn pairs(given: Option<Vec<Pair>>) -> Vec<(String, String)> {
-    given.unwrap_or_default().into_iter().map(|Pair { name, value }| (name, value)).collect()
+    given
+        .unwrap_or_default()
+        .into_iter()
+        .map(|Pair { name, value }| (name, value))
+        .collect()
 }
 
 /// The files as attachments.
@@ -321,7 +383,9 @@ fn bulk_status(kind: Kind) -> &'static str {
 fn refuse(failure: &Failure) -> Response {
     let (status, code) = error(failure);
     let mut response = json(status, &value!({"message": failure.text}));
-    response.headers_mut().insert("x-amzn-errortype", HeaderValue::from_static(code));
+    response
+        .headers_mut()
+        .insert("x-amzn-errortype", HeaderValue::from_static(code));
     response
 }
 

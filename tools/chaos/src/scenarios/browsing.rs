@@ -1,4 +1,5 @@
-//! What a person does in the dashboard: permanent inboxes, deletions that are undone, and a page that stays open.
+//! What a person does in the dashboard: permanent inboxes, deletions that are undone, and a page
+//! that stays open.
 
 use std::time::{Duration, Instant};
 
@@ -21,16 +22,22 @@ fn pages(client: &mut Client<'_>) -> Option<Pages> {
 }
 
 /// Sends a form once. `None` if it is not known what it did, because something fails.
-fn submit(client: &mut Client<'_>, before: Moment, path: &str, fields: &[(&str, &str)]) -> Option<String> {
+fn submit(
+    client: &mut Client<'_>,
+    before: Moment,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> Option<String> {
     let (pages, node) = (pages(client)?, client.node());
     let sent = pages.submit(client.world, node, path, fields);
     if let Some((303, location)) = sent {
         return Some(location);
     }
     if client.world.peaceful_since(before) {
-        client
-            .world
-            .find("a form of the dashboard is accepted", format!("{path} {fields:?} of {}: {sent:?}", pages.project));
+        client.world.find(
+            "a form of the dashboard is accepted",
+            format!("{path} {fields:?} of {}: {sent:?}", pages.project),
+        );
     }
     None
 }
@@ -39,17 +46,32 @@ fn submit(client: &mut Client<'_>, before: Moment, path: &str, fields: &[(&str, 
 pub(super) fn a_permanent_inbox(client: &mut Client<'_>) {
     let (number, before) = (client.token(), client.world.moment());
     let name = format!("kept-{}-{number}", client.number);
-    if submit(client, before, "/inboxes", &[("kind", "permanent"), ("name", &name)]).is_none() {
+    if submit(
+        client,
+        before,
+        "/inboxes",
+        &[("kind", "permanent"), ("name", &name)],
+    )
+    .is_none()
+    {
         return;
     }
-    let inbox = Inbox { life: None, ..Inbox::new(name.clone(), format!("{name}{DOMAIN}"), Instant::now()) };
+    let inbox = Inbox {
+        life: None,
+        ..Inbox::new(name.clone(), format!("{name}{DOMAIN}"), Instant::now())
+    };
     client.inboxes.push(inbox);
     client.world.count("permanent inboxes");
     let (index, token) = (client.inboxes.len() - 1, client.token());
     client.mail(token, &[index]);
     let deletion = Request::delete("/v1/inboxes/{id}", format!("/v1/inboxes/{name}"));
-    if let Some(answer) = client.until_answered(&deletion).filter(|answer| answer.status != 403) {
-        client.world.find("a permanent inbox is kept", format!("{name}: {answer:?}"));
+    if let Some(answer) = client
+        .until_answered(&deletion)
+        .filter(|answer| answer.status != 403)
+    {
+        client
+            .world
+            .find("a permanent inbox is kept", format!("{name}: {answer:?}"));
     }
 }
 
@@ -60,13 +82,27 @@ pub(super) fn and_undoing(client: &mut Client<'_>) {
     client.mail(token, &[inbox]);
     let id = client.inboxes[inbox].id.clone();
     let (whole, chosen) = (client.chance(50), format!("/inboxes/{id}/delete"));
-    let path = if whole { chosen } else { format!("/inboxes/{id}/empty") };
+    let path = if whole {
+        chosen
+    } else {
+        format!("/inboxes/{id}/empty")
+    };
     let undo = submit(client, before, &path, &[]).and_then(|location| {
         let deletion = location.split("undo=").nth(1)?.to_owned();
-        if client.list(inbox).is_some_and(|listed| whole || !listed.is_empty()) {
-            client.world.find("what is in the trash is not found", format!("{path}: {id}"));
+        if client
+            .list(inbox)
+            .is_some_and(|listed| whole || !listed.is_empty())
+        {
+            client
+                .world
+                .find("what is in the trash is not found", format!("{path}: {id}"));
         }
-        submit(client, before, "/undo", &[("deletion", &deletion), ("back", "")])
+        submit(
+            client,
+            before,
+            "/undo",
+            &[("deletion", &deletion), ("back", "")],
+        )
     });
     match undo {
         Some(_) => client.world.count("deletions undone"),
@@ -83,10 +119,16 @@ pub(super) fn an_open_page(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
     let before = client.world.moment();
     let Some(pages) = pages(client) else { return };
-    let (node, token, id) = (client.node(), client.token(), client.inboxes[inbox].id.clone());
+    let (node, token, id) = (
+        client.node(),
+        client.token(),
+        client.inboxes[inbox].id.clone(),
+    );
     let Some(events) = pages.follow(client.world, node, &id) else {
         if client.world.peaceful_since(before) {
-            client.world.find("the page of an inbox can be followed", id);
+            client
+                .world
+                .find("the page of an inbox can be followed", id);
         }
         return;
     };
@@ -95,7 +137,10 @@ pub(super) fn an_open_page(client: &mut Client<'_>) {
     }
     let told = events.recv_timeout(SOON);
     if told.is_err() && client.world.peaceful_since(before) {
-        client.world.find("an open page is notified of new mail", format!("message {token} of {id}: {told:?}"));
+        client.world.find(
+            "an open page is notified of new mail",
+            format!("message {token} of {id}: {told:?}"),
+        );
     }
     client.world.count("open pages");
 }

@@ -1,4 +1,5 @@
-//! Deletions of inboxes, with a wait on them, of messages, and of nothing by a search without a condition.
+//! Deletions of inboxes, with a wait on them, of messages, and of nothing by a search without a
+//! condition.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,12 +15,17 @@ use crate::mail::Outcome;
 /// How soon a wait on a deleted inbox must end while nothing fails.
 const SOON: Duration = Duration::from_secs(2);
 
-/// An open wait on the inbox ends with 404; late mail opens the address again, without the old mail.
+/// An open wait on the inbox ends with 404; late mail opens the address again, without the old
+/// mail.
 pub(super) fn an_inbox(client: &mut Client<'_>) {
     let Some(inbox) = client.create() else { return };
     let first = client.token();
     client.mail(first, &[inbox]);
-    let (id, node, asker) = (client.inboxes[inbox].id.clone(), client.node(), client.asker.clone());
+    let (id, node, asker) = (
+        client.inboxes[inbox].id.clone(),
+        client.node(),
+        client.asker.clone(),
+    );
     let wait = waiting::request(&id, "nobody writes this", Duration::from_secs(8));
     let before = client.world.moment();
     let deleted = thread::scope(|scope| {
@@ -35,8 +41,14 @@ pub(super) fn an_inbox(client: &mut Client<'_>) {
     });
     match deleted {
         // 404: the first answer was lost, and this is its repetition.
-        Some(Answer { status: 204 | 404, .. }) => client.inboxes[inbox].deleted = true,
-        other => return client.world.find("an inbox can be deleted", format!("{other:?}")),
+        Some(Answer {
+            status: 204 | 404, ..
+        }) => client.inboxes[inbox].deleted = true,
+        other => {
+            return client
+                .world
+                .find("an inbox can be deleted", format!("{other:?}"));
+        }
     }
     if client.chance(30) && client.inboxes[inbox].address.ends_with(DOMAIN) {
         late_mail(client, inbox);
@@ -45,20 +57,27 @@ pub(super) fn an_inbox(client: &mut Client<'_>) {
 
 fn end_of_wait(client: &Client<'_>, answer: Option<&Answer>, took: Duration) {
     if answer.is_none_or(|answer| answer.status != 404) || took > SOON {
-        client.world.find("a wait ends with its inbox", format!("{answer:?} {took:?} after the deletion"));
+        client.world.find(
+            "a wait ends with its inbox",
+            format!("{answer:?} {took:?} after the deletion"),
+        );
     }
 }
 
 /// The address belongs to this client's project for 30 days.
 fn late_mail(client: &mut Client<'_>, ended: usize) {
     let Inbox { id, address, .. } = &client.inboxes[ended];
-    let again = Inbox { has_tags: false, ..Inbox::new(id.clone(), address.clone(), Instant::now()) };
+    let again = Inbox {
+        has_tags: false,
+        ..Inbox::new(id.clone(), address.clone(), Instant::now())
+    };
     client.inboxes.push(again);
     let (again, token) = (client.inboxes.len() - 1, client.token());
     if client.mail(token, &[again]) == Outcome::Accepted {
         // The address now names the new inbox, which was created when the mail was stored.
-        client.inboxes[again].life =
-            client.inboxes[again].life.map(|(earliest, _)| (earliest, Instant::now() + LIFETIME + SOON));
+        client.inboxes[again].life = client.inboxes[again]
+            .life
+            .map(|(earliest, _)| (earliest, Instant::now() + LIFETIME + SOON));
         client.inboxes.swap_remove(ended);
     } else {
         // Whether it is open again is not known, so neither is checked.
@@ -76,24 +95,46 @@ pub(super) fn a_message(client: &mut Client<'_>) {
     }
     let id = client.inboxes[inbox].id.clone();
     let wait = waiting::request(&id, &client.subject(token), Duration::from_secs(10));
-    let Some(answer) = client.until_answered(&wait) else { return };
+    let Some(answer) = client.until_answered(&wait) else {
+        return;
+    };
     let Some(message) = answer.body["id"].as_str().filter(|_| answer.status == 200) else {
-        return client.world.find("acknowledged mail is returned", format!("{answer:?}"));
+        return client
+            .world
+            .find("acknowledged mail is returned", format!("{answer:?}"));
     };
     let deletion = Request::delete("/v1/messages/{id}", format!("/v1/messages/{message}"));
     match client.until_answered(&deletion) {
-        Some(Answer { status: 204 | 404, .. }) => client.tell(inbox, token, Told::Refused),
-        Some(Answer { body: Value::Null, .. }) | None => {}
-        other => client.world.find("a message can be deleted", format!("{other:?}")),
+        Some(Answer {
+            status: 204 | 404, ..
+        }) => client.tell(inbox, token, Told::Refused),
+        Some(Answer {
+            body: Value::Null, ..
+        })
+        | None => {}
+        other => client
+            .world
+            .find("a message can be deleted", format!("{other:?}")),
     }
 }
 
-/// A deletion by a search of which no condition counts would delete all mail of the project, so it is rejected.
+/// A deletion by a search of which no condition counts would delete all mail of the project, so it
+/// is rejected.
 pub(super) fn by_an_empty_search(client: &mut Client<'_>) {
-    let query = if client.chance(50) { "tag%3Anews" } else { "to%3A%22%22" };
+    let query = if client.chance(50) {
+        "tag%3Anews"
+    } else {
+        "to%3A%22%22"
+    };
     let path = "/mailpit/api/v1/search";
     let request = Request::delete(path, format!("{path}?query={query}"));
-    if let Some(answer) = client.until_answered(&request).filter(|answer| answer.status != 400) {
-        client.world.find("a deletion without a condition is rejected", format!("{request:?}: {answer:?}"));
+    if let Some(answer) = client
+        .until_answered(&request)
+        .filter(|answer| answer.status != 400)
+    {
+        client.world.find(
+            "a deletion without a condition is rejected",
+            format!("{request:?}: {answer:?}"),
+        );
     }
 }

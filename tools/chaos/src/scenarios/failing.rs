@@ -17,8 +17,8 @@ const CONCERNS_ONE: [&str; 3] = ["bounce", "drop", "duplicate"];
 const TOGETHER: usize = 6;
 const USES: usize = 2;
 const DELAY: Duration = Duration::from_secs(1);
-/// Where the fault applies, what it does and whether it stores the mail first, the reply that the client must see, and
-/// how often the mail is stored.
+/// Where the fault applies, what it does and whether it stores the mail first, the reply that the
+/// client must see, and how often the mail is stored.
 const FAULTS: [(&str, &str, Option<&str>, usize); 15] = [
     ("rcpt", "defer", Some("451"), 0),
     ("rcpt", "reject", Some("550"), 0),
@@ -43,7 +43,10 @@ pub(super) fn on_request(client: &mut Client<'_>) {
     let path = format!("/v1/inboxes/{}/faults", client.inboxes[inbox].id);
     let list = json!({"faults": [fault(at, action)]});
     let before = client.world.moment();
-    if client.until_answered(&Request::put(TEMPLATE, &path, list)).is_none_or(|answer| answer.status != 200) {
+    if client
+        .until_answered(&Request::put(TEMPLATE, &path, list))
+        .is_none_or(|answer| answer.status != 200)
+    {
         return;
     }
     let token = client.token();
@@ -54,13 +57,30 @@ pub(super) fn on_request(client: &mut Client<'_>) {
     let early = action == "delay" && sending.elapsed() < DELAY;
     let calm = peaceful && client.world.peaceful_since(before);
     if calm && (early || !meets(&outcome, reply)) {
-        client.world.find("a fault applies to the next mail", format!("{at} {action}: {outcome:?}"));
+        client.world.find(
+            "a fault applies to the next mail",
+            format!("{at} {action}: {outcome:?}"),
+        );
     }
     // In a failure, the use may have been counted although its answer was lost, or not.
-    let told = |stored| if calm { exactly(stored) } else { weakest(&outcome) };
+    let told = |stored| {
+        if calm {
+            exactly(stored)
+        } else {
+            weakest(&outcome)
+        }
+    };
     client.tell(inbox, token, told(stored));
     if let Some(other) = other {
-        client.tell(other, token, told(if CONCERNS_ONE.contains(&action) { 1 } else { stored }));
+        client.tell(
+            other,
+            token,
+            told(if CONCERNS_ONE.contains(&action) {
+                1
+            } else {
+                stored
+            }),
+        );
     }
     if calm {
         let token = client.token();
@@ -74,7 +94,11 @@ pub(super) fn on_request(client: &mut Client<'_>) {
 
 /// Now and then another inbox that gets the same message.
 fn another(client: &mut Client<'_>, inbox: usize) -> Option<usize> {
-    let other = if client.chance(40) { client.inbox() } else { None };
+    let other = if client.chance(40) {
+        client.inbox()
+    } else {
+        None
+    };
     other.filter(|other| *other != inbox)
 }
 
@@ -84,20 +108,34 @@ pub(super) fn several_at_once(client: &mut Client<'_>) {
     let path = format!("/v1/inboxes/{}/faults", client.inboxes[inbox].id);
     let list = json!({"faults": [{"at": "data", "do": "reject", "times": USES}]});
     let before = client.world.moment();
-    if client.until_answered(&Request::put(TEMPLATE, &path, list)).is_none_or(|answer| answer.status != 200) {
+    if client
+        .until_answered(&Request::put(TEMPLATE, &path, list))
+        .is_none_or(|answer| answer.status != 200)
+    {
         return;
     }
     let outcomes = client.mail_together(inbox, TOGETHER);
-    let met = outcomes.iter().filter(|outcome| meets(outcome, Some("550"))).count();
-    let passed = outcomes.iter().filter(|outcome| **outcome == Outcome::Accepted).count();
+    let met = outcomes
+        .iter()
+        .filter(|outcome| meets(outcome, Some("550")))
+        .count();
+    let passed = outcomes
+        .iter()
+        .filter(|outcome| **outcome == Outcome::Accepted)
+        .count();
     if client.world.peaceful_since(before) && (met, passed) != (USES, TOGETHER - USES) {
-        client.world.find("a fault meets as many messages as requested", format!("{outcomes:?}"));
+        client.world.find(
+            "a fault meets as many messages as requested",
+            format!("{outcomes:?}"),
+        );
     }
     client.until_answered(&Request::delete(TEMPLATE, path));
 }
 
 fn fault(at: &str, action: &str) -> Value {
-    let (action, stores) = action.strip_suffix(", stored").map_or((action, false), |action| (action, true));
+    let (action, stores) = action
+        .strip_suffix(", stored")
+        .map_or((action, false), |action| (action, true));
     let mut fault = json!({"at": at, "do": action});
     if action == "delay" {
         fault["seconds"] = json!(DELAY.as_secs());
@@ -117,18 +155,34 @@ fn meets(outcome: &Outcome, expected: Option<&str>) -> bool {
 }
 
 fn exactly(stored: usize) -> Told {
-    if stored == 0 { Told::Refused } else { Told::Stored(stored) }
+    if stored == 0 {
+        Told::Refused
+    } else {
+        Told::Stored(stored)
+    }
 }
 
 fn weakest(outcome: &Outcome) -> Told {
-    if *outcome == Outcome::NotSent { Told::Refused } else { Told::Unknown(2) }
+    if *outcome == Outcome::NotSent {
+        Told::Refused
+    } else {
+        Told::Unknown(2)
+    }
 }
 
 fn used_once(client: &mut Client<'_>, path: &str, action: &str) {
-    let Some(answer) = client.until_answered(&Request::get(TEMPLATE, path)) else { return };
-    let used: Vec<&Value> =
-        answer.body["faults"].as_array().into_iter().flatten().map(|fault| &fault["used"]).collect();
+    let Some(answer) = client.until_answered(&Request::get(TEMPLATE, path)) else {
+        return;
+    };
+    let used: Vec<&Value> = answer.body["faults"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|fault| &fault["used"])
+        .collect();
     if used != [&json!(1)] {
-        client.world.find("a fault is used once", format!("{action}: {}", answer.body));
+        client
+            .world
+            .find("a fault is used once", format!("{action}: {}", answer.body));
     }
 }

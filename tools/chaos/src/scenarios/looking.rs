@@ -24,7 +24,10 @@ pub(super) fn at_everything(client: &mut Client<'_>) {
     for request in requests {
         let answer = client.until_answered(&request);
         if let Some(answer) = answer.filter(|answer| answer.status != 200) {
-            client.world.find("an own inbox can be read", format!("{request:?}: {answer:?}"));
+            client.world.find(
+                "an own inbox can be read",
+                format!("{request:?}: {answer:?}"),
+            );
         }
     }
 }
@@ -40,14 +43,23 @@ pub(super) fn for_a_message(client: &mut Client<'_>) {
     let mut before = String::new();
     loop {
         let path = format!("/v1/project/messages?search={search}{before}");
-        let Some(answer) = client.until_answered(&Request::get("/v1/project/messages", path)) else { return };
-        if answer.body["messages"].as_array().is_some_and(|messages| !messages.is_empty()) {
+        let Some(answer) = client.until_answered(&Request::get("/v1/project/messages", path))
+        else {
+            return;
+        };
+        if answer.body["messages"]
+            .as_array()
+            .is_some_and(|messages| !messages.is_empty())
+        {
             return;
         }
         match answer.body["next"].as_str() {
             Some(next) => before = format!("&before={next}"),
             None => {
-                return client.world.find("a search finds acknowledged mail", format!("message {token}: {answer:?}"));
+                return client.world.find(
+                    "a search finds acknowledged mail",
+                    format!("message {token}: {answer:?}"),
+                );
             }
         }
     }
@@ -60,10 +72,19 @@ pub(super) fn for_the_cause(client: &mut Client<'_>) {
     if client.mail(token, &[inbox]) != Outcome::Accepted {
         return;
     }
-    let (id, subject) = (client.inboxes[inbox].id.clone(), client.subject(token).replace(' ', "%20"));
+    let (id, subject) = (
+        client.inboxes[inbox].id.clone(),
+        client.subject(token).replace(' ', "%20"),
+    );
     explains(client, &id, "subject=nobody", "filter_missed");
     explains(client, &id, &format!("subject={subject}"), "arrived");
-    if client.until_answered(&Request::delete("/v1/inboxes/{id}", format!("/v1/inboxes/{id}"))).is_some() {
+    if client
+        .until_answered(&Request::delete(
+            "/v1/inboxes/{id}",
+            format!("/v1/inboxes/{id}"),
+        ))
+        .is_some()
+    {
         client.inboxes[inbox].deleted = true;
         explains(client, &id, "", "inbox_deleted");
     }
@@ -71,8 +92,14 @@ pub(super) fn for_the_cause(client: &mut Client<'_>) {
 
 fn explains(client: &mut Client<'_>, id: &str, filter: &str, cause: &str) {
     let path = format!("/v1/inboxes/{id}/explain?{filter}");
-    let Some(answer) = client.until_answered(&Request::get("/v1/inboxes/{id}/explain", path)) else { return };
+    let Some(answer) = client.until_answered(&Request::get("/v1/inboxes/{id}/explain", path))
+    else {
+        return;
+    };
     if answer.status != 200 || answer.body["cause"] != cause {
-        client.world.find("explain names the cause", format!("{filter}: {cause}: {answer:?}"));
+        client.world.find(
+            "explain names the cause",
+            format!("{filter}: {cause}: {answer:?}"),
+        );
     }
 }
