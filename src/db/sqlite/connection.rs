@@ -82,11 +82,26 @@ impl SqliteConnection {
         self.connection.path().map(Path::new)
     }
 
+    /// Whether no transaction is open.
+    pub(super) fn is_autocommit(&self) -> bool {
+        self.connection.is_autocommit()
+    }
+
     pub(super) fn roll_back(&self) {
+        self.undo("ROLLBACK");
+    }
+
+    /// Undoes what has been done since the savepoint, and ends it.
+    pub(super) fn roll_back_to_savepoint(&self) {
+        self.undo("ROLLBACK TO own");
+        self.undo("RELEASE own");
+    }
+
+    fn undo(&self, sql: &str) {
         // Some failures (a full disk) have already rolled back; then there is no transaction to
         // end.
-        if !self.connection.is_autocommit()
-            && let Err(error) = self.control("ROLLBACK")
+        if !self.is_autocommit()
+            && let Err(error) = self.control(sql)
         {
             tracing::error!(%error, "cannot roll back");
         }

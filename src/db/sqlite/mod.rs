@@ -1,8 +1,9 @@
 //! SQLite: one thread that writes, and a pool of connections that read.
 //!
-//! Each commit flushes the write-ahead log (`synchronous=FULL`), so it survives a power cut. A
-//! query that finds a few rows by an index runs on the calling thread, because handing it to
-//! another thread would take longer. Any other query runs on a blocking thread.
+//! Each commit flushes the write-ahead log (`synchronous=FULL`), so it survives a power cut. One
+//! commit ends all transactions that are queued (`writer.rs`). A query that finds a few rows by an
+//! index runs on the calling thread, because handing it to another thread would take longer. Any
+//! other query runs on a blocking thread.
 
 mod backup;
 mod checkpoint;
@@ -22,7 +23,7 @@ use super::{DatabaseError, Row, Value};
 pub use backup::{BackupError, backup};
 use connection::{SqliteConnection, lock};
 pub(super) use transaction::SqliteTransaction;
-use writer::Writer;
+use writer::{Reply, Writer};
 
 /// Maximum number of queries that run on blocking threads at once.
 const QUERIES_AT_ONCE: usize = 8;
@@ -86,7 +87,8 @@ impl Sqlite {
         query.await.map_err(|_| DatabaseError::Panicked)?
     }
 
-    /// Runs `work` on the writing thread and returns its result.
+    /// Runs `work` on the writing thread. Returns its result once the group of transactions that it
+    /// belongs to is on stable storage.
     pub(super) async fn transact<T, F>(
         &self,
         work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
@@ -95,16 +97,20 @@ impl Sqlite {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let work = |transaction| {
             async move {
-                // The caller may have stopped waiting.
-                let _ = reply.send(work(transaction).await);
+                let done = work(transaction).await;
+                let reply = |committed: Result<(), DatabaseError>| {
+                    // The caller may have stopped waiting.
+                    let _ = sender.send(committed.map(|()| done));
+                };
+                Box::new(reply) as Reply
             }
             .boxed()
         };
         self.writer.queue(Box::new(work))?;
-        answer.await.map_err(|_| DatabaseError::Panicked)
+        answer.await.map_err(|_| DatabaseError::Panicked)?
     }
 
     /// Closes all connections after the queued transactions. SQLite then moves the log into the
