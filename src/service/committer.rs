@@ -1,21 +1,23 @@
 //! Writes deliveries in batches: one transaction, and so one flush, for many messages.
 //!
 //! A single task writes all queued deliveries in one transaction and sends each caller its result.
-//! New deliveries are queued while a batch is being written. If another transaction has locked an
-//! inbox, its deliveries move to the [`Lanes`].
+//! New deliveries are queued while a batch is being written. Mail for an inbox that another
+//! transaction keeps locked is rejected with a temporary failure. What would delay the others is
+//! written alone: large messages, if the database is on another host, and the deliveries of a batch
+//! that failed as a whole.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time;
+use std::time::{Duration, Instant};
 
 use restante_delivery::Verdict;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::DeliverError;
-use super::attempt::{Retry, write};
-use super::lanes::Lanes;
+use super::attempt::write;
 use super::progress::Progress;
 use super::responder::{Answer, Held, Responder};
 use crate::clock::Clock;
@@ -28,6 +30,15 @@ const MAX_BATCH: usize = 512;
 /// After this many bytes, a batch is written, so that large messages do not make all the others
 /// wait.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// A larger delivery is written alone if the database is on another host: it would delay the mail
+/// in its batch. Large ones are written one at a time, so that on a slow network some of them
+/// arrive, and not a part of each.
+pub(super) const MAX_BATCHED: usize = 1024 * 1024;
+/// How long a large delivery may wait for the others, in addition to the time for writing it. If it
+/// was refused earlier, its client would have to send all of it again.
+pub(super) const MAX_LARGE_WAIT: Duration = Duration::from_secs(60);
+/// How long writing one delivery alone may take.
+const ALONE_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// The queue of the committer.
 #[derive(Debug)]
@@ -57,16 +68,14 @@ impl Committer {
             queue: jobs,
             stop: stop.clone(),
         };
-        let lanes = Lanes::new(store.clone(), clock.clone(), policy.clone(), tasks.clone());
-        tasks.spawn(
-            BatchWriter {
-                store,
-                clock,
-                policy,
-                lanes,
-            }
-            .run(jobs),
-        );
+        let writer = BatchWriter {
+            store,
+            clock,
+            policy,
+            alone: Arc::new(Semaphore::new(1)),
+            tasks: tasks.clone(),
+        };
+        tasks.spawn(writer.run(jobs));
         Self {
             queue,
             stop,
@@ -121,12 +130,15 @@ impl Jobs {
     }
 }
 
-/// The task that writes the batches.
+/// Writes the batches. Clones share the permit for what is written alone.
+#[derive(Clone)]
 struct BatchWriter {
     store: Store,
     clock: Clock,
     policy: Policy,
-    lanes: Lanes,
+    /// Has one permit; the deliveries that are being written alone have it.
+    alone: Arc<Semaphore>,
+    tasks: TaskTracker,
 }
 
 impl BatchWriter {
@@ -142,21 +154,21 @@ impl BatchWriter {
     }
 
     /// Takes jobs until there are enough for a batch. Drops those whose caller has stopped waiting,
-    /// moves those that must be written alone to the lanes, and returns the others.
+    /// and has large ones written alone.
     fn select(&self, jobs: &mut VecDeque<Job>) -> Vec<Job> {
         let (mut selected, mut bytes) = (Vec::new(), 0);
         while bytes < MAX_BATCH_BYTES
             && let Some(job) = jobs.pop_front()
         {
+            let size = job.delivery.content.stored_size();
             if job.reply.is_abandoned() {
                 continue;
+            } else if size > MAX_BATCHED && self.store.is_shared() {
+                self.write_alone(vec![job]);
+            } else {
+                bytes += size;
+                selected.push(job);
             }
-            if let Some(recipient) = self.lanes.lane_of(&job.delivery) {
-                self.lanes.write(recipient, job.delivery, job.reply);
-                continue;
-            }
-            bytes += job.delivery.content.stored_size();
-            selected.push(job);
         }
         selected
     }
@@ -166,21 +178,22 @@ impl BatchWriter {
         if jobs.is_empty() {
             return;
         }
-        let policy = || self.policy.at(self.clock.now());
         let (deliveries, replies): (Vec<_>, Vec<_>) = jobs
             .into_iter()
             .map(|job| (job.delivery, job.reply))
             .unzip();
         let deliveries = Arc::new(deliveries);
-        let started = time::Instant::now();
-        match write(&self.store, &deliveries, policy, Retry::BATCH).await {
+        let started = Instant::now();
+        match self.try_write(&deliveries).await {
             Ok(verdicts) => {
                 let stored = verdicts
                     .iter()
                     .filter(|verdict| verdict.messages().next().is_some())
                     .count();
                 metrics::committed(u32::try_from(stored).unwrap_or(u32::MAX), started.elapsed());
-                self.answer(&deliveries, replies, verdicts);
+                for (reply, verdict) in replies.into_iter().zip(verdicts) {
+                    reply.send(Ok(verdict));
+                }
             }
             Err(error) if !may_be_of_one(&error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed");
@@ -190,27 +203,48 @@ impl BatchWriter {
             }
             Err(error) => {
                 tracing::warn!(%error, deliveries = replies.len(), "a batch failed; trying its deliveries one by one");
-                for (delivery, reply) in deliveries.iter().zip(replies) {
-                    let Some(recipient) = delivery.request.recipients.first() else {
-                        continue;
-                    };
-                    self.lanes.write(recipient.clone(), delivery.clone(), reply);
-                }
+                let deliveries = Arc::unwrap_or_clone(deliveries);
+                let jobs = deliveries.into_iter().zip(replies);
+                self.write_alone(
+                    jobs.map(|(delivery, reply)| Job { delivery, reply })
+                        .collect(),
+                );
             }
         }
     }
 
-    /// Sends each caller its verdict, or moves the delivery to the lane of its inbox if that is
-    /// locked.
-    fn answer(&self, deliveries: &[Delivery], replies: Vec<Responder>, verdicts: Vec<Verdict>) {
-        for ((delivery, reply), verdict) in deliveries.iter().zip(replies).zip(verdicts) {
-            match verdict {
-                Verdict::Conflict(recipient) => {
-                    self.lanes.write(recipient, delivery.clone(), reply)
+    /// Writes each delivery in its own transaction, after others that are written alone. If a
+    /// caller stops waiting before the commit is sent, the transaction is rolled back.
+    fn write_alone(&self, jobs: Vec<Job>) {
+        let writer = self.clone();
+        self.tasks.spawn(async move {
+            let permit = timeout(MAX_LARGE_WAIT, writer.alone.acquire()).await;
+            for Job {
+                delivery,
+                mut reply,
+            } in jobs
+            {
+                if permit.is_err() {
+                    reply.send(Err(DeliverError::Unavailable));
+                    continue;
                 }
-                verdict => reply.send(Ok(verdict)),
+                let one = Arc::new(vec![delivery]);
+                let answer = tokio::select! {
+                    biased;
+                    () = reply.abandoned() => continue,
+                    written = timeout(ALONE_TIMEOUT, writer.try_write(&one)) => match written {
+                        Ok(Ok(mut verdicts)) => Ok(verdicts.remove(0)),
+                        Ok(Err(error)) => Err(error.into()),
+                        Err(_) => Err(DeliverError::Unavailable),
+                    },
+                };
+                reply.send(answer);
             }
-        }
+        });
+    }
+
+    async fn try_write(&self, deliveries: &Arc<Vec<Delivery>>) -> Result<Vec<Verdict>, StoreError> {
+        write(&self.store, deliveries, || self.policy.at(self.clock.now())).await
     }
 }
 
@@ -416,22 +450,21 @@ mod tests {
         assert_eq!(store.stored().await.unwrap(), (1, 1));
     }
 
-    #[tokio::test]
-    async fn a_batch_of_large_deliveries_ends_early() {
-        let (_directory, store, policy) = prepared().await;
-        let clock = Clock::manual(policy.now);
-        let lanes = Lanes::new(
-            store.clone(),
-            clock.clone(),
-            policy.clone(),
-            TaskTracker::new(),
-        );
+    async fn batch_writer() -> (tempfile::TempDir, BatchWriter) {
+        let (directory, store, policy) = prepared().await;
         let writer = BatchWriter {
             store,
-            clock,
+            clock: Clock::manual(policy.now),
             policy,
-            lanes,
+            alone: Arc::new(Semaphore::new(1)),
+            tasks: TaskTracker::new(),
         };
+        (directory, writer)
+    }
+
+    #[tokio::test]
+    async fn a_batch_of_large_deliveries_ends_early() {
+        let (_directory, writer) = batch_writer().await;
         let mut noise = vec![0; MAX_BATCH_BYTES / 4];
         rand::rng().fill_bytes(&mut noise);
         let large = delivery_of("a", &noise);
@@ -450,6 +483,31 @@ mod tests {
             ],
             [4, 2]
         );
+    }
+
+    #[tokio::test]
+    async fn what_is_written_alone_waits_for_the_others_but_not_for_ever() {
+        let (_directory, writer) = batch_writer().await;
+        let start = || {
+            let (reply, answer) = Responder::new(None);
+            let delivery = delivery("a");
+            writer.write_alone(vec![Job { delivery, reply }]);
+            answer
+        };
+        let others = writer.alone.acquire().await.unwrap();
+        let mut waiting = start();
+        tokio::task::yield_now().await;
+        tokio::time::pause();
+        tokio::time::advance(MAX_LARGE_WAIT - Duration::from_secs(1)).await;
+        assert!(waiting.try_recv().is_err(), "it still waits");
+        tokio::time::advance(Duration::from_secs(2)).await;
+        tokio::time::resume();
+        assert!(matches!(
+            waiting.await.unwrap(),
+            Err(DeliverError::Unavailable)
+        ));
+        drop(others);
+        assert!(start().await.unwrap().is_ok());
     }
 
     #[tokio::test]

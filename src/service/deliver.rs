@@ -7,7 +7,7 @@ use restante_delivery::{Copies, Fate, Refusal, Request, Source, Verdict};
 use restante_mail::ParsedMessage;
 use uuid::Uuid;
 
-use super::lanes::{MAX_BATCHED, MAX_LARGE_WAIT};
+use super::committer::{MAX_BATCHED, MAX_LARGE_WAIT};
 use super::responder::Held;
 use super::{DeliverError, Service};
 use crate::model::{

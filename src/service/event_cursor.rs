@@ -83,7 +83,8 @@ fn hash_of(event: &Event) -> [u8; HASH] {
         &event.message_id,
         &event.failure,
     );
-    let text = serde_json::to_vec(&(identity, &event.client)).unwrap_or_default();
+    let text =
+        serde_json::to_vec(&(identity, &event.client)).expect("its types have a form in JSON");
     let hash = Sha256::digest(text);
     [hash[0], hash[1], hash[2], hash[3]]
 }

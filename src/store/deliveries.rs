@@ -79,8 +79,6 @@ pub enum Locking {
     WaitBriefly,
     /// Not at all: such an inbox is a fact, and its mail is not decided.
     Skip,
-    /// Up to the server's lock timeout.
-    Wait,
 }
 
 /// The facts of a batch, and the numbers of its inboxes.
@@ -189,9 +187,7 @@ pub async fn load(
 ) -> Result<Loaded, StoreError> {
     const FREE: &str = inbox_state!("id = $1", "{skip_locked}");
     const ANY: &str = inbox_state!("id = $1", "{for_update}");
-    if locking != Locking::Wait {
-        transaction.wait_briefly();
-    }
+    transaction.wait_briefly();
     let sql = if locking == Locking::Skip { FREE } else { ANY };
     let requests = || deliveries.iter().map(|delivery| &delivery.request);
     let mut loaded = find_shared(transaction, requests(), policy).await?;
@@ -313,7 +309,7 @@ struct AddressRow {
 fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
     let id = InboxId::from_stored(row.text()?);
     let (number, owner) = (row.integer()?, ProjectId(row.uuid()?));
-    let messages = u64::try_from(row.integer()?).unwrap_or(0);
+    let messages = row.count()?;
     let last_sequence = row.integer()?;
     let (faults_left, is_live) = (row.integer()?, row.integer()? == 1);
     let owner_is_deleted = row.integer()? == 1;
@@ -509,7 +505,7 @@ async fn change_outgoing(
         match change {
             OutgoingChange::Add(item) => added.push(item.clone()),
             OutgoingChange::Settle(settlement) => {
-                drop(queue::settle(transaction, settlement).await?)
+                queue::settle(transaction, settlement).await?;
             }
         }
     }

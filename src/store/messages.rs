@@ -519,8 +519,8 @@ impl Head {
             code,
             attachments: row.integer()?,
             content_number: row.integer()?,
-            parsed_size: row.size()?,
-            raw_size: row.size()?,
+            parsed_size: row.count()?,
+            raw_size: row.count()?,
             data: None,
         })
     }
@@ -608,7 +608,7 @@ mod tests {
             1_000
         ];
         let write = async move |mut transaction| {
-            let loaded = load(&mut transaction, &batch, &policy, Locking::Wait).await?;
+            let loaded = load(&mut transaction, &batch, &policy, Locking::WaitBriefly).await?;
             let new_ids = NewIds {
                 uuid: &mut uuid::Uuid::now_v7,
                 inbox: &mut crate::model::generate_inbox_id,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use restante::db::Database;
 use restante::model::{Domain, InboxId, ProjectId, Timestamp};
-use restante::service::{Retry, write};
+use restante::service::write;
 use restante::store::{Content, Delivery, Origin, Policy, Selection, Store, Swept};
 use restante_delivery::{Request, Source};
 
@@ -101,14 +101,9 @@ async fn deliver(
         default_project: project,
         mail_domain,
     };
-    let verdicts = write(
-        store,
-        &Arc::new(vec![delivery]),
-        || policy.clone(),
-        Retry::ALONE,
-    )
-    .await
-    .unwrap();
+    let verdicts = write(store, &Arc::new(vec![delivery]), || policy.clone())
+        .await
+        .unwrap();
     assert_eq!(verdicts[0].messages().count(), 1);
 }
 

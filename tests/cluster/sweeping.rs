@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use restante::db::Database;
 use restante::model::{Domain, Inbox, InboxId, InboxKind, Timestamp};
-use restante::service::{Retry, write};
+use restante::service::write;
 use restante::store::{Content, Delivery, Origin, Policy, Store, Swept};
 use restante_delivery::{Request, Source};
 use tokio_postgres::NoTls;
@@ -97,7 +97,5 @@ async fn fill(store: &Store) {
         mail_domain,
     };
     let batch = Arc::new(vec![delivery; MESSAGES]);
-    write(store, &batch, || policy.clone(), Retry::ALONE)
-        .await
-        .unwrap();
+    write(store, &batch, || policy.clone()).await.unwrap();
 }

@@ -10,7 +10,7 @@ use restante::model::{
     ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, SharedAddress,
     Timestamp, generate_inbox_id,
 };
-use restante::service::{Retry, write};
+use restante::service::write;
 use restante::store::{Change, Content, Delivery, Origin, Policy, Selection, Store, Swept};
 use restante_deliveries::recipient;
 use restante_delivery::{Request, Source, Verdict};
@@ -187,12 +187,9 @@ impl Bed {
 
     /// Delivers a batch at `now`.
     pub async fn deliver(&self, deliveries: &[Delivery], now: Timestamp) -> Vec<Verdict> {
-        write(
-            &self.store,
-            &Arc::new(deliveries.into()),
-            || self.policy(now),
-            Retry::ALONE,
-        )
+        write(&self.store, &Arc::new(deliveries.into()), || {
+            self.policy(now)
+        })
         .await
         .unwrap()
     }

@@ -7,7 +7,7 @@ use restante::db::{Row, Value};
 use restante::model::{
     EmailAddress, Inbox, InboxId, OutgoingId, OutgoingStatus, ProjectId, WorkerId,
 };
-use restante::service::{Retry, write};
+use restante::service::write;
 use restante::store::{Delivery, NewOutgoing, OutgoingChange, Policy};
 use restante_deliveries::{
     Case, DEFAULT, GivenInbox, GivenState, Mail, MailFrom, Ownership, World, shared_name, shown,
@@ -71,14 +71,9 @@ impl<'a> Database<'a> {
         let message = own(project, None, delivery(&[address], "given"));
         let messages = vec![message; usize::try_from(given.messages).unwrap()];
         if !messages.is_empty() {
-            write(
-                &self.bed.store,
-                &Arc::new(messages),
-                || self.policy.clone(),
-                Retry::ALONE,
-            )
-            .await
-            .unwrap();
+            write(&self.bed.store, &Arc::new(messages), || self.policy.clone())
+                .await
+                .unwrap();
         }
         assert!(
             given.faults.is_empty()
@@ -224,12 +219,9 @@ impl World for Database<'_> {
         for mail in batch {
             deliveries.push(self.delivery(mail).await);
         }
-        let verdicts = write(
-            &self.bed.store,
-            &Arc::new(deliveries),
-            || self.policy.clone(),
-            Retry::ALONE,
-        )
+        let verdicts = write(&self.bed.store, &Arc::new(deliveries), || {
+            self.policy.clone()
+        })
         .await
         .unwrap();
         let names = self.names().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use restante::model::Timestamp;
-use restante::service::{Retry, write};
+use restante::service::write;
 use restante::store::{Change, Delivery};
 use restante_delivery::{Refusal, Verdict};
 
@@ -160,14 +160,9 @@ async fn concurrent_writers_leave_no_gap(bed: Bed) {
         tokio::spawn(async move {
             for number in 0..10 {
                 let both = delivery(&["a", "b"], &format!("{writer}-{number}"));
-                let outcomes = write(
-                    &store,
-                    &Arc::new(vec![both]),
-                    || policy.clone(),
-                    Retry::ALONE,
-                )
-                .await
-                .unwrap();
+                let outcomes = write(&store, &Arc::new(vec![both]), || policy.clone())
+                    .await
+                    .unwrap();
                 assert_eq!(outcomes[0].messages().count(), 2);
             }
         })
@@ -208,7 +203,7 @@ async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
                 let batch: Vec<Delivery> = names
                     .map(|name| delivery(&[name], &number.to_string()))
                     .into();
-                let outcomes = write(&store, &Arc::new(batch), || policy.clone(), Retry::ALONE)
+                let outcomes = write(&store, &Arc::new(batch), || policy.clone())
                     .await
                     .unwrap();
                 assert!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use restante::model::{Inbox, MessageId};
-use restante::service::{Retry, write};
+use restante::service::write;
 use restante::store::{Cursor, Delivery, PartsReader, Policy, Search, Selection, ToDelete};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
@@ -132,14 +132,9 @@ async fn a_search_compares_each_message_once(bed: Bed) {
             .iter()
             .map(|subject| delivery(&["box"], subject))
             .collect();
-        write(
-            &bed.store,
-            &Arc::new(batch),
-            || policy.clone(),
-            Retry::ALONE,
-        )
-        .await
-        .unwrap();
+        write(&bed.store, &Arc::new(batch), || policy.clone())
+            .await
+            .unwrap();
     };
     deliver(&["other"; MESSAGES]).await;
     let inbox = bed.live("box", START).await.unwrap();
@@ -234,14 +229,9 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
         inbox_messages: 100,
         ..bed.policy(START)
     };
-    let stored = write(
-        &bed.store,
-        &Arc::new(batch),
-        || policy.clone(),
-        Retry::ALONE,
-    )
-    .await
-    .unwrap();
+    let stored = write(&bed.store, &Arc::new(batch), || policy.clone())
+        .await
+        .unwrap();
     assert!(
         stored.iter().all(|verdict| verdict.messages().count() == 1),
         "{stored:?}"
