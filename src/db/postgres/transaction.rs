@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::numbers::Numbers;
-use super::pool::{Pool, PooledConnection};
+use super::pool::{Connection, Pool, PooledConnection, spell};
 use super::requests::{Answer, Request, send};
 use super::schema::Schema;
 use super::{ANSWER_TIMEOUT, changes};
@@ -30,6 +30,10 @@ const BEGIN_BRIEFLY: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '500ms'";
 const BEGIN_WITHOUT_LIMITS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED;
     SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
+/// Row numbers that a node takes from the database at once, if it needs no more.
+const BLOCK: usize = 512;
+const NUMBERS: &str =
+    "SELECT nextval(pg_get_serial_sequence($1, 'number')) FROM generate_series(1, $2)";
 const NOTIFY: &str = "SELECT pg_notify($1, $2)";
 
 /// An open transaction. Its first statement takes a connection. Dropping it rolls it back.
@@ -99,7 +103,7 @@ impl PostgresTransaction {
         sql: &'static str,
     ) -> Result<(), DatabaseError> {
         self.start().await?;
-        let script = super::requests::spell(sql);
+        let script = spell(sql);
         self.exchange(0, async |connection| {
             send(connection, &script, &[], "").await
         })
@@ -113,8 +117,23 @@ impl PostgresTransaction {
         table: &str,
         count: usize,
     ) -> Result<Vec<i64>, DatabaseError> {
-        let numbers = Arc::clone(&self.numbers);
-        numbers.take(self, table, count).await
+        if let Some(numbers) = self.numbers.take(table, count) {
+            return Ok(numbers);
+        }
+        let block = i64::try_from(count.max(BLOCK)).unwrap_or(i64::MAX);
+        let mut rows = self.query(NUMBERS, vec![values![table, block]]).await?;
+        let mut taken = rows
+            .pop()
+            .ok_or(DatabaseError::NoRow)?
+            .into_iter()
+            .map(|mut row| row.integer())
+            .collect::<Result<Vec<i64>, _>>()?;
+        if taken.len() < count {
+            return Err(DatabaseError::NoRow);
+        }
+        let rest = taken.split_off(count);
+        self.numbers.keep(table, rest);
+        Ok(taken)
     }
 
     /// Uses a short lock timeout: a statement that waits for a lock for half a second fails.
@@ -229,7 +248,7 @@ impl PostgresTransaction {
     async fn exchange<T>(
         &mut self,
         bytes: usize,
-        request: impl AsyncFnOnce(&super::pool::Connection) -> Result<T, DatabaseError>,
+        request: impl AsyncFnOnce(&Connection) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let time = self.ends_at.map_or(Duration::MAX, |ends_at| {
             let time = ANSWER_TIMEOUT + Duration::from_secs((bytes / SLOWEST) as u64);

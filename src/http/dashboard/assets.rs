@@ -13,14 +13,8 @@ use sha2::{Digest, Sha256};
 use super::failure::PageError;
 use crate::http::error::Error;
 
-const STYLE_SHEET: &str = concat!(
-    include_str!("../../../static/dashboard.css"),
-    include_str!("../../../static/dashboard-pages.css")
-);
-const SCRIPT: &str = concat!(
-    include_str!("../../../static/dashboard.js"),
-    include_str!("../../../static/dashboard-keys.js")
-);
+const STYLE_SHEET: &str = include_str!("../../../static/dashboard.css");
+const SCRIPT: &str = include_str!("../../../static/dashboard.js");
 const ICON: &str = include_str!("../../../static/icon.svg");
 /// The icon while there is unread mail.
 const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
