@@ -459,7 +459,7 @@ impl Transaction {
             .query_many(sql, vec![parameters])
             .await?
             .pop()
-            .unwrap_or_default())
+            .expect("there is one answer to one set of parameters"))
     }
 
     /// Runs one statement once for each set of parameters, in one round trip; returns the rows of

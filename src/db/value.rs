@@ -112,6 +112,15 @@ impl Row {
         self.columns.collect()
     }
 
+    /// The integer of a statement that always returns one row.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NoRow`]; [`DatabaseError::Column`].
+    pub fn only_integer(rows: Vec<Self>) -> Result<i64, DatabaseError> {
+        let row = rows.into_iter().next();
+        row.ok_or(DatabaseError::NoRow)?.integer()
+    }
+
     /// The next column, an integer.
     ///
     /// # Errors
@@ -121,12 +130,12 @@ impl Row {
             .ok_or_else(|| self.unexpected("an integer"))
     }
 
-    /// The next column, a size in bytes.
+    /// The next column, a number that is not negative: a count, a size or a time span.
     ///
     /// # Errors
     /// [`DatabaseError::Column`].
-    pub fn size(&mut self) -> Result<usize, DatabaseError> {
-        usize::try_from(self.integer()?).map_err(|_| self.unexpected("a size"))
+    pub fn count<N: TryFrom<i64>>(&mut self) -> Result<N, DatabaseError> {
+        N::try_from(self.integer()?).map_err(|_| self.unexpected("a count"))
     }
 
     /// The next column, an integer or null.

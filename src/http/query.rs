@@ -121,9 +121,10 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequestParts<S> for Parameters<
         {
             first.entry(name).or_insert(value);
         }
-        // Every field is a text with a default, so nothing is refused here.
         let deserializer: MapDeserializer<'_, _, serde::de::value::Error> =
             MapDeserializer::new(first.into_iter());
+        // Every field is a text. One that is required and missing is empty, which its handler
+        // refuses.
         Ok(Self(T::deserialize(deserializer).unwrap_or_default()))
     }
 }

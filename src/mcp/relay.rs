@@ -150,7 +150,7 @@ impl ServerRelay {
             .to_string();
         let mut request = Request::post(self.endpoint.clone())
             .body(Full::from(body))
-            .unwrap_or_default();
+            .expect("the URL was parsed before");
         let headers = request.headers_mut();
         headers.insert(AUTHORIZATION, self.authorization.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

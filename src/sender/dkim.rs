@@ -186,7 +186,10 @@ impl BodyHash {
         if in_body {
             header.truncate(header.len() - 2);
         }
-        let hasher = body.finish().into_inner().unwrap_or_default();
+        let hasher = body
+            .finish()
+            .into_inner()
+            .expect("SHA-256 takes every byte");
         (header, BASE64_STANDARD.encode(hasher.0.finalize()))
     }
 }

@@ -2,7 +2,7 @@
 //! of the target.
 
 use super::{Store, StoreError};
-use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
 
 /// The progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,19 +275,14 @@ impl Store {
         target: &mut Transaction,
         progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
-        let counted = self.database.query(table.count, vec![]).await?.pop();
-        let rows = counted
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or_default();
+        let rows = Row::only_integer(self.database.query(table.count, vec![]).await?)?;
         let (mut after, mut copied) = ((table.first_key)(), 0);
         loop {
             let page = self
                 .database
                 .query(table.page, values![after, table.page_rows])
                 .await?;
-            let mut page: Vec<Vec<Value>> =
-                page.into_iter().map(crate::db::Row::into_values).collect();
+            let mut page: Vec<Vec<Value>> = page.into_iter().map(Row::into_values).collect();
             let Some(last) = page.last().and_then(|row| row.first()) else {
                 return Ok(());
             };

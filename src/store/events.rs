@@ -275,7 +275,7 @@ fn wait_row(wait: &WaitRecord) -> Vec<Value> {
         wait.started_at,
         wait.end.map(|(at, _)| at),
         wait.end.map(|(_, end)| end.as_str()),
-        serde_json::to_string(&stored).unwrap_or_default(),
+        serde_json::to_string(&stored).expect("its types have a form in JSON"),
     ]
 }
 
@@ -306,7 +306,7 @@ fn session_rows(
         has_failed: session.has_failed,
         exchanges: session.exchanges.clone(),
     };
-    let data = serde_json::to_string(&stored).unwrap_or_default();
+    let data = serde_json::to_string(&stored).expect("its types have a form in JSON");
     let none: Option<Timestamp> = None;
     session.named.iter().map(move |named| {
         values![

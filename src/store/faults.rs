@@ -268,7 +268,7 @@ async fn use_at_rcpt(
     let mut pending = pending(&mut transaction, &[number])
         .await?
         .pop()
-        .unwrap_or_default()
+        .expect("it has one list for each number")
         .into_iter();
     let Some(first) = pending.next() else {
         return Ok(RecipientFault::None(inbox));
@@ -380,9 +380,9 @@ fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
         seconds: row
             .optional_integer()?
             .and_then(|seconds| seconds.try_into().ok()),
-        times: Some(count(row.integer()?)),
+        times: Some(row.count()?),
     };
-    let used = count(row.integer()?);
+    let used = row.count()?;
     let fault = Fault::requested(&fields)
         .map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
     Ok(PendingFault {
@@ -390,8 +390,4 @@ fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
         left: fault.times.saturating_sub(used),
         fault,
     })
-}
-
-fn count(number: i64) -> u32 {
-    u32::try_from(number).unwrap_or(0)
 }

@@ -240,12 +240,7 @@ impl Store {
             .database
             .query(COUNT, values![now, project.is_some(), one])
             .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or(0))
+        Ok(Row::only_integer(rows)?)
     }
 
     /// The next messages of the list, for each whether it is live, and whether these are all.

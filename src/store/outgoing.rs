@@ -140,13 +140,8 @@ impl Store {
     /// If the database fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         const QUEUED: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
-        let mut rows = self.database.query(QUEUED, vec![]).await?;
-        let count = rows
-            .pop()
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or(0);
-        Ok(u32::try_from(count).unwrap_or(0))
+        let row = self.database.query(QUEUED, vec![]).await?.pop();
+        Ok(row.ok_or(DatabaseError::NoRow)?.count()?)
     }
 
     /// The item `id`.

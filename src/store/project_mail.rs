@@ -167,13 +167,7 @@ impl Store {
             .database
             .query(COUNT, values![now, project, MAX_COUNTED])
             .await?;
-        let count = rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or_default();
-        Ok(count.unsigned_abs())
+        Ok(Row::only_integer(rows)?.unsigned_abs())
     }
 
     /// A message and the same message in other inboxes of the project, the oldest inbox first.

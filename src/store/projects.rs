@@ -137,12 +137,7 @@ impl Store {
     pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
         const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
         let rows = self.database.look_up(DELETED, vec![]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or(0))
+        Ok(Row::only_integer(rows)?)
     }
 
     /// The project of this key, if it is valid at `now`.

@@ -97,7 +97,7 @@ impl Store {
             Ok(DomainQueue {
                 project: ProjectId(row.uuid()?),
                 domain: row.text()?,
-                due: usize::try_from(row.integer()?).unwrap_or_default(),
+                due: row.count()?,
                 due_since: row.optional_integer()?.map(Timestamp::from_millis),
                 next: row.optional_integer()?.map(Timestamp::from_millis),
             })
@@ -181,10 +181,9 @@ impl Store {
         let rows = self.database.transact(claim).await?;
         let claimed = rows.into_iter().flatten().map(|mut row| {
             let item = read_item(&mut row)?;
-            let size = row.optional_integer()?.unwrap_or_default();
             Ok(Claimed {
                 item,
-                size: usize::try_from(size).unwrap_or_default(),
+                size: row.count()?,
             })
         });
         claimed.collect()

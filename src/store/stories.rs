@@ -280,11 +280,7 @@ impl Store {
     ) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT COUNT(*) FROM stories WHERE project_id = $1 AND ended_at >= $2";
         let rows = self.database.query(COUNT, values![project, since]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .ok_or(DatabaseError::NoRow)?
-            .integer()?)
+        Ok(Row::only_integer(rows)?)
     }
 
     /// The mark of the failures of a project: a version that is different after they have changed.
@@ -381,7 +377,7 @@ fn stored_text(text: &str) -> String {
     text.replace('\0', " ")
 }
 
-fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
+fn read_failure(row: &mut Row) -> Result<Failure, StoreError> {
     let wait = WaitRecord {
         id: row.uuid()?,
         project: ProjectId(row.uuid()?),
@@ -404,12 +400,13 @@ fn read_failure(row: &mut Row) -> Result<Failure, DatabaseError> {
             after: row.optional_text()?,
         },
         started_at: Timestamp::from_millis(row.integer()?),
-        timeout: Duration::from_millis(u64::try_from(row.integer()?).unwrap_or_default()),
+        timeout: Duration::from_millis(row.count()?),
         end: Some((Timestamp::from_millis(row.integer()?), WaitEnd::Timeout)),
     };
     let label = row.optional_text()?;
-    // Another version of the program may have stored a cause that this one does not know.
-    let cause = Cause::of_word(&row.text()?).unwrap_or(Cause::SentElsewhere);
+    let cause = Cause::of_word(&row.text()?).ok_or(StoreError::Damaged(
+        "a failed wait has a cause that this version does not know",
+    ))?;
     let (origin, marked) = (row.text()?, row.text()?);
     let (end, at) = (
         row.optional_text()?,

@@ -66,11 +66,12 @@ struct StoredSimilar {
 /// The stored form of a story's evidence and timeline.
 pub(super) fn encode(story: &Story) -> Bytes {
     let mut stored = stored(&story.evidence, &story.timeline);
-    let mut json = serde_json::to_vec(&stored).unwrap_or_default();
-    while json.len() > MAX_BYTES && stored.shorten() {
-        json = serde_json::to_vec(&stored).unwrap_or_default();
+    let json = |stored: &Stored| serde_json::to_vec(stored).expect("its types have a form in JSON");
+    let mut form = json(&stored);
+    while form.len() > MAX_BYTES && stored.shorten() {
+        form = json(&stored);
     }
-    lz4_flex::compress_prepend_size(&json).into()
+    lz4_flex::compress_prepend_size(&form).into()
 }
 
 impl Stored {

@@ -96,7 +96,7 @@ impl Postgres {
             .await?
             .exchange(ANSWER_TIMEOUT, query)
             .await?;
-        Ok(answers.pop().unwrap_or_default().rows)
+        Ok(answers.pop().ok_or(DatabaseError::NoRow)?.rows)
     }
 
     pub(super) async fn check_writable(&self) -> Result<(), DatabaseError> {
