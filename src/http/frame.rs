@@ -3,13 +3,15 @@
 //! The HTML is never trusted. The policy of the response forbids everything except inline styles
 //! and embedded images; images of the message are embedded in place of their `cid:` references.
 //! `restante_mail::display` removes elements that make a browser open a connection before the
-//! policy blocks the request. A link can only open a page of the dashboard in a new tab, which
-//! shows where the link leads; without scripts, only a click opens it.
+//! policy blocks the request. A link opens a page of the dashboard in a new tab, which shows where
+//! the link leads, or on a page for Mailpit's helpers its target; without scripts, only a click
+//! opens it.
 
 use axum::http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::{IntoResponse, Response};
+use restante_mail::display::Links;
 use restante_mail::view;
 
 use super::app::App;
@@ -47,24 +49,24 @@ impl Images {
 }
 
 /// The message as a page: the start of its HTML, or of its text if it has none. `download` is the
-/// relative URL of the whole message, and `links` the start of the URL that its links open.
+/// relative URL of the whole message.
 pub(super) async fn page(
     app: &App,
     caller: &Caller,
     id: &str,
     images: Images,
     download: impl Into<String>,
-    links: Option<String>,
+    links: Links,
 ) -> Result<Response, Error> {
     let (message, room) = app.service.whole_message(caller, id).await?;
-    let sandbox = if links.is_some() {
-        SANDBOX_WITH_LINKS
-    } else {
+    let sandbox = if links == Links::Shown {
         SANDBOX
+    } else {
+        SANDBOX_WITH_LINKS
     };
     let policy = format!("{sandbox}{}", images.policy());
     let download = download.into();
-    let making = room.run(move || view::page(&message.raw, &download, links.as_deref()));
+    let making = room.run(move || view::page(&message.raw, &download, &links));
     let (html, mut room) = making.await.map_err(Error::internal)?;
     room.shrink(html.len());
     let headers = [

@@ -14,6 +14,8 @@ pub struct MailSearch {
     pub recipients: Vec<(InboxId, bool)>,
     /// Texts that it must contain, or not contain.
     pub texts: Vec<TextCondition>,
+    /// Whether it must have an attachment, or none.
+    pub has_attachment: Option<bool>,
     /// The domain of the inboxes that have no address of their own.
     pub mail_domain: String,
 }
@@ -82,7 +84,10 @@ impl MailSearch {
     /// Whether every message meets the conditions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.inbox.is_none() && self.recipients.is_empty() && self.texts.is_empty()
+        self.inbox.is_none()
+            && self.recipients.is_empty()
+            && self.texts.is_empty()
+            && self.has_attachment.is_none()
     }
 
     /// Whether more than the row of a message is compared.

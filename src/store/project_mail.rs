@@ -406,7 +406,12 @@ impl<'a> Walk<'a> {
 
     async fn matches(&self, candidate: &Candidate) -> Result<bool, StoreError> {
         let (search, head) = (self.search, &candidate.head);
-        if !self.reached(candidate).await? {
+        let has_attachment = head.attachments > 0;
+        if search
+            .has_attachment
+            .is_some_and(|wanted| wanted != has_attachment)
+            || !self.reached(candidate).await?
+        {
             return Ok(false);
         }
         let by_subject = search

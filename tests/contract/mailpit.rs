@@ -301,7 +301,8 @@ async fn a_message_has_all_that_mailpit_has(engine: Engine) {
         (MESSAGE, &"text/plain; charset=utf-8".parse().unwrap())
     );
     let page = mailpit.call("GET", &format!("/view/{id}.html"), "").await;
-    assert!(page.body.contains("https://app.example/in"), "{page:?}");
+    let link = "href=\"https://app.example/in";
+    assert!(page.body.contains(link), "{page:?}");
     assert!(
         page.headers["content-security-policy"]
             .to_str()
@@ -316,7 +317,6 @@ async fn a_message_has_all_that_mailpit_has(engine: Engine) {
         "/api/v1/message/x",
         "/view/x.html",
         "/view/x",
-        "/api/v1/webui",
         "/api/v1/message/x/raw",
     ] {
         assert_eq!(
@@ -408,10 +408,8 @@ async fn a_search_compares_whole_addresses_and_parts_of_the_rest(engine: Engine)
             "message-id:<added@restante.example.com>",
             vec!["Sign in", "News", "Sign in"],
         ),
-        (
-            "is:unread has:attachment tag:x shop",
-            vec!["Sign in", "Sign in"],
-        ),
+        ("!has:attachment shop", vec!["Sign in", "Sign in"]),
+        ("has:attachment shop", vec![]),
         ("not-ada", vec!["Sign in"]),
         (
             "addressed:\"not-ada@restante.example.com\"",

@@ -52,10 +52,21 @@ const LEADING: [&[u8]; 6] = [
     b"target",
 ];
 
-/// Returns `html` without content that a frame without network access cannot show. A link opens
-/// `links`, followed by the encoded target, in a new tab; without `links` it only shows its target.
+/// What a link of a message does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// It only shows its target.
+    Shown,
+    /// It opens this URL, followed by the encoded target, in a new tab.
+    Through(String),
+    /// It leads to its target, if that is an absolute URL with an authority, as for
+    /// [`ParsedMessage::links`](crate::ParsedMessage::links).
+    AsSent,
+}
+
+/// Returns `html` without content that a frame without network access cannot show.
 #[must_use]
-pub fn displayed(html: &str, links: Option<&str>) -> String {
+pub fn displayed(html: &str, links: &Links) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let html_bytes = String::with_capacity(html.len());
@@ -156,9 +167,22 @@ fn remote(url: &str) -> Option<String> {
         .then(|| url.to_owned())
 }
 
+/// Whether a URL has an authority. `javascript:`, `data:` and the like have none.
+fn opens_elsewhere(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, _)| {
+        let mut bytes = scheme.bytes();
+        bytes
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+            && !scheme.eq_ignore_ascii_case("javascript")
+            && !scheme.eq_ignore_ascii_case("data")
+    })
+}
+
 struct Display<'l> {
     html: String,
-    links: Option<&'l str>,
+    links: &'l Links,
     /// The element that is being removed.
     left_out: Option<HtmlString>,
     in_style: bool,
@@ -220,11 +244,16 @@ impl Display<'_> {
 
     fn link(&mut self, target: &str) {
         match self.links {
-            Some(links) if !target.starts_with('#') => {
-                let url = format!("{links}{}", encoded(target.trim()));
+            Links::Through(start) if !target.starts_with('#') => {
+                let url = format!("{start}{}", encoded(target.trim()));
                 self.write_attribute("href", &url);
                 self.write_attribute("target", "_blank");
                 self.write_attribute("rel", "noopener noreferrer");
+            }
+            Links::AsSent if opens_elsewhere(target.trim()) => {
+                self.write_attribute("href", target.trim());
+                self.write_attribute("rel", "noopener noreferrer");
+                return;
             }
             _ => self.write_attribute("href", "#"),
         }
@@ -352,7 +381,10 @@ mod tests {
             "<meta content=\"light dark\" name=\"color-scheme\">",
             "<svg viewBox=\"0 0 9 9\"/>",
         ] {
-            assert_eq!(displayed(html, None).to_lowercase(), html.to_lowercase());
+            assert_eq!(
+                displayed(html, &Links::Shown).to_lowercase(),
+                html.to_lowercase()
+            );
         }
     }
 
@@ -361,19 +393,23 @@ mod tests {
         assert_eq!(
             displayed(
                 "<a href='https://x.example/?a&amp;b' target=_top ping=//y>Go</a>",
-                None
+                &Links::Shown
             ),
             "<a href=\"#\" title=\"https://x.example/?a&amp;b\">Go</a>"
         );
         assert_eq!(
-            displayed("<form action=//x method=post><button formaction=//y>", None),
+            displayed(
+                "<form action=//x method=post><button formaction=//y>",
+                &Links::Shown
+            ),
             "<form method=\"post\"><button>"
         );
     }
 
     #[test]
     fn a_link_opens_the_page_that_shows_its_target() {
-        let shown = |html| displayed(html, Some("/link?to="));
+        let links = Links::Through("/link?to=".to_owned());
+        let shown = |html| displayed(html, &links);
         let opens = |url: &str, title: &str| {
             format!(
                 "<a href=\"/link?to={url}\" target=\"_blank\" rel=\"noopener noreferrer\" title=\"{title}\">"
@@ -402,6 +438,27 @@ mod tests {
     }
 
     #[test]
+    fn a_link_as_it_was_sent_leads_there_and_runs_nothing() {
+        let shown = |html: &str| displayed(html, &Links::AsSent);
+        assert_eq!(
+            shown("<a href=' https://x.example/?a&amp;b' target=_top ping=//y>Go</a>"),
+            "<a href=\"https://x.example/?a&amp;b\" rel=\"noopener noreferrer\">Go</a>"
+        );
+        assert!(shown("<a href=myapp://confirm/1>").contains("href=\"myapp://confirm/1\""));
+        for target in [
+            "javascript:x",
+            "JavaScript://%0aalert(1)",
+            "data://text/html,x",
+            "java&#10;script://%0ax",
+            "/relative",
+            "#top",
+        ] {
+            let link = shown(&format!("<a href='{target}'>"));
+            assert!(link.starts_with("<a href=\"#\""), "{link}");
+        }
+    }
+
+    #[test]
     fn elements_that_open_a_connection_are_removed() {
         for html in [
             "<link rel=preconnect href=//x>",
@@ -415,7 +472,7 @@ mod tests {
             "<!-- <link rel=preconnect href=//x> -->",
             "<plaintext><link rel=preconnect href=//x>",
         ] {
-            assert_eq!(displayed(html, None), "", "{html}");
+            assert_eq!(displayed(html, &Links::Shown), "", "{html}");
         }
     }
 
@@ -461,18 +518,18 @@ mod tests {
     #[test]
     fn text_never_becomes_a_tag() {
         assert_eq!(
-            displayed("<svg><style><iframe src=//x></style>", None),
+            displayed("<svg><style><iframe src=//x></style>", &Links::Shown),
             "<svg><style>iframe src=//x></style>"
         );
         assert_eq!(
-            displayed("<xmp><link></xmp>", None),
+            displayed("<xmp><link></xmp>", &Links::Shown),
             "<pre>&lt;link&gt;</pre>"
         );
         assert_eq!(
-            displayed("<textarea><link></textarea>", None),
+            displayed("<textarea><link></textarea>", &Links::Shown),
             "<textarea>&lt;link&gt;</textarea>"
         );
-        assert_eq!(displayed("<a\"<iframe src=//x>", None), "");
-        assert_eq!(displayed("<p a<iframe=1 onclick=x>", None), "<p>");
+        assert_eq!(displayed("<a\"<iframe src=//x>", &Links::Shown), "");
+        assert_eq!(displayed("<p a<iframe=1 onclick=x>", &Links::Shown), "<p>");
     }
 }

@@ -7,7 +7,7 @@
 use crate::anatomy::{self, Anatomy};
 use crate::body;
 use crate::details::{self, Details};
-use crate::display::displayed;
+use crate::display::{Links, displayed};
 use crate::structure::Structure;
 
 /// Bytes of a text that a page shows.
@@ -72,10 +72,9 @@ pub fn view(raw: &[u8]) -> View {
 
 /// The message as one HTML page for a frame without network access: the start of its HTML with its
 /// own images, or of its text if it has no HTML. A page that is cut off says so, with a link to the
-/// whole message at `download`. Links of the message open `links` followed by their target, as
-/// [`displayed`] describes.
+/// whole message at `download`.
 #[must_use]
-pub fn page(raw: &[u8], download: &str, links: Option<&str>) -> String {
+pub fn page(raw: &[u8], download: &str, links: &Links) -> String {
     let structure = Structure::read(raw);
     let body::Start { html, text, is_cut } = body::start(&structure, SHOWN_BYTES);
     let mut page = String::new();
@@ -121,7 +120,7 @@ mod tests {
     fn a_page_shows_the_first_mebibyte_and_says_so() {
         for head in ["", "Content-Type: text/html\r\n"] {
             let raw = format!("{head}Subject: long\r\n\r\n{}", "&é".repeat(SHOWN_BYTES));
-            let page = page(raw.as_bytes(), "raw", None);
+            let page = page(raw.as_bytes(), "raw", &Links::Shown);
             assert!(page.contains("<a href=\"raw\">The download</a> is complete."));
             assert!(
                 (3 * SHOWN_BYTES / 2..5 * SHOWN_BYTES).contains(&page.len()),
@@ -135,14 +134,14 @@ mod tests {
     #[test]
     fn a_short_page_is_whole() {
         assert_eq!(
-            page(b"\r\n1 < 2 & 3", "raw", None),
+            page(b"\r\n1 < 2 & 3", "raw", &Links::Shown),
             "<!DOCTYPE html><meta charset=\"utf-8\"><pre style=\"white-space:pre-wrap\">1 &lt; 2 &amp; 3</pre>"
         );
         assert_eq!(
             page(
                 b"Content-Type: text/html\r\n\r\n<p onclick=x>Hi",
                 "raw",
-                None
+                &Links::Shown
             ),
             "<p>Hi"
         );
@@ -158,7 +157,7 @@ mod tests {
                 text
             };
             let raw = format!("Content-Transfer-Encoding: {encoding}\r\n\r\n{body}");
-            let page = page(raw.as_bytes(), "raw", None);
+            let page = page(raw.as_bytes(), "raw", &Links::Shown);
             let shown = page.split_once("pre-wrap\">").unwrap().1;
             assert!(
                 shown.starts_with("éé") && !shown.contains('Ã'),

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use restante_api::{ListMessagesQuery, Message, MessageList, MessagePath};
+use restante_mail::display::Links;
 
 use super::stream;
 use crate::http::app::App;
@@ -121,7 +122,15 @@ pub(super) async fn page(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    frame::page(&app, &caller, &path.id, frame::Images::Own, "raw", None).await
+    frame::page(
+        &app,
+        &caller,
+        &path.id,
+        frame::Images::Own,
+        "raw",
+        Links::Shown,
+    )
+    .await
 }
 
 pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use restante_mail::display::Links;
 
 use super::failure::PageError;
 use super::parts::MessagePath;
@@ -23,6 +24,6 @@ pub(super) async fn html(
     } else {
         Images::Own
     };
-    let links = Some(page.path("/link?to="));
+    let links = Links::Through(page.path("/link?to="));
     Ok(frame::page(&app, &page.caller(), &message, images, "eml", links).await?)
 }

@@ -35,6 +35,22 @@ pub(super) async fn info(
     Ok(json(StatusCode::OK, &info)?)
 }
 
+/// The features of the web interface that helpers ask for: none is on.
+pub(super) async fn webui() -> Result<Response, Refused> {
+    let features = value!({
+        "Label": "",
+        "MessageRelay": {
+            "Enabled": false, "SMTPServer": "", "ReturnPath": "", "AllowedRecipients": "", "BlockedRecipients": "",
+            "OverrideFrom": "", "PreserveMessageIDs": false,
+        },
+        "SpamAssassin": false,
+        "ChaosEnabled": false,
+        "DuplicatesIgnored": false,
+        "HideDeleteAllButton": false,
+    });
+    Ok(json(StatusCode::OK, &features)?)
+}
+
 /// No message has a tag.
 pub(super) async fn tags() -> Result<Response, Refused> {
     Ok(json(StatusCode::OK, &value!([]))?)

@@ -26,10 +26,6 @@ const MAX_START: usize = 100_000;
 /// Maximum size of a request that names messages.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// Why a search deletes nothing.
-const INEXACT: &str = "`is:`, `has:` and `tag:` are not compared here, so this search would delete other messages too: \
-                       name a recipient, a sender or a text";
-
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     admitted: Admitted,
@@ -73,14 +69,10 @@ pub(super) async fn delete_found(
     admitted: Admitted,
     query: Query,
 ) -> Result<Response, Refused> {
-    let parsed = parsed(&query)?;
-    if !parsed.is_exact() {
-        return Err(Refused::Invalid(INEXACT.to_owned()));
-    }
-    if let Some(search) = parsed
-        .among_inboxes_of(&app.service, &admitted.caller)
-        .await?
-    {
+    if let Some(search) = required(&app, &admitted.caller, &query).await? {
+        if search.is_empty() {
+            return Err(Refused::Invalid("Error: no search query".to_owned()));
+        }
         app.service
             .delete_found_mail(&admitted.caller, &search)
             .await?;

@@ -57,6 +57,7 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
             post(send::mailpit::send).with_state(send::senders(app)),
         )
         .route("/api/v1/info", get(info::info))
+        .route("/api/v1/webui", get(info::webui))
         .route("/api/v1/tags", get(info::tags))
         .route("/api/v1/chaos", any(info::chaos))
         .route("/view/{file}", get(view::show))

@@ -10,10 +10,10 @@ use crate::service::{Caller, Service, ServiceError};
 /// Maximum number of bytes of a search, and of words in it.
 const MAX_BYTES: usize = 4 * 1024;
 const MAX_WORDS: usize = 50;
-/// Conditions that every message meets here, because none is read or tagged.
-const IGNORED: [&str; 3] = ["is:", "has:", "tag:"];
 /// Conditions of Mailpit that would be wrong if they were ignored.
-const UNKNOWN: [&str; 5] = ["bcc:", "after:", "before:", "larger:", "smaller:"];
+const UNKNOWN: [&str; 8] = [
+    "bcc:", "after:", "before:", "larger:", "smaller:", "is:", "has:", "tag:",
+];
 /// Conditions on a part of a message.
 const PARTS: [(&str, SearchedPart); 6] = [
     ("from:", SearchedPart::From),
@@ -30,8 +30,8 @@ pub(super) struct Parsed {
     /// The addresses of `to:`, and whether each is excluded.
     pub(super) recipients: Vec<(String, bool)>,
     pub(super) texts: Vec<TextCondition>,
-    /// Whether a condition was left out, because every message meets it here.
-    pub(super) is_partial: bool,
+    /// Whether the message must have an attachment, or none.
+    pub(super) has_attachment: Option<bool>,
 }
 
 /// Parses a search.
@@ -65,8 +65,8 @@ impl Parsed {
                 .eq_ignore_ascii_case(prefix)
                 .then(|| word[prefix.len()..].trim())
         };
-        if IGNORED.into_iter().any(|prefix| value_of(prefix).is_some()) {
-            self.is_partial = true;
+        if word.eq_ignore_ascii_case("has:attachment") {
+            self.has_attachment = Some(!is_excluded);
             return Ok(());
         }
         if let Some(prefix) = UNKNOWN
@@ -97,13 +97,6 @@ impl Parsed {
         Ok(())
     }
 
-    /// Whether it stands for the messages that it describes and no others, so that these may be
-    /// deleted.
-    pub(super) fn is_exact(&self) -> bool {
-        let has_conditions = !self.recipients.is_empty() || !self.texts.is_empty();
-        has_conditions && !self.is_partial
-    }
-
     /// The search among the caller's inboxes; `None` if it can find nothing.
     ///
     /// # Errors
@@ -116,6 +109,7 @@ impl Parsed {
         let mail_domain = service.mail_domain().to_string();
         let mut search = MailSearch {
             texts: self.texts,
+            has_attachment: self.has_attachment,
             mail_domain,
             ..MailSearch::default()
         };
@@ -175,10 +169,10 @@ mod tests {
         use SearchedPart::{All, From, MessageId, Subject};
         let parsed = parse(
             "TO:ada@x.example !to:\"bob@x.example\" subject:\"sign in\" -from:shop message-id:<1@x> \"a b\" c \
-             -d - is:unread tag:x has:attachment \"\"",
+             -d - !HAS:attachment \"\"",
         )
         .unwrap();
-        assert!(parsed.is_partial);
+        assert_eq!(parsed.has_attachment, Some(false));
         assert_eq!(
             parsed.recipients,
             [
@@ -205,25 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_search_that_is_compared_as_a_whole_may_delete() {
-        for (search, is_exact) in [
-            ("a", true),
-            ("-to:a@x.example", true),
-            ("a is:read", false),
-            ("tag:x", false),
-            ("\"\"", false),
-        ] {
-            assert_eq!(parse(search).unwrap().is_exact(), is_exact, "{search}");
-        }
-    }
-
-    #[test]
     fn what_cannot_be_compared_is_an_error_and_not_ignored() {
         for search in [
             "before:2026-11-20",
             "!larger:1M",
             "a bcc:b@x.example",
             "AFTER:x",
+            "is:unread",
+            "-tag:x",
+            "has:inline",
         ] {
             assert!(
                 parse(search).unwrap_err().contains("not supported"),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+
+use restante_mail::display::Links;
 
 use super::message::{named, whole};
 use super::{Admitted, Refused};
@@ -12,10 +14,6 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::frame::{Images, page};
 use crate::http::query::Query;
-
-/// As of any page of a message, but a test may follow its links into a new tab.
-const POLICY: &str = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; img-src data:; \
-    style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
@@ -46,9 +44,13 @@ async fn html(
 ) -> Result<Response, Refused> {
     let id = named(app, &admitted.caller, id, query).await?;
     let whole = format!("../api/v1/message/{id}/raw");
-    let mut response = page(app, &admitted.caller, &id, Images::Own, whole, None).await?;
-    response
-        .headers_mut()
-        .insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    Ok(response)
+    Ok(page(
+        app,
+        &admitted.caller,
+        &id,
+        Images::Own,
+        whole,
+        Links::AsSent,
+    )
+    .await?)
 }

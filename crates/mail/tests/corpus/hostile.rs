@@ -2,6 +2,7 @@
 //! reads one in every way; before, it took at least half a minute, most took many minutes. A test
 //! that does not end fails.
 
+use restante_mail::display::Links;
 use restante_mail::{parse, view};
 
 /// Reads the message as a delivery does, and as a page shows it.
@@ -9,7 +10,7 @@ fn read(message: &str) -> String {
     let parsed = parse(message.as_bytes());
     let _ = (
         view::view(message.as_bytes()),
-        view::page(message.as_bytes(), "/download", None),
+        view::page(message.as_bytes(), "/download", &Links::Shown),
     );
     parsed.text
 }
