@@ -1,6 +1,11 @@
 import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
 
+const REPLACED_BY_TESTS = [
+  ...["AbortController", "AbortSignal", "Headers", "Request", "Response", "URL", "URLSearchParams", "fetch"],
+  ...["clearInterval", "clearTimeout", "performance", "queueMicrotask", "setImmediate", "setInterval", "setTimeout"],
+].map((name) => ({ name, message: "Tests replace it: take it from runtime.ts or from a module of Node." }));
+
 export default tseslint.config(
   { ignores: ["dist", "**/node_modules", "**/test-results", "**/playwright-report", "test/cypress/project"] },
   eslint.configs.recommended,
@@ -23,6 +28,18 @@ export default tseslint.config(
     },
   },
   {
+    // The commands of Cypress run in a browser.
+    files: ["src/**/*.ts"],
+    ignores: ["src/cypress/commands/**"],
+    rules: {
+      "no-restricted-globals": ["error", { globals: REPLACED_BY_TESTS }],
+      "no-restricted-properties": [
+        "error",
+        { object: "Date", property: "now", message: "Tests replace it: see runtime.ts." },
+      ],
+    },
+  },
+  {
     files: ["**/*.js", "**/*.cjs", "**/*.mjs"],
     languageOptions: {
       globals: {
@@ -35,7 +52,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["examples/jest/*.js", "test/limits/*.cjs"],
+    files: ["examples/jest/*.js", "test/limits/*.cjs", "test/replaced/*.cjs"],
     languageOptions: {
       globals: {
         afterAll: "readonly",
@@ -43,7 +60,9 @@ export default tseslint.config(
         beforeAll: "readonly",
         beforeEach: "readonly",
         expect: "readonly",
+        jest: "readonly",
         test: "readonly",
+        vi: "readonly",
       },
     },
   },

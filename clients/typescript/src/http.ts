@@ -2,9 +2,11 @@
 /** Requests to the server: the key, time limits, retries, and the error for each response. */
 
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { buffer } from "node:stream/consumers";
+import { URLSearchParams } from "node:url";
 
 import { InvalidRequestError, NotFoundError, RestanteError, UnauthorizedError, UnreachableError } from "./errors.js";
+import { abortController, now, send, sleep } from "./runtime.js";
 import { fromWire } from "./types.js";
 
 /** The time limit of a request is this much longer than the timeout that is sent to the server. */
@@ -18,7 +20,7 @@ const FULL = "recipient inbox is full";
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 /** The codes of a failed connection attempt, in which nothing has reached the server. */
-const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH"]);
 
 /** One request. */
 export interface Request {
@@ -40,7 +42,7 @@ export interface Outcome {
   help?: string;
   /** Without a response: whether the request may have reached the server, and the cause. */
   sent?: boolean;
-  cause?: unknown;
+  cause?: NodeJS.ErrnoException;
 }
 
 /** The connection to one server with one key. */
@@ -49,7 +51,7 @@ export class Http {
   readonly #headers: Record<string, string>;
   readonly #retryMs: number;
   readonly #log: string | undefined;
-  readonly #closed = new AbortController();
+  readonly #closed = abortController();
 
   /** `log`: the log file of the server, if it was started for this run. */
   constructor(url: string, apiKey: string, timeout: number, log?: string) {
@@ -90,7 +92,7 @@ export class Http {
 
   /** The bytes of a successful response. Requests that may be repeated are retried. */
   async bytes(request: Request): Promise<Buffer> {
-    const pauses = this.pauses(performance.now() + this.#retryMs);
+    const pauses = this.pauses(now() + this.#retryMs);
     for (let isRepeated = false; ; isRepeated = true) {
       const outcome = await this.attempt(request);
       if (isSuccess(outcome)) return outcome.body;
@@ -103,24 +105,20 @@ export class Http {
   /** One attempt; `held` is how long the server may keep the request open, in milliseconds. */
   async attempt(request: Request, held = 0): Promise<Outcome> {
     const { method, path, query, body } = request;
-    const signal = AbortSignal.any([AbortSignal.timeout(held + GRACE), this.#closed.signal]);
-    const headers = { ...this.#headers, ...request.headers };
-    // A redirected request would lose its key, or its method.
-    const init: RequestInit = { method, headers, signal, redirect: "manual" };
-    if (body !== undefined) {
-      init.body = JSON.stringify(body);
-      init.headers = { ...headers, "Content-Type": "application/json" };
-    }
+    const type = body === undefined ? {} : { "Content-Type": "application/json" };
+    const headers = { ...this.#headers, ...request.headers, ...type };
+    const options = { method, headers, timeout: held + GRACE, signal: this.#closed.signal };
     this.#throwIfClosed();
     try {
-      const answer = await fetch(`${this.url}/v1${path}${encoded(query)}`, init);
-      const seconds = Number(answer.headers.get("Retry-After") ?? Number.NaN);
+      const answer = await send(`${this.url}/v1${path}${encoded(query)}`, options, JSON.stringify(body));
+      const seconds = Number(answer.headers["retry-after"] ?? Number.NaN);
       const retryAfter = Number.isFinite(seconds) ? { retryAfter: seconds * 1000 } : {};
-      const help = helpOf(answer.headers.get("Link"));
-      return { status: answer.status, body: Buffer.from(await answer.arrayBuffer()), ...retryAfter, ...help };
-    } catch (cause) {
+      const help = helpOf(String(answer.headers.link));
+      return { status: answer.statusCode ?? 0, body: await buffer(answer), ...retryAfter, ...help };
+    } catch (error) {
       this.#throwIfClosed();
-      return { status: 0, body: Buffer.alloc(0), sent: !NOT_CONNECTED.has(codeOf(cause)), cause };
+      const cause = error as NodeJS.ErrnoException;
+      return { status: 0, body: Buffer.alloc(0), sent: !NOT_CONNECTED.has(cause.code ?? ""), cause };
     }
   }
 
@@ -147,13 +145,15 @@ export class Http {
     }
   }
 
-  #unreachable(cause: unknown): UnreachableError {
-    const reason = codeOf(cause) || String(cause);
+  #unreachable(cause: Outcome["cause"]): UnreachableError {
+    const { code = "", message = "" } = cause ?? {};
+    // The error of several addresses has no text.
+    const reason = message || code;
     if (this.#log !== undefined) {
       const text = `The server of this run does not answer at ${this.url} (${reason}). ${lastLines(this.#log)}`;
       return new UnreachableError(text, { cause });
     }
-    if (reason.startsWith("HPE_") || reason === "UND_ERR_SOCKET") {
+    if (code.startsWith("HPE_") || code === "ECONNRESET") {
       const text = `${this.url} accepts connections, but gives no HTTP response (${reason}). Is RESTANTE_URL right?`;
       return new UnreachableError(`${text} ${HTTP_NOT_SMTP}`, { cause });
     }
@@ -211,7 +211,7 @@ const REMEDIES = new Map([
 
 /** Pauses until a deadline: each is a tenth of the time so far, within limits, with jitter. */
 export class Pauses {
-  readonly #start = performance.now();
+  readonly #start = now();
   readonly #deadline: number;
   readonly #closed: AbortSignal;
 
@@ -222,12 +222,12 @@ export class Pauses {
 
   /** Pauses at least as long as the server requests; returns false without a pause if the deadline has passed. */
   async next(outcome?: Outcome): Promise<boolean> {
-    const now = performance.now();
-    const left = this.#deadline - now;
+    const time = now();
+    const left = this.#deadline - time;
     if (left <= 0) return false;
-    const growing = Math.min(Math.max((now - this.#start) / 10, MIN_PAUSE_MS), MAX_PAUSE_MS);
+    const growing = Math.min(Math.max((time - this.#start) / 10, MIN_PAUSE_MS), MAX_PAUSE_MS);
     const pause = outcome?.retryAfter ?? growing * (0.5 + Math.random() / 2);
-    await sleep(Math.min(pause, left), undefined, { signal: this.#closed }).catch(() => undefined);
+    await sleep(Math.min(pause, left), this.#closed).catch(() => undefined);
     return true;
   }
 }
@@ -281,15 +281,7 @@ function encoded(query: Record<string, string | undefined> = {}): string {
 }
 
 /** The address in a header `Link` with `rel="help"`. */
-function helpOf(link: string | null): { help?: string } {
-  const url = /<(https?:[^>]+)>;\s*rel="?help"?/.exec(link ?? "")?.[1];
+function helpOf(link: string): { help?: string } {
+  const url = /<(https?:[^>]+)>;\s*rel="?help"?/.exec(link)?.[1];
   return url === undefined ? {} : { help: url };
-}
-
-/** The system's error code for a failed connection. */
-function codeOf(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : error;
-  if (typeof cause !== "object" || cause === null) return "";
-  if ("code" in cause && typeof cause.code === "string") return cause.code;
-  return "name" in cause && cause.name === "TimeoutError" ? "timeout" : "";
 }

@@ -21,6 +21,7 @@ import type { Http, Request } from "./http.js";
 import { Message } from "./message.js";
 import { dashboardLine, dashboardUrl, explain, timeoutError, type FailedWait } from "./timeout.js";
 import { whileOpen } from "./open.js";
+import { now } from "./runtime.js";
 import { milliseconds } from "./settings.js";
 import type {
   Explanation,
@@ -130,7 +131,7 @@ export class Inbox implements AsyncDisposable {
       const message = await this.#next({
         filters,
         after: begin.after,
-        deadline: performance.now() + milliseconds(within, "within"),
+        deadline: now() + milliseconds(within, "within"),
         take,
         notes: new Notes(),
       });
@@ -213,17 +214,17 @@ export class Inbox implements AsyncDisposable {
   async #collect(count: number, options: WaitOptions): Promise<Message[]> {
     const { timeout: asked = this.#connection.timeout, ...filters } = options;
     const waited = this.#connection.hooks.limit(milliseconds(asked, "timeout"));
-    const deadline = performance.now() + waited;
+    const deadline = now() + waited;
     const begin = this.#begin(filters);
     const found: Message[] = [];
     const notes = new Notes();
-    const started = performance.now();
+    const started = now();
     const failed = (until: number): FailedWait => {
       const numbers = { waited: until, asked, wanted: count, found: found.map(({ id }) => id) };
       return { ...begin, ...numbers, inbox: this, filters, notes };
     };
     const state = async () => {
-      const soFar = performance.now() - started;
+      const soFar = now() - started;
       return (await timeoutError(this.#connection.http, { ...failed(soFar), asked: soFar })).message;
     };
     await whileOpen(this.#connection, { state }, async () => {

@@ -6,16 +6,14 @@ import { join } from "node:path";
 import { startServer, type Server } from "./launch.js";
 import { identityOf, isAlive } from "./processes.js";
 import { FILES } from "./run.js";
+import { sleep } from "./runtime.js";
 
 const INTERVAL = 200;
 
 async function keep(folder: string, owner: string): Promise<void> {
   const server = await start(folder);
-  const timer = setInterval(() => {
-    if (isAlive(owner)) return;
-    clearInterval(timer);
-    void end(folder, server);
-  }, INTERVAL);
+  while (isAlive(owner)) await sleep(INTERVAL);
+  await end(folder, server);
 }
 
 async function start(folder: string): Promise<Server | undefined> {

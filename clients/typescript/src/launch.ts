@@ -1,7 +1,6 @@
 /** Starts a server on free ports with its own data directory, which stops with the process that started it. */
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,6 +10,7 @@ import { createInterface } from "node:readline";
 import { findBinary } from "./binary.js";
 import { RestanteError } from "./errors.js";
 import { identityOf, prefix, removeAbandoned } from "./processes.js";
+import { within } from "./runtime.js";
 import { variable } from "./settings.js";
 import type { SmtpAddress } from "./types.js";
 
@@ -79,9 +79,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const stop = async () => {
     child.ref();
     child.stdin?.end();
-    const limit = setTimeout(() => child.kill("SIGKILL"), MAX_STOP_MS);
+    await within(MAX_STOP_MS, stopped, () => child.kill("SIGKILL"));
     await stopped;
-    clearTimeout(limit);
     process.removeListener("exit", atExit);
     remove();
   };
@@ -144,15 +143,15 @@ async function firstLine(child: ChildProcess): Promise<string> {
   if (stdin === null || stdout === null) throw new Error("no pipes");
   stdin.on("error", () => undefined);
   const lines = createInterface({ input: stdout });
-  const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(MAX_START_MS)]);
-  child.once("error", (error) => ended.abort(error));
-  child.once("close", (code, killedBy) => ended.abort(new Error(`it ended with ${code ?? killedBy}`)));
+  const line = new Promise<string>((resolve, reject) => {
+    lines.once("line", resolve);
+    child.once("error", reject);
+    child.once("close", (code, killedBy) => reject(new Error(`it ended with ${code ?? killedBy}`)));
+  });
   try {
-    const [line] = (await once(lines, "line", { signal })) as [string];
-    return line;
-  } catch {
-    throw signal.reason;
+    return await within(MAX_START_MS, line, () => {
+      throw new Error(`it printed no address within ${MAX_START_MS / 1000} s`);
+    });
   } finally {
     lines.close();
     stdout.resume();

@@ -3,6 +3,8 @@
  * the same time. Then the state of the wait so far is printed, because no error shows it.
  */
 
+import { within } from "./runtime.js";
+
 /** How long the states of all open waits may take together. */
 const MAX_STATE_MS = 700;
 
@@ -31,10 +33,8 @@ export async function printOpen(reason: string, owner?: object): Promise<void> {
   const open = chosen.flatMap((all) => [...all]);
   chosen.forEach((all) => all.clear());
   if (open.length === 0) return;
-  const late = new Promise<undefined>((resolve) => {
-    setTimeout(() => resolve(undefined), MAX_STATE_MS).unref();
-  });
-  const states = open.map(async ({ state }) => Promise.race([state().catch(() => undefined), late]));
+  const none = () => undefined;
+  const states = open.map(({ state }) => within(MAX_STATE_MS, state().catch(none), none));
   for (const text of await Promise.all(states)) {
     if (text !== undefined) process.stderr.write(`restante: ${reason}, and a wait was still open:\n${text}\n`);
   }

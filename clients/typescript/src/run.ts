@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { RestanteError } from "./errors.js";
 import type { ServerAddress } from "./launch.js";
 import { identityOf, prefix, read, removeAbandoned, removeIfEnded } from "./processes.js";
+import { now } from "./runtime.js";
 import { hostAndPort, smtpAddress, variable } from "./settings.js";
 
 const MAX_START_MS = 30_000;
@@ -107,9 +108,9 @@ function keeperEnvironment(): NodeJS.ProcessEnv {
 
 /** Waits synchronously, because a configuration file is read synchronously. */
 function waitFor(folder: string): ServerAddress {
-  const deadline = performance.now() + MAX_START_MS;
+  const deadline = now() + MAX_START_MS;
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  while (performance.now() < deadline) {
+  while (now() < deadline) {
     const server = read(join(folder, FILES.server));
     if (server !== undefined) return (JSON.parse(server) as { server: ServerAddress }).server;
     const error = read(join(folder, FILES.error));

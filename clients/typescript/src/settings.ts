@@ -1,5 +1,7 @@
 /** Settings: an option in code, then the environment, then the default. */
 
+import { URL } from "node:url";
+
 import { RestanteError, UnreachableError } from "./errors.js";
 import type { SmtpAddress } from "./types.js";
 

@@ -5,6 +5,7 @@
 
 import type { WaitHooks } from "./inbox.js";
 import { printOpen } from "./open.js";
+import { now, wallClock } from "./runtime.js";
 import { noteFailedWait } from "./summary.js";
 import { withinTest } from "./wait.js";
 
@@ -17,7 +18,7 @@ interface RunningTest {
   concurrent?: boolean;
 }
 
-/** When the function of a test started, on the clock of `performance.now()`. */
+/** When the function of a test started, on the clock of `now()`. */
 const starts = new WeakMap<RunningTest, number>();
 
 interface JestState {
@@ -39,7 +40,7 @@ const noteJest: JestHandler = ({ name, test }) => {
   if (name === "hook_failure") void printOpen("a hook has failed");
   if (name === "test_fn_failure") void printOpen("a test has failed");
   if (test === undefined) return;
-  if (name === "test_fn_start") starts.set(test, performance.now());
+  if (name === "test_fn_start") starts.set(test, now());
   if (name === "test_fn_success" || name === "test_fn_failure") starts.delete(test);
 };
 
@@ -61,7 +62,7 @@ function timeOfTest(): { limit: number; left: number } | undefined {
   const start = starts.get(test);
   // Tests that run at the same time cannot be told apart.
   if (start === undefined || test.concurrent === true || !(timeout > 0)) return undefined;
-  return { limit: timeout, left: Math.max(0, timeout - (performance.now() - start)) };
+  return { limit: timeout, left: Math.max(0, timeout - (now() - start)) };
 }
 
 function ofJest(): { test: RunningTest; timeout: number } | undefined {
@@ -100,7 +101,7 @@ function ofVitest(): { test: RunningTest; timeout: number } | undefined {
     // The start of the test is that of its function only without hooks and at the first attempt. Otherwise the clock
     // starts with the first wait, because a wait that is too short could fail a test that passes.
     const isExact = attempt === "0 0" && hooks.length === 0 && result.startTime !== undefined;
-    starts.set(test, isExact ? (result.startTime ?? 0) - performance.timeOrigin : performance.now());
+    starts.set(test, isExact ? now() - (wallClock() - (result.startTime ?? 0)) : now());
   }
   return { test, timeout: test.timeout ?? 0 };
 }

@@ -1,9 +1,10 @@
 /** Time-based one-time passwords (RFC 6238), for tests that sign in with a second factor. */
 
 import { createHmac } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import { URL } from "node:url";
 
 import { RestanteError } from "./errors.js";
+import { sleep, wallClock } from "./runtime.js";
 
 /** A code that ends sooner than this is not returned, in milliseconds. */
 const MIN_VALID = 3_000;
@@ -31,7 +32,7 @@ export interface Clock {
   sleep(milliseconds: number): Promise<unknown>;
 }
 
-const SYSTEM: Clock = { now: () => Date.now(), sleep };
+const SYSTEM: Clock = { now: wallClock, sleep };
 
 /**
  * The current code of an authenticator app. If it ends within three seconds, waits for the next one, so that the

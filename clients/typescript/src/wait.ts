@@ -3,6 +3,7 @@
 import { missed, missedTexts, serverQuery, type Filters } from "./filters.js";
 import { isOurs, isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
+import { now } from "./runtime.js";
 import type { MessageFields } from "./types.js";
 
 /** Maximum length of a wait that the server allows in one request. */
@@ -15,7 +16,7 @@ export interface Wait {
   filters: Filters;
   /** Only messages later than this one. */
   after: string | undefined;
-  /** When to stop, on the clock of `performance.now()`. */
+  /** When to stop, on the clock of `now()`. */
   deadline: number;
   /** Returns true to accept a message, or false to continue. */
   take: (message: Message) => boolean;
@@ -74,14 +75,14 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
   const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages/wait`;
   const query = serverQuery(wait.filters, after);
   for (;;) {
-    const left = Math.max(0, Math.ceil(wait.deadline - performance.now()));
+    const left = Math.max(0, Math.ceil(wait.deadline - now()));
     const timeout = Math.min(left, MAX_REQUEST_MS);
     const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) } };
     const outcome = await http.attempt(request, timeout);
     if (isSuccess(outcome)) return http.decoded<MessageFields>(request, outcome.body, "id", "links");
     if (isEndOfWait(outcome)) {
       wait.notes.page(outcome.help, timeout);
-      if (left === 0 || performance.now() >= wait.deadline) return undefined;
+      if (left === 0 || now() >= wait.deadline) return undefined;
     } else if (!isPassing(outcome)) {
       throw http.error(request, outcome);
     } else if (!(await pauses.next(outcome))) {

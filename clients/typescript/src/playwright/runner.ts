@@ -6,6 +6,7 @@ import { test, type Location, type TestInfo } from "@playwright/test";
 
 import type { WaitTimeoutError } from "../errors.js";
 import type { Inbox, WaitHooks } from "../inbox.js";
+import { now } from "../runtime.js";
 import { noteFailedWait } from "../summary.js";
 import { withinTest } from "../wait.js";
 
@@ -23,7 +24,7 @@ interface TimedOutWait {
 
 /** Records when a test started. */
 export function startClock(testInfo: TestInfo): void {
-  starts.set(testInfo, performance.now());
+  starts.set(testInfo, now());
 }
 
 /** The waits of a test that timed out. */
@@ -42,7 +43,7 @@ export const runnerHooks: WaitHooks = {
     const testInfo = currentTest();
     const start = testInfo && starts.get(testInfo);
     if (testInfo === undefined || start === undefined || testInfo.timeout === 0) return timeout;
-    const left = Math.max(0, testInfo.timeout - (performance.now() - start));
+    const left = Math.max(0, testInfo.timeout - (now() - start));
     return withinTest(timeout, { limit: testInfo.timeout, left }, RESERVE);
   },
 
