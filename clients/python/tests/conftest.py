@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpcore  # noqa: F401 (see below)
 import pytest
 from watched import Watched
 
@@ -14,8 +13,6 @@ from restante._binary import find_binary
 from restante._connection import connect
 
 pytest_plugins = ["pytester"]
-# pytester forgets the modules that were imported during its test. httpx imports httpcore late: imported twice, the one
-# would not know the errors of the other.
 
 # The settings of the person who runs the tests must not change them.
 for name in [name for name in os.environ if name.startswith("RESTANTE_") and name != "RESTANTE_BIN"]:

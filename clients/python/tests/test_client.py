@@ -5,7 +5,9 @@ import os
 import smtplib
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import anyio
@@ -23,6 +25,7 @@ from restante import (
     Message,
     NotFoundError,
     Restante,
+    RestanteError,
     Server,
     UnauthorizedError,
     UnreachableError,
@@ -126,6 +129,36 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:3")
     with Restante(server.started.url, server.api_key) as client:
         assert client.health().status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("http://restante.example:8025", b"GET http://restante.example:8025/v1/health HTTP/1.1"),
+        ("https://restante.example", b"CONNECT restante.example:443 HTTP/1"),
+    ],
+)
+def test_a_proxy_of_the_environment_is_asked_for_another_machine(
+    monkeypatch: pytest.MonkeyPatch, url: str, line: bytes
+) -> None:
+    received: list[bytes] = []
+
+    class Proxy(StreamRequestHandler):
+        def handle(self) -> None:
+            received.extend(iter(self.rfile.readline, b"\r\n"))
+            self.wfile.write(b'HTTP/1.1 400 Bad Request\r\nContent-Length: 15\r\n\r\n{"error": "no"}')
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Proxy) as proxy:
+        threading.Thread(target=proxy.serve_forever).start()
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, f"http://ada:p%40ss@127.0.0.1:{proxy.server_address[1]}")
+        try:
+            with Restante(url, "key", timeout=0.1) as client, pytest.raises(RestanteError):
+                client.health()
+        finally:
+            proxy.shutdown()
+    assert received[0].startswith(line)
+    assert b"Proxy-Authorization: Basic YWRhOnBAc3M=\r\n" in received
 
 
 def test_nothing_that_is_printed_has_the_key(server: Server) -> None:

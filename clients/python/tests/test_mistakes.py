@@ -142,7 +142,7 @@ def test_closing_ends_the_waits_of_other_threads(server: Server) -> None:
     inboxes = [client.create_inbox() for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
         waits = [pool.submit(inbox.wait_for_message, timeout=60) for inbox in inboxes]
-        while len(client._session.transport._sockets) < len(waits):
+        while len(client._session.transport._used) < len(waits):
             time.sleep(0.01)
         started = time.monotonic()
         client.close()

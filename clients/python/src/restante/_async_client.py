@@ -18,6 +18,7 @@ from ._position import Position
 from ._protocol import Steps, T
 from ._texts import dashboard_url
 from ._totp import lasting_code
+from ._transport import Address, AsyncTransport
 from ._waits import Wait
 from .errors import NotFoundError
 from .model import (
@@ -47,12 +48,9 @@ class AsyncSession:
     """The state that a client, its inboxes and its messages share."""
 
     def __init__(self, connection: Connection) -> None:
-        # Importing httpx takes longer than the rest of pytest's start, and not every run needs it.
-        from ._transport import AsyncTransport
-
         self.connection = connection
         self.core = Core(connection.url, connection.timeout, log=connection.log)
-        self.transport = AsyncTransport(connection.url, connection.api_key)
+        self.transport = AsyncTransport(Address(connection.url, connection.api_key))
 
     async def run(self, steps: Steps[T]) -> T:
         """Runs one operation."""

@@ -19,6 +19,7 @@ from ._position import Position
 from ._protocol import Steps, T
 from ._texts import dashboard_url
 from ._totp import lasting_code
+from ._transport import Address, Transport
 from ._waits import Wait
 from .errors import NotFoundError
 from .model import (
@@ -48,12 +49,9 @@ class Session:
     """The state that a client, its inboxes and its messages share."""
 
     def __init__(self, connection: Connection) -> None:
-        # Importing httpx takes longer than the rest of pytest's start, and not every run needs it.
-        from ._transport import Transport
-
         self.connection = connection
         self.core = Core(connection.url, connection.timeout, log=connection.log)
-        self.transport = Transport(connection.url, connection.api_key)
+        self.transport = Transport(Address(connection.url, connection.api_key))
 
     def run(self, steps: Steps[T]) -> T:
         """Runs one operation."""

@@ -79,9 +79,10 @@ def _split(url: str, error: RestanteError) -> tuple[str, int | None]:
     """The host and the port of a URL."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, port = parts.hostname or "", parts.port
+        is_name = host.isprintable() and host.encode("idna") != b""
     except ValueError:
         raise error from None
-    if not host:
+    if not is_name:
         raise error
     return host, port

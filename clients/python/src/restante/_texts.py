@@ -41,11 +41,6 @@ def said(reply: Reply) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def no_address(url: str, why: str) -> str:
-    """The text for a URL that is none."""
-    return f"{url} is no address of a server: {why}. Is RESTANTE_URL right?"
-
-
 def foreign(url: str, request: str, reply: Reply) -> str:
     """The text if another server answers."""
     found = reply.body[:200].decode(errors="replace").strip() or "nothing"

@@ -1,51 +1,99 @@
-"""The drivers: they execute the effects of the core with httpx. Only this module has the key."""
+"""The drivers: they execute the effects of the core over HTTP. Only this module has the key.
+
+They use the standard library: a test that mocks httpx or another library means the requests of the application. The
+asynchronous driver executes each effect in a thread: a test may stop the clock of its event loop.
+"""
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from base64 import b64encode
 from contextlib import suppress
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
-from weakref import WeakSet
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from select import select
+from typing import TypeVar
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import anyio
 import anyio.lowlevel
-import httpx
+import anyio.to_thread
 
 from . import _texts
 from ._loops import warn_in_event_loop
 from ._protocol import Broken, Effect, Outcome, Pause, Reply, Request, Steps
-from .errors import RestanteError, UnreachableError
+from .errors import RestanteError
 
 __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 T = TypeVar("T")
 CONNECT_SECONDS = 5.0
-CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
-"""The events of httpcore with a new socket."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Address:
+    """Where the server is, with the key."""
+
+    def __init__(self, url: str, api_key: str) -> None:
+        self._server, self._proxy = urlsplit(url), _proxy(url)
+        self.path = quote(self._server.path, safe="/%")
+        self.headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        # Created once, because reading the certificates of the authorities takes longer than a request.
+        self._tls = ssl.create_default_context() if self._server.scheme == "https" else None
+        if self._proxy and self._tls is None:
+            self.path = f"http://{self._server.netloc}{self.path}"
+            self.headers.update(_authorization(self._proxy))
+
+    def connect(self) -> HTTPConnection:
+        """A new connection."""
+        near = self._proxy or self._server
+        host, port = near.hostname or "", near.port
+        if self._tls is None:
+            connection = HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+        else:
+            connection = HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
+            if self._proxy:
+                headers = _authorization(self._proxy)
+                connection.set_tunnel(self._server.hostname or "", self._server.port, headers)
+        connection.connect()
+        return connection
+
+
+def _proxy(url: str) -> SplitResult | None:
+    """The proxy of the environment. It cannot reach this machine."""
+    server = urlsplit(url)
+    host = server.hostname or ""
+    proxy = getproxies().get(server.scheme)
+    if not proxy or host in LOOPBACK or proxy_bypass(host):
+        return None
+    return urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+
+
+def _authorization(proxy: SplitResult) -> dict[str, str]:
+    if not proxy.username:
+        return {}
+    secret = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"Proxy-Authorization": f"Basic {b64encode(secret.encode()).decode()}"}
 
 
 class Transport:
     """Runs operations one after another in each thread. May be shared by threads."""
 
-    def __init__(self, url: str, api_key: str) -> None:
+    def __init__(self, address: Address) -> None:
+        self._address = address
         self._closed = threading.Event()
-        self._sockets: WeakSet[socket.socket] = WeakSet()
-        try:
-            self._http = httpx.Client(**_options(url, api_key))
-        except httpx.InvalidURL as error:
-            raise UnreachableError(_texts.no_address(url, str(error))) from None
+        self._used: set[HTTPConnection] = set()
+        self._idle: list[HTTPConnection] = []
 
     def run(self, steps: Steps[T]) -> T:
         """Runs an operation to its end."""
         outcome: Outcome = None
         try:
             while True:
-                outcome = self._do(steps.send(outcome))
+                outcome = self.do(steps.send(outcome))
         except StopIteration as done:
             result: T = done.value
             return result
@@ -56,12 +104,14 @@ class Transport:
         """Cancels the operations of other threads, and closes the connections."""
         self._closed.set()
         # Closing a socket does not wake a thread that reads from it; shutting it down does.
-        for connection in list(self._sockets):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        self._http.close()
+        for connection in list(self._used):
+            with suppress(OSError, AttributeError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+        for connection in self._idle:
+            connection.close()
 
-    def _do(self, effect: Effect) -> Outcome:
+    def do(self, effect: Effect) -> Outcome:
+        """Executes one effect."""
         if isinstance(effect, Pause):
             self._closed.wait(effect.seconds)
             return None
@@ -69,109 +119,89 @@ class Transport:
         if effect.is_wait:
             warn_in_event_loop()
         try:
-            request = _request(self._http, effect)
-            request.extensions["trace"] = self._connected
-            return _reply(self._http.send(request))
-        except (httpx.RequestError, RuntimeError) as error:
-            # A closed httpx client raises a RuntimeError.
+            connection = self._idle_connection() or self._address.connect()
+        except OSError as error:
             self._check()
-            if isinstance(error, httpx.RequestError):
-                return _broken(error)
+            return _broken(error, sent=False)
+        try:
+            return self._exchange(connection, effect)
+        except (OSError, HTTPException) as error:
+            self._check()
+            return _broken(error, sent=True)
+
+    def _exchange(self, connection: HTTPConnection, request: Request) -> Reply:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        headers, body = {**self._address.headers, **request.headers}, None
+        if request.body is not None:
+            headers["Content-Type"], body = "application/json", json.dumps(request.body).encode()
+        self._used.add(connection)
+        try:
+            self._check()
+            connection.sock.settimeout(request.seconds)
+            connection.request(request.method, f"{self._address.path}{request.path}{query}", body, headers)
+            response = connection.getresponse()
+            names = {name.lower(): value for name, value in response.getheaders()}
+            reply = Reply(response.status, names, response.read())
+        except BaseException:
+            connection.close()
             raise
+        finally:
+            self._used.discard(connection)
+        self._idle.append(connection)
+        return reply
+
+    def _idle_connection(self) -> HTTPConnection | None:
+        """A connection that the server has not closed."""
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                # What can be read from an idle connection is its end.
+                with suppress(ValueError, TypeError):
+                    if not select([connection.sock], [], [], 0)[0]:
+                        return connection
+                connection.close()
+        return None
 
     def _check(self) -> None:
         if self._closed.is_set():
             raise RestanteError(_texts.CLOSED)
 
-    def _connected(self, event: str, info: Mapping[str, Any]) -> None:
-        """Records the socket of a new connection."""
-        if event in CONNECTED:
-            self._sockets.add(info["return_value"].get_extra_info("socket"))
-            self._check()
-
 
 class AsyncTransport:
     """The same for asyncio and trio. It keeps no connections open, so it can be used in several event loops in turn."""
 
-    def __init__(self, url: str, api_key: str) -> None:
-        self._options = _options(url, api_key)
+    def __init__(self, address: Address) -> None:
+        self._address = address
         self._is_closed = False
-        self._scopes: set[anyio.CancelScope] = set()
+        self._open: set[Transport] = set()
 
     async def run(self, steps: Steps[T]) -> T:
         """Runs an operation to its end."""
         if self._is_closed:
             raise RestanteError(_texts.CLOSED)
-        with anyio.CancelScope() as scope:
-            self._scopes.add(scope)
-            try:
-                return await self._run(steps)
-            finally:
-                self._scopes.discard(scope)
-        raise RestanteError(_texts.CLOSED)
-
-    async def _run(self, steps: Steps[T]) -> T:
+        transport = Transport(self._address)
+        self._open.add(transport)
         outcome: Outcome = None
         try:
-            async with httpx.AsyncClient(**self._options) as http:
-                while True:
-                    outcome = await self._do(http, steps.send(outcome))
+            while True:
+                do, effect, limiter = transport.do, steps.send(outcome), anyio.CapacityLimiter(1)
+                outcome = await anyio.to_thread.run_sync(do, effect, abandon_on_cancel=True, limiter=limiter)
         except StopIteration as done:
             result: T = done.value
             return result
-        except httpx.InvalidURL as error:
-            raise UnreachableError(_texts.no_address(self._options["base_url"], str(error))) from None
         finally:
+            self._open.discard(transport)
+            # This ends the thread of a cancelled effect, too.
+            transport.close()
             steps.close()
 
     async def aclose(self) -> None:
         """Cancels the open operations. No connections are open between operations."""
         self._is_closed = True
-        for scope in list(self._scopes):
-            scope.cancel()
+        for transport in list(self._open):
+            transport.close()
         await anyio.lowlevel.checkpoint()
 
-    @staticmethod
-    async def _do(http: httpx.AsyncClient, effect: Effect) -> Outcome:
-        if isinstance(effect, Pause):
-            await anyio.sleep(effect.seconds)
-            return None
-        try:
-            return _reply(await http.send(_request(http, effect)))
-        except httpx.RequestError as error:
-            return _broken(error)
 
-
-def _options(url: str, api_key: str) -> dict[str, Any]:
-    is_local = urlsplit(url).hostname in LOOPBACK
-    return {
-        "base_url": url,
-        "headers": {"Authorization": f"Bearer {api_key}"} if api_key else {},
-        # No limit, so that each thread or task of the caller can have a wait.
-        "limits": httpx.Limits(max_connections=None, max_keepalive_connections=20),
-        # A proxy from the environment cannot reach this machine.
-        "trust_env": not is_local,
-        # Created once, because reading the certificates of the authorities takes longer than a request.
-        "verify": ssl.create_default_context() if url.startswith("https:") else False,
-    }
-
-
-def _request(http: httpx.Client | httpx.AsyncClient, request: Request) -> httpx.Request:
-    query: Mapping[str, str] | None = request.query or None
-    limits = httpx.Timeout(request.seconds, connect=CONNECT_SECONDS, pool=None)
-    headers: Mapping[str, str] | None = request.headers or None
-    return http.build_request(
-        request.method, request.path, params=query, json=request.body, headers=headers, timeout=limits
-    )
-
-
-def _reply(response: httpx.Response) -> Reply:
-    return Reply(
-        response.status_code, {name.lower(): value for name, value in response.headers.items()}, response.content
-    )
-
-
-def _broken(error: httpx.RequestError) -> Broken:
-    unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol)
-    is_connected = isinstance(error, httpx.RemoteProtocolError)
-    return Broken(str(error) or type(error).__name__, sent=not unsent, is_connected=is_connected)
+def _broken(error: Exception, sent: bool) -> Broken:
+    return Broken(str(error).strip() or type(error).__name__, sent=sent, is_connected=isinstance(error, HTTPException))
