@@ -16,18 +16,26 @@
 //!    Years and dates are weak: they count only directly before or after a label.
 //! 4. **Words** ([`vocabulary`]). The phrases near the candidates are looked up in `languages.txt`,
 //!    only as whole words, the longest first. Each row of that table has a kind: labels ("code"),
-//!    not labels ("promo code"), owners ("order"), purposes ("to sign in"), and words for codes
-//!    that are no longer valid: old ("previous"), expired ("has expired").
+//!    not labels ("dress code"), owners ("order number"), things ("account"), purposes ("to sign
+//!    in"), and words for codes that are no longer valid: old ("previous"), expired ("has
+//!    expired"), failures ("was rejected"). A word that ends in a bare label is a label too
+//!    ("Gerätecode"); with a qualifier beside it or as its first part, a bare label is an owner
+//!    ("vendor code", "Artikelcode").
 //! 5. **Pairs** ([`pairing`]). For each candidate, the first rule that applies decides:
-//!    - excluded if it is called old, expired or cancelled;
+//!    - excluded if it is called old, expired or cancelled, or is the code of an error: "declined
+//!      (code 2046)";
 //!    - accepted if a label is before it, with only punctuation, joining words ("is") or a line
 //!      break in between. If the number starts a line, more text may follow it: "Your PIN is⏎5093.
 //!      Keep it safe.";
-//!    - excluded if an owner is before it in the same way, or a unit follows ("15000 points");
+//!    - excluded if a unit follows ("15000 points");
+//!    - accepted if a copula or a colon is directly before it, and a label earlier in the sentence:
+//!      "The code for your account is 4821";
+//!    - excluded if an owner or a thing is before it in the same way as a label;
 //!    - accepted if a label or a purpose follows ("123456 is your code", "123456 to sign in"),
 //!      excluded if an owner does;
 //!    - accepted if it is alone on its line or in its cell, with a label at most four lines above;
-//!    - accepted if a label is in the same sentence, within 90 characters;
+//!    - accepted if a label is in the same sentence, within 90 characters, or a verb beside it and a
+//!      purpose in the sentence: "To sign in, enter 4821";
 //!    - accepted if it is alone on its line, with a label in the next line.
 //!
 //!    A number in a list of three or more ([`lists`]) is never labelled: the first of ten backup
@@ -36,7 +44,8 @@
 //!
 //!    The candidate with the best rule wins. Ties are decided by source (subject, text, HTML), then
 //!    by position. One in a quoted message, which may be an older code, wins only if there is no
-//!    other, or only in quotes within it ([`quoted`]).
+//!    other, or only in quotes within it ([`quoted`]). If all are quoted, the only number above the
+//!    quote that is alone on its line, or after a colon, is the answer.
 //! 6. **Fallback.** If nothing is labelled, the first standalone six-digit number of the text is
 //!    used, then that of the HTML.
 //!
@@ -262,11 +271,26 @@ fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
                 FoundCode::at(&mut lines, source, number.start..number.end, rule(pairing)),
             )
         };
+        let earlier = found.len();
         found.extend(
             numbers
                 .pairings()
                 .map(|(pairing, _, number)| place((pairing, number))),
         );
+        let own = found[earlier..].iter().map(|(_, found)| found.depth);
+        if let Some(depth) = own.min().filter(|depth| *depth > 0) {
+            let mut lines = Lines::of(text);
+            let answer = numbers.answer(|number| {
+                lines.number(number.start);
+                lines.depth() < depth
+            });
+            found.extend(answer.map(|number| {
+                let place = number.start..number.end;
+                let lines = &mut Lines::of(text);
+                let found = FoundCode::at(lines, source, place, rule(Pairing::Alone));
+                (Pairing::Alone, found)
+            }));
+        }
         if source != SUBJECT && found.is_empty() && has_label(subject) {
             found.extend(
                 numbers
@@ -359,7 +383,7 @@ fn rule(pairing: Pairing) -> Rule {
         Pairing::Adjacent => Rule::LabelBefore,
         Pairing::Named => Rule::LabelAfter,
         Pairing::Alone => Rule::AloneBelowLabel,
-        Pairing::Sentence => Rule::SameSentence,
+        Pairing::Stated | Pairing::Sentence => Rule::SameSentence,
         Pairing::Above => Rule::AloneAboveLabel,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::PIECE;
+use super::{PIECE, forms};
 use crate::links::is_unspaced;
 
 /// Prefixes of codes, which are followed by a hyphen, for example in `G-123456`.
@@ -167,7 +167,7 @@ fn grouped(text: &str, chain: &[Run]) -> Option<Number> {
 fn whole(text: &str, run: Run) -> Option<Number> {
     let digits = &text[run.start..run.end];
     let is_weak = is_year(digits) || is_date(digits);
-    if (4..=8).contains(&digits.len()) {
+    if (4..=8).contains(&digits.len()) && !forms::is_in_group(text, run.start..run.end) {
         number(text, run.start, run.end, is_weak)
     } else {
         None

@@ -39,10 +39,8 @@ fn find_in(source: Source, text: &str, subject: &str) -> Vec<(Pairing, FoundCode
     let is_code = |pairing: Pairing, form: &Form, number: Number| {
         let announced = || lower[..number.start].trim_end().ends_with([':', '：']);
         let is_close = match pairing {
-            Pairing::Adjacent | Pairing::Named => true,
-            Pairing::Alone => {
-                form.strength >= Strength::Grouped || form.strength == Strength::Weak && announced()
-            }
+            Pairing::Adjacent | Pairing::Stated | Pairing::Named => true,
+            Pairing::Alone => form.strength >= Strength::Grouped || announced(),
             Pairing::Sentence | Pairing::Above => form.strength == Strength::Random,
         };
         is_close

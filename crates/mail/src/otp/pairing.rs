@@ -12,6 +12,8 @@ use super::vocabulary::{Meaning, Phrase, Vocabulary};
 pub(super) enum Pairing {
     /// "Your code is 123456", even with the number on the next line.
     Adjacent,
+    /// "The code for your account is 123456".
+    Stated,
     /// "123456 is your code".
     Named,
     /// The label is up to four lines above the number, which is alone on its line or in its cell.
@@ -34,6 +36,9 @@ const SENTENCE: usize = 90;
 /// A line of at least this length may have been wrapped, so that its sentence continues on the next
 /// line.
 const WRAPPED: usize = 50;
+
+/// Minimum number of digits of a code that is not directly after its label.
+const MIN_DIGITS: usize = 4;
 
 /// The bytes before and after a code with letters that are searched for words about vouchers.
 const WINDOW: usize = 300;
@@ -86,15 +91,28 @@ impl<'a> Labelled<'a> {
     /// The number that is alone on its line, with its index, if there is one only, and nothing says
     /// that it is something else.
     pub(super) fn lone(&self) -> Option<(usize, Number)> {
+        self.only(|number| self.is_alone(number))
+    }
+
+    /// The same in the answer above a quote, where a colon may announce it: "Here is a new one:".
+    pub(super) fn answer(&self, mut is_new: impl FnMut(Number) -> bool) -> Option<Number> {
+        let is_announced = |number: Number| {
+            let before = self.text[..number.start].trim_end_matches(' ');
+            self.is_alone(number) || before.ends_with([':', '：'])
+        };
+        self.only(|number| is_announced(number) && is_new(number))
+            .map(|(_, number)| number)
+    }
+
+    fn only(&self, mut is_candidate: impl FnMut(Number) -> bool) -> Option<(usize, Number)> {
         let mut alone = self
             .unlisted()
-            .filter(|(_, number)| !number.is_weak && self.is_alone(*number));
+            .filter(|(_, number)| !number.is_weak && is_candidate(*number));
         let (index, number) = alone.next().filter(|_| alone.next().is_none())?;
         let next = self.next_phrase(number);
-        let owner = self
+        let is_owned = self
             .phrase_before(next, number)
-            .filter(|phrase| phrase.meaning == Meaning::Owner);
-        let is_owned = owner.is_some_and(|owner| self.owns(owner, number));
+            .is_some_and(|phrase| self.owns(phrase, number));
         (!is_owned && !self.is_stale(next, number)).then_some((index, number))
     }
 
@@ -177,11 +195,17 @@ impl<'a> Labelled<'a> {
         }) {
             return Some(Pairing::Adjacent);
         }
-        if before
-            .is_some_and(|phrase| phrase.meaning == Meaning::Owner && self.owns(phrase, number))
-            || self.vocabulary.counts(&self.text[number.end..])
-        {
+        if self.vocabulary.counts(&self.text[number.end..]) {
             return None;
+        }
+        let owner = before.filter(|phrase| self.owns(phrase, number));
+        if owner.is_none_or(|owner| owner.meaning == Meaning::Thing)
+            && self.is_stated(next, number, owner.is_some())
+        {
+            return Some(Pairing::Stated);
+        }
+        if owner.is_some() {
+            return self.is_commanded(next, number).then_some(Pairing::Sentence);
         }
         let mut after = self.phrases[next..]
             .iter()
@@ -192,8 +216,8 @@ impl<'a> Labelled<'a> {
             .map(|phrase| phrase.meaning)
         {
             Some(Meaning::Label | Meaning::Purpose) => return Some(Pairing::Named),
-            Some(Meaning::Owner) => return None,
-            Some(Meaning::Old | Meaning::Expired | Meaning::Nothing) | None => {}
+            Some(Meaning::Owner | Meaning::Thing) => return None,
+            Some(Meaning::Old | Meaning::Expired | Meaning::Failure | Meaning::Nothing) | None => {}
         }
         if number.is_weak {
             return None;
@@ -210,11 +234,20 @@ impl<'a> Labelled<'a> {
     /// Whether the words around the number describe it as old, expired or cancelled: "your old code
     /// 1234", "1234 has expired", "1234 is your old code".
     fn is_stale(&self, next: usize, number: Number) -> bool {
-        let after = self.phrases.get(next).is_some_and(|phrase| {
-            let between = || &self.text[number.end..phrase.start];
+        let is_ended = |end: usize, phrase: &Phrase| {
+            let between = || &self.text[end..phrase.start];
             is_stale_word(phrase)
-                && self.touches(number.end, phrase.start)
-                && (phrase.meaning == Meaning::Expired || between().contains(char::is_alphabetic))
+                && self.touches(end, phrase.start)
+                && (phrase.meaning != Meaning::Old || between().contains(char::is_alphabetic))
+        };
+        let after = self.phrases.get(next).is_some_and(|phrase| {
+            is_ended(number.end, phrase)
+                || phrase.meaning == Meaning::Label
+                    && self.text[number.end..phrase.start] == *" "
+                    && self
+                        .phrases
+                        .get(next + 1)
+                        .is_some_and(|after| is_ended(phrase.end, after))
         });
         let mut before = self.phrases[..next]
             .iter()
@@ -230,10 +263,24 @@ impl<'a> Labelled<'a> {
                 is_described(nearest, number.start)
                     || nearest.meaning == Meaning::Label
                         && self.touches(nearest.end, number.start)
-                        && before
-                            .next()
-                            .is_some_and(|phrase| is_described(phrase, nearest.start))
+                        && before.take(3).enumerate().any(|(place, phrase)| {
+                            if phrase.meaning == Meaning::Failure {
+                                self.is_of_error(nearest, phrase)
+                            } else {
+                                place == 0 && is_described(phrase, nearest.start)
+                            }
+                        })
             })
+    }
+
+    /// "Payment declined (code 2046)": a bare label after the word for a failure, with only
+    /// punctuation in between, or in brackets after it.
+    fn is_of_error(&self, label: &Phrase, failure: &Phrase) -> bool {
+        slice(self.text, failure.end, label.start, ADJACENT).is_some_and(|between| {
+            let is_in_brackets = between.ends_with(['(', '（']) && !has_sentence_end(between);
+            (is_in_brackets || !between.contains(char::is_alphanumeric))
+                && self.vocabulary.is_bare(&self.text[label.start..label.end])
+        })
     }
 
     /// Whether the phrase describes the number before it as expired.
@@ -242,7 +289,7 @@ impl<'a> Labelled<'a> {
             .numbers
             .partition_point(|number| number.end <= phrase.start);
         let number = before.checked_sub(1).map(|index| self.numbers[index]);
-        phrase.meaning == Meaning::Expired
+        phrase.meaning != Meaning::Old
             && number.is_some_and(|number| self.touches(number.end, phrase.start))
     }
 
@@ -259,7 +306,9 @@ impl<'a> Labelled<'a> {
         let before = self
             .label_before(next, number)
             .is_some_and(|label| self.is_one_sentence(label.end, number.start));
-        if before || label_after.is_some_and(|label| self.is_one_sentence(number.end, label.start))
+        if before
+            || label_after.is_some_and(|label| self.is_one_sentence(number.end, label.start))
+            || self.is_commanded(next, number)
         {
             return Some(Pairing::Sentence);
         }
@@ -269,6 +318,25 @@ impl<'a> Labelled<'a> {
                     .is_some_and(|between| between.trim().matches('\n').count() == 0)
         });
         above.then_some(Pairing::Above)
+    }
+
+    /// "To sign in, enter 123456": a verb is directly beside the number, and a purpose is in the
+    /// sentence.
+    fn is_commanded(&self, next: usize, number: Number) -> bool {
+        let is_purpose = |phrase: &&Phrase| phrase.meaning == Meaning::Purpose;
+        let before = self.phrases[..next].iter().rev().take(3).find(is_purpose);
+        let after = self.phrases[next..].iter().take(3).find(is_purpose);
+        (before.is_some_and(|phrase| self.is_one_sentence(phrase.end, number.start))
+            || after.is_some_and(|phrase| self.is_one_sentence(number.end, phrase.start)))
+            && self
+                .vocabulary
+                .commands(&self.text[..number.start], self.after(number))
+    }
+
+    /// A part of the text after the number.
+    fn after(&self, number: Number) -> &str {
+        let end = self.text.floor_char_boundary(number.end + ADJACENT);
+        &self.text[number.end..end]
     }
 
     /// The nearest label before the number that does not belong to another code.
@@ -291,7 +359,18 @@ impl<'a> Labelled<'a> {
             return false;
         };
         if word.bytes().all(|byte| byte.is_ascii_digit()) {
-            return true;
+            // "A code on 3 November".
+            if word.len() < MIN_DIGITS && !rest.trim_start().starts_with(word) {
+                return false;
+            }
+            let first = self
+                .numbers
+                .partition_point(|number| number.start < label.end);
+            // A code that is no longer valid is not the answer.
+            return self
+                .numbers
+                .get(first)
+                .is_none_or(|other| !self.is_stale(self.next_phrase(*other), *other));
         }
         let word = word.trim_matches(|character: char| !character.is_alphanumeric());
         let has = |is: fn(&char) -> bool| word.chars().any(|character| is(&character));
@@ -321,9 +400,36 @@ impl<'a> Labelled<'a> {
     }
 
     fn owns(&self, owner: &Phrase, number: Number) -> bool {
-        slice(self.text, owner.end, number.start, ADJACENT).is_some_and(|between| {
-            self.vocabulary.joins(between) && between.matches('\n').count() <= 1
-        })
+        matches!(owner.meaning, Meaning::Owner | Meaning::Thing)
+            && slice(self.text, owner.end, number.start, ADJACENT).is_some_and(|between| {
+                self.vocabulary.joins(between) && between.matches('\n').count() <= 1
+            })
+    }
+
+    /// "The code for your account is 123456": a copula, a colon or the end of the line is directly
+    /// before the number, and a label is in the same sentence. A year needs a thing before it.
+    fn is_stated(&self, next: usize, number: Number, has_thing: bool) -> bool {
+        let start = self
+            .text
+            .ceil_char_boundary(number.start.saturating_sub(ADJACENT));
+        let before = &self.text[start..number.start];
+        let line = before.trim_end_matches([' ', '\n']);
+        let statement = if line.len() < before.trim_end_matches(' ').len() && self.is_alone(number)
+        {
+            Some(
+                self.vocabulary
+                    .statement(line, has_thing)
+                    .unwrap_or(line.len()),
+            )
+        } else {
+            self.vocabulary.statement(before, has_thing)
+        };
+        let Some(statement) = statement.map(|place| start + place) else {
+            return false;
+        };
+        let label = self.label_before(next, number);
+        (has_thing || !number.is_weak)
+            && label.is_some_and(|label| self.is_one_sentence(label.end, statement))
     }
 
     /// "123456 is your … code": in one sentence; the first word after the number is one of the row
@@ -390,7 +496,10 @@ impl<'a> Labelled<'a> {
 }
 
 fn is_stale_word(phrase: &Phrase) -> bool {
-    matches!(phrase.meaning, Meaning::Old | Meaning::Expired)
+    matches!(
+        phrase.meaning,
+        Meaning::Old | Meaning::Expired | Meaning::Failure
+    )
 }
 
 /// The parts of the text near a number. Each starts at a word, and none overlaps the next.

@@ -16,14 +16,18 @@ const TABLE: &str = include_str!("languages.txt");
 pub(super) enum Meaning {
     /// The number is a code.
     Label,
-    /// The number belongs to something else, for example an order or a telephone.
+    /// The number belongs to something else, for example an order number or a telephone.
     Owner,
+    /// Like an owner, but only directly before the number: "the code for your account is 123456".
+    Thing,
     /// The number has a purpose: "to sign in".
     Purpose,
     /// The number is an earlier code: "previous".
     Old,
     /// The number is no longer valid: "has expired".
     Expired,
+    /// The number was wrong, or is the code of an error: "was rejected", "declined (code 2046)".
+    Failure,
     /// None, although the phrase contains the word of a label (the row `not labels`).
     Nothing,
 }
@@ -46,7 +50,20 @@ pub(super) struct Vocabulary {
     units: Words,
     plain: HashSet<&'static str>,
     trade: HashSet<&'static str>,
+    bare: HashSet<&'static str>,
+    endings: Beginnings,
+    qualifiers: HashSet<&'static str>,
+    copulas: HashSet<&'static str>,
+    copulas_of_things: HashSet<&'static str>,
+    verbs: HashSet<&'static str>,
 }
+
+/// Maximum number of bytes of a word next to a bare label that is compared.
+const QUALIFIER_BYTES: usize = 64;
+/// Minimum number of bytes of a compound.
+const COMPOUND_BYTES: usize = 5;
+/// The words that may be between a bare label and its qualifier: "código de error".
+const LINKS: [&str; 3] = ["de ", "di ", "d'"];
 
 /// More bytes than a unit has. In scripts without spaces, a whole text can be one word.
 const UNIT_BYTES: usize = 64;
@@ -56,6 +73,9 @@ pub(super) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::n
 
 impl Vocabulary {
     fn new() -> Self {
+        let mut rows: HashMap<_, Vec<_>> = HashMap::new();
+        entries().for_each(|(row, word)| rows.entry(row).or_default().push(word));
+        let words = |name| rows.get(name).into_iter().flatten().copied();
         // If a phrase occurs in several rows, the last row of the file wins.
         let meanings: HashMap<_, _> = entries()
             .filter_map(|(row, phrase)| Some((phrase, meaning(row)?)))
@@ -70,11 +90,6 @@ impl Vocabulary {
         phrases
             .values_mut()
             .for_each(|phrases| phrases.sort_by_key(|(phrase, _)| Reverse(phrase.len())));
-        let words = |name| {
-            entries()
-                .filter(move |&(row, _)| row == name)
-                .map(|(_, word)| word)
-        };
         Self {
             beginnings: phrases.keys().copied().collect(),
             phrases,
@@ -83,6 +98,12 @@ impl Vocabulary {
             units: words("units").collect(),
             plain: words("plain").collect(),
             trade: words("trade").collect(),
+            bare: words("bare").collect(),
+            endings: words("bare").map(ending).collect(),
+            qualifiers: words("qualifiers").collect(),
+            copulas: words("copulas").collect(),
+            copulas_of_things: words("copulas of things").collect(),
+            verbs: words("verbs").collect(),
         }
     }
 
@@ -92,15 +113,21 @@ impl Vocabulary {
         let mut found = Vec::new();
         let mut position = part.start;
         while position < part.end.min(text.len()) {
-            let word = first_word(&text[position..]);
             // No phrase starts with a space or ASCII punctuation.
-            let may_begin =
-                !word.starts_with(|first: char| first.is_ascii() && !first.is_ascii_alphanumeric());
-            let phrase = if may_begin && self.beginnings.may_have(word) {
+            let first = text.as_bytes()[position];
+            if first.is_ascii() && !first.is_ascii_alphanumeric() {
+                position += 1;
+                continue;
+            }
+            let word = first_word(&text[position..]);
+            let listed = if self.beginnings.may_have(word) {
                 self.phrase(text, position, word)
             } else {
                 None
             };
+            let phrase = listed
+                .map(|phrase| self.qualified(text, phrase, found.last()))
+                .or_else(|| self.compound(text, position, word));
             position = phrase.map_or(position + word.len(), |phrase| phrase.end);
             found.extend(phrase);
         }
@@ -125,9 +152,113 @@ impl Vocabulary {
         })
     }
 
+    /// A bare label, such as "code", with a word beside it that says of what, such as "vendor", is
+    /// an owner.
+    fn qualified(&self, text: &str, phrase: Phrase, previous: Option<&Phrase>) -> Phrase {
+        if phrase.meaning != Meaning::Label || !self.bare.contains(&text[phrase.start..phrase.end])
+        {
+            return phrase;
+        }
+        let touches = |previous: &Phrase| {
+            previous.end == phrase.start
+                && matches!(previous.meaning, Meaning::Owner | Meaning::Thing)
+        };
+        let after = text[phrase.end..].strip_prefix(' ').unwrap_or_default();
+        let linked = LINKS.iter().find_map(|link| after.strip_prefix(link));
+        let after = first_word(linked.unwrap_or(after));
+        if previous.is_some_and(touches)
+            || self.qualifiers.contains(last_word(&text[..phrase.start]))
+        {
+            return Phrase {
+                meaning: Meaning::Owner,
+                ..phrase
+            };
+        }
+        if !self.qualifiers.contains(after) {
+            return phrase;
+        }
+        let skipped = 1 + linked.map_or(0, |rest| text.len() - phrase.end - 1 - rest.len());
+        Phrase {
+            end: phrase.end + skipped + after.len(),
+            meaning: Meaning::Owner,
+            ..phrase
+        }
+    }
+
+    /// A word that ends in a bare label: "Gerätecode" is a label, "Artikelcode" is an owner.
+    fn compound(&self, text: &str, start: usize, word: &str) -> Option<Phrase> {
+        if word.len() < COMPOUND_BYTES {
+            return None;
+        }
+        let word = before_digits(word);
+        if !self.endings.may_have(ending(word)) {
+            return None;
+        }
+        // A hostile text is one word.
+        let start_of_end =
+            word.ceil_char_boundary(word.len().saturating_sub(QUALIFIER_BYTES).max(2));
+        let mut ends = word[start_of_end..].char_indices();
+        let (end, _) = ends.find(|(end, _)| self.bare.contains(&word[start_of_end + end..]))?;
+        let first = &word[..start_of_end + end];
+        if !is_whole_word(text, start, start + word.len()) {
+            return None;
+        }
+        let is_owner = self.qualifiers.contains(first);
+        Some(Phrase {
+            start,
+            end: start + word.len(),
+            meaning: if is_owner {
+                Meaning::Owner
+            } else {
+                Meaning::Label
+            },
+        })
+    }
+
+    /// The place in `text`, which ends at a number, where a statement about the number starts: the
+    /// words that join it with a label, with a copula or a colon among them.
+    pub(super) fn statement(&self, text: &str, has_thing: bool) -> Option<usize> {
+        let mut end = text.len();
+        let mut is_stated = false;
+        while end > 0 {
+            let start = text[..end].rfind(is_gap).map_or(0, |gap| {
+                gap + text[gap..].chars().next().map_or(1, char::len_utf8)
+            });
+            let word = &text[start..end];
+            if !is_punctuation(word) && !self.between.contains(word) && !self.copulas.contains(word)
+            {
+                break;
+            }
+            is_stated |=
+                self.copulas.contains(word) || has_thing && self.copulas_of_things.contains(word);
+            end = text[..start]
+                .char_indices()
+                .next_back()
+                .map_or(0, |(gap, _)| gap);
+            is_stated |= text[end..start].starts_with([':', '：', '\u{17d6}']);
+        }
+        is_stated.then_some(end)
+    }
+
+    /// Whether a word such as "enter" is directly before or after the number.
+    pub(super) fn commands(&self, before: &str, after: &str) -> bool {
+        let mut next = words(after).filter(|word| !is_punctuation(word));
+        self.verbs.contains(last_word(before))
+            || next
+                .next()
+                .is_some_and(|word| self.verbs.contains(word.trim_end_matches(['.', '!', '。'])))
+    }
+
+    /// Whether the label is only the word for code.
+    pub(super) fn is_bare(&self, label: &str) -> bool {
+        self.bare.contains(label)
+    }
+
     /// Whether `text` consists only of punctuation and words that join a label with its number.
     pub(super) fn joins(&self, text: &str) -> bool {
-        words(text).all(|word| is_punctuation(word) || self.between.contains(word))
+        words(text).all(|word| {
+            is_punctuation(word) || self.between.contains(word) || self.copulas.contains(word)
+        })
     }
 
     /// Whether the first word after a number is one of the row `after`, such as "is", or there is
@@ -163,9 +294,9 @@ impl Vocabulary {
     }
 }
 
-/// A filter on the first three bytes of known words, similar to a Bloom filter: false positives are
-/// possible, false negatives are not.
-struct Beginnings([bool; 4096]);
+/// A filter on a few bytes of known words, the first or the last, similar to a Bloom filter: false
+/// positives are possible, false negatives are not.
+struct Beginnings([bool; 1 << 14]);
 
 impl Beginnings {
     fn may_have(&self, word: &str) -> bool {
@@ -182,13 +313,13 @@ impl Beginnings {
             }
         });
         let mut next = || bytes.next().unwrap_or(0);
-        (next() * 961 + next() * 31 + next()) % 4096
+        (next() * 29_791 + next() * 961 + next() * 31 + next()) % (1 << 14)
     }
 }
 
 impl<'a> FromIterator<&'a str> for Beginnings {
     fn from_iter<I: IntoIterator<Item = &'a str>>(words: I) -> Self {
-        let mut beginnings = [false; 4096];
+        let mut beginnings = [false; 1 << 14];
         words
             .into_iter()
             .for_each(|word| beginnings[Self::index(word)] = true);
@@ -249,9 +380,11 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
 fn meaning(row: &str) -> Option<Meaning> {
     Some(match row {
         "purposes" => Meaning::Purpose,
-        "labels" => Meaning::Label,
+        "labels" | "bare" => Meaning::Label,
         "not labels" => Meaning::Nothing,
         "owners" => Meaning::Owner,
+        "things" => Meaning::Thing,
+        "failures" => Meaning::Failure,
         "old" => Meaning::Old,
         "expired" => Meaning::Expired,
         _ => return None,
@@ -283,6 +416,11 @@ fn before_digits(word: &str) -> &str {
     word.trim_end_matches(|character: char| character.is_ascii_digit())
 }
 
+/// The last three bytes, for the filter on them, or the last character.
+fn ending(word: &str) -> &str {
+    &word[word.ceil_char_boundary(word.len().saturating_sub(3))..]
+}
+
 /// Whether `text` starts with the phrase. A space in a phrase also matches a hyphen or a line
 /// break.
 fn stands_at_start(phrase: &str, text: &str) -> bool {
@@ -294,10 +432,19 @@ fn stands_at_start(phrase: &str, text: &str) -> bool {
 /// The words of a text, and the punctuation between them. An apostrophe and a degree sign are part
 /// of words.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| {
-        character.is_whitespace() || ":：，、,;()（）[]【】「」*_|<>\"“”„«»".contains(character)
-    })
-    .filter(|word| !word.is_empty())
+    text.split(is_gap).filter(|word| !word.is_empty())
+}
+
+fn is_gap(character: char) -> bool {
+    character.is_whitespace() || ":：，、,;()（）[]【】「」*_|<>\"“”„«»\u{17d6}".contains(character)
+}
+
+/// The word at the end of `text`, before one space or hyphen.
+fn last_word(text: &str) -> &str {
+    let text = text.strip_suffix([' ', '-']).unwrap_or(text);
+    let text = &text[text.floor_char_boundary(text.len().saturating_sub(QUALIFIER_BYTES))..];
+    let gap = text.char_indices().rfind(|(_, one)| !is_word(*one));
+    &text[gap.map_or(0, |(gap, one)| gap + one.len_utf8())..]
 }
 
 fn is_punctuation(word: &str) -> bool {
@@ -372,13 +519,78 @@ mod tests {
     fn the_table_has_only_rows_that_are_read() {
         for (row, phrase) in entries() {
             let is_read = meaning(row).is_some()
-                || ["between", "after", "units", "plain", "trade"].contains(&row);
+                || [
+                    "between",
+                    "after",
+                    "units",
+                    "plain",
+                    "trade",
+                    "bare",
+                    "qualifiers",
+                    "copulas",
+                    "copulas of things",
+                    "verbs",
+                ]
+                .contains(&row);
             assert!(is_read, "{row}: {phrase}");
             assert!(
                 !phrase.contains(['-', '\u{2019}', ':']),
                 "no text that is searched has this: {phrase}"
             );
         }
+    }
+
+    /// An abbreviation that is the same in most languages.
+    const SHARED: &str = "tel";
+
+    /// A word that makes a number something else, such as the English "EIN", must not be a common
+    /// word of another language, such as the German "ein".
+    #[test]
+    fn no_common_word_of_a_language_is_an_owner_through_another() {
+        let rows = [
+            "owners",
+            "things",
+            "old",
+            "expired",
+            "failures",
+            "qualifiers",
+        ];
+        let (mut language, mut row) = ("", "");
+        let mut words: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for line in TABLE.lines() {
+            if let Some(name) = line.strip_prefix("# ") {
+                language = name;
+                continue;
+            }
+            let phrases = line.split_once(':').map_or(line, |(name, phrases)| {
+                row = name;
+                phrases
+            });
+            if rows.contains(&row) {
+                let phrases = phrases.split(',').map(str::trim);
+                words
+                    .entry(language)
+                    .or_default()
+                    .extend(phrases.filter(|phrase| *phrase != SHARED));
+            }
+        }
+        let frequent = include_str!("../../tests/frequent-words.txt");
+        let mut count = 0;
+        for (language, common) in frequent.lines().filter_map(|line| line.split_once(": ")) {
+            let own = &words[language];
+            count += 1;
+            for word in common.split(", ") {
+                let others = words
+                    .iter()
+                    .filter(|(name, words)| **name != language && words.contains(word));
+                let others: Vec<_> = others.map(|(name, _)| name).collect();
+                assert!(
+                    own.contains(word) || others.is_empty(),
+                    "{word} is common in {language}, and something else in {others:?}"
+                );
+            }
+        }
+        assert_eq!(count, 40);
     }
 
     #[test]
@@ -404,7 +616,8 @@ mod tests {
                 .map(|phrase| phrase.meaning)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(meanings("decode encoded pinned"), []);
+        assert_eq!(meanings("encoded pinned"), []);
+        assert_eq!(meanings("decode"), [Meaning::Nothing]);
         assert_eq!(meanings("one-time\npassword"), [Meaning::Label]);
         assert_eq!(
             meanings("a dress code, your code"),

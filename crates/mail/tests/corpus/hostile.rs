@@ -69,6 +69,8 @@ fn a_text_of_one_word_is_searched_once() {
         read(&format!("\r\n{}", unit.repeat(256 * 1024 / unit.len())));
         read(&html("", unit, 256 * 1024));
     }
+    // A compound that ends in a label.
+    read(&format!("\r\n4821 {}", "kode".repeat(64 * 1024)));
 }
 
 #[test]
