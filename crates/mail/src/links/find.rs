@@ -83,7 +83,7 @@ fn length(rest: &str, before: Option<char>, is_web: bool) -> usize {
         } else {
             0
         };
-    trimmed(&rest[..end])
+    trimmed(&rest[..end], before)
 }
 
 /// User information, host and port. Letters of a script without spaces belong to the host only if
@@ -151,10 +151,14 @@ fn begins_web_url(text: &str) -> bool {
     })
 }
 
-/// Removes punctuation that ends a sentence, unbalanced brackets, and joiners at the end.
-fn trimmed(url: &str) -> usize {
-    url.trim_end_matches(|character| ".,;:!?'*_~([{$&|\u{200c}\u{200d}\u{fe0f}".contains(character))
-        .len()
+/// Removes punctuation that ends a sentence, unbalanced brackets, joiners, and the marks of
+/// emphasis that are before the URL too. Tokens in base64url may end in `_`.
+fn trimmed(url: &str, before: Option<char>) -> usize {
+    let mark = before.filter(|mark| "*_~".contains(*mark));
+    let is_outside = |character: char| {
+        Some(character) == mark || ".,;:!?'([{|\u{200c}\u{200d}\u{fe0f}".contains(character)
+    };
+    url.trim_end_matches(is_outside).len()
 }
 
 /// Whether this is punctuation outside ASCII or an invisible character. In scripts without spaces,
