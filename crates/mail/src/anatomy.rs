@@ -8,9 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::budget::{BODY_BYTES, Budget};
 use crate::header;
+use crate::parameters::percent_decoded;
 use crate::structure::{Part, Structure};
 use crate::{charset, encoded_word};
 
+/// The image type that may contain scripts.
+const SVG: &str = "image/svg+xml";
 /// Image types that are displayed, because they cannot contain scripts.
 const SHOWN_IMAGES: [&str; 5] = [
     "image/png",
@@ -133,16 +136,8 @@ pub(crate) fn push_with_images(
     let images: HashMap<&[u8], &Part<'_>> = structure
         .parts
         .iter()
-        .filter(|part| image_type(part).is_some())
-        .filter_map(|part| {
-            Some((
-                part.content_id?
-                    .trim_ascii_start()
-                    .strip_prefix(b"<")?
-                    .strip_suffix(b">")?,
-                part,
-            ))
-        })
+        .filter(|part| embedded_type(part).is_some())
+        .filter_map(|part| Some((part.content_id?, part)))
         .collect();
     let limit = page.len() + html.len() + GROWTH.min(GROWTH_RATIO * raw.len());
     let mut rest = html;
@@ -153,7 +148,7 @@ pub(crate) fn push_with_images(
         let id = &id[..id
             .find(|character: char| " \t\r\n\"'<>)&".contains(character))
             .unwrap_or(id.len())];
-        match images.get(percent_decoded(id).as_slice()) {
+        match images.get(percent_decoded(id.as_bytes()).as_slice()) {
             Some(part) if page.len() + reference.len() + data_url_bytes(part) <= limit => {
                 push_data_url(page, part);
                 rest = &reference[4 + id.len()..];
@@ -186,9 +181,16 @@ fn push_data_url(page: &mut String, part: &Part<'_>) {
     // Doubling the buffer would need far more memory than the page.
     page.reserve_exact(data_url_bytes(part));
     page.push_str("data:");
-    page.push_str(image_type(part).unwrap_or_default());
+    page.push_str(embedded_type(part).unwrap_or_default());
     page.push_str(";base64,");
     STANDARD.encode_string(part.encoding.decode(part.body), page);
+}
+
+/// The type of an image within the HTML. There, a browser runs no scripts of an SVG and loads
+/// nothing for it.
+fn embedded_type(part: &Part<'_>) -> Option<&'static str> {
+    let is_svg = part.content_type.value == SVG;
+    image_type(part).or(is_svg.then_some(SVG))
 }
 
 fn image_type(part: &Part<'_>) -> Option<&'static str> {
@@ -213,28 +215,6 @@ fn depths(structure: &Structure<'_>) -> Vec<usize> {
         }
     }
     depths
-}
-
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let escaped = (byte == b'%')
-            .then(|| Some(hex(ahead.next()?)? << 4 | hex(ahead.next()?)?))
-            .flatten();
-        if escaped.is_some() {
-            bytes = ahead;
-        }
-        decoded.push(escaped.unwrap_or(byte));
-    }
-    decoded
-}
-
-fn hex(byte: u8) -> Option<u8> {
-    char::from(byte)
-        .to_digit(16)
-        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -293,7 +273,16 @@ mod tests {
             shown("url(CID:a%40b)"),
             "url(data:image/png;base64,iVBORw==)"
         );
-        assert_eq!(shown("cid:s cid:none cid: é"), "cid:s cid:none cid: é");
+        assert_eq!(
+            shown("<img src=cid:s>"),
+            "<img src=data:image/svg+xml;base64,PHN2Zy8+>"
+        );
+        assert_eq!(shown("cid:none cid: é"), "cid:none cid: é");
+        let bare = b"Content-Type: image/gif\r\nContent-ID: logo\r\n\r\nGIF";
+        assert_eq!(
+            with_images(bare, "<img src=cid:logo>"),
+            "<img src=data:image/gif;base64,R0lG>"
+        );
     }
 
     #[test]

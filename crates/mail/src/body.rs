@@ -8,7 +8,7 @@ use crate::budget::{BODY_BYTES, Budget};
 use crate::charset;
 use crate::flowed;
 use crate::html::{self, Page};
-use crate::structure::{Kind, Part, Structure};
+use crate::structure::{Kind, Part, Structure, without_brackets};
 
 /// More bytes of a part than this for each byte of its text are not decoded.
 const ENCODED: usize = 8;
@@ -192,7 +192,7 @@ impl<'a, 'b> Chooser<'a, 'b> {
             start.is_some_and(|start| {
                 self.structure.parts[child]
                     .content_id
-                    .is_some_and(|id| id == start.as_bytes())
+                    .is_some_and(|id| id == without_brackets(start.as_bytes()))
             })
         };
         let root = part.children.iter().find(is_start);

@@ -315,10 +315,7 @@ fn is_inline(part: &Part<'_>) -> bool {
 }
 
 fn content_id(part: &Part<'_>) -> Option<String> {
-    let id = header::text(part.content_id?)
-        .trim_matches(['<', '>'])
-        .to_owned();
-    Some(id).filter(|id| !id.is_empty())
+    Some(header::text(part.content_id?)).filter(|id| !id.is_empty())
 }
 
 fn all_attachments(structure: &Structure<'_>) -> Vec<Attachment> {

@@ -9,6 +9,7 @@ use mail_parser::{ContentType as ParsedContentType, HeaderValue};
 use crate::budget::{HEADER_FIELD_BYTES, PARAMETERS_BYTES};
 use crate::charset;
 use crate::encoded_word;
+use crate::parameters::extended;
 
 /// One field of a message; its value is still folded.
 #[derive(Clone, Copy, Debug)]
@@ -185,10 +186,17 @@ impl Parameterized {
         let value = &value[..value.len().min(PARAMETERS_BYTES)];
         let mut line = value.trim_ascii().to_vec();
         line.push(b'\n');
-        match MessageStream::new(&line).parse_content_type() {
-            HeaderValue::ContentType(parsed) => Self::from_parsed(&parsed),
-            _ => Self::default(),
+        let HeaderValue::ContentType(parsed) = MessageStream::new(&line).parse_content_type()
+        else {
+            return Self::default();
+        };
+        let mut read = Self::from_parsed(&parsed);
+        if line.contains(&b'*') {
+            // They win over plain parameters, which are for old programs.
+            let plain = std::mem::take(&mut read.parameters);
+            read.parameters = extended(&line).chain(plain).collect();
         }
+        read
     }
 
     fn from_parsed(parsed: &ParsedContentType<'_>) -> Self {
@@ -254,6 +262,13 @@ mod tests {
         assert_eq!(read.value, "text/html");
         assert_eq!(read.parameter("charset"), Some("utf-8"));
         assert_eq!(read.parameter("name"), Some("ab"));
+        for field in [
+            "attachment; filename=A.pdf; filename*=UTF-8''%C3%84.pdf",
+            "attachment; filename*=UTF-8''%C3%84.pdf; filename=A.pdf",
+        ] {
+            let read = Parameterized::parse(field.as_bytes());
+            assert_eq!(read.parameter("filename"), Some("Ä.pdf"), "{field}");
+        }
         assert_eq!(Parameterized::parse(b";").value, "");
     }
 }

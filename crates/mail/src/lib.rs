@@ -35,6 +35,7 @@ mod header;
 mod html;
 mod links;
 mod otp;
+mod parameters;
 pub mod report;
 mod sender;
 mod structure;

@@ -290,7 +290,7 @@ impl<'a> Part<'a> {
                 .unwrap_or_default(),
             content_id: section
                 .field("content-id")
-                .map(|field| field.bounded_value().trim_ascii()),
+                .map(|field| without_brackets(field.bounded_value())),
             attachment: disposition.value == "attachment",
             inline: disposition.value == "inline",
             file_name: disposition
@@ -302,6 +302,13 @@ impl<'a> Part<'a> {
             children: Vec::new(),
         }
     }
+}
+
+/// An id without its angle brackets, which some writers leave out (RFC 2392).
+pub(super) fn without_brackets(id: &[u8]) -> &[u8] {
+    let id = id.trim_ascii();
+    let id = id.strip_prefix(b"<").unwrap_or(id);
+    id.strip_suffix(b">").unwrap_or(id)
 }
 
 /// The kind of a content type; without one, the parent decides (RFC 2046, section 5.1.5).

@@ -64,14 +64,7 @@ fn wrong(mail: &Mail<'_>, source: &str) -> Option<(Severity, &'static str)> {
         return None;
     }
     if let Some(id) = lower.strip_prefix("cid:") {
-        let named = |given: &[u8]| {
-            let given = given.trim_ascii();
-            let given = given.strip_prefix(b"<").unwrap_or(given);
-            given
-                .strip_suffix(b">")
-                .unwrap_or(given)
-                .eq_ignore_ascii_case(id.as_bytes())
-        };
+        let named = |given: &[u8]| given.eq_ignore_ascii_case(id.as_bytes());
         let is_there = mail
             .structure
             .parts
