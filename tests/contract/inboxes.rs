@@ -86,6 +86,37 @@ async fn an_inbox_is_found_by_its_address_in_any_case(engine: Engine) {
     }
 }
 
+/// A local part with a space, or with two dots, is written in quotes everywhere.
+#[testkit::each_engine]
+async fn an_inbox_with_a_quoted_local_part_is_found(engine: Engine) {
+    let api = Harness::on(engine).await;
+    for (id, encoded) in [
+        ("\"odd id\"", "%22Odd%20id%22"),
+        ("\"ada..q\"", "%22ada..q%22"),
+    ] {
+        let message = api.deliver(id, "Hi").await;
+        let found = api
+            .get(&format!("/v1/inboxes?address={encoded}@{MAIL_DOMAIN}"))
+            .await;
+        assert_eq!((found.status, found.text("id")), (200, id.to_owned()));
+        assert_eq!(found.text("address"), format!("{id}@{MAIL_DOMAIN}"));
+        let list = api
+            .get(&format!("/v1/inboxes/{encoded}/messages"))
+            .await
+            .json();
+        assert_eq!(list["messages"][0]["id"], message);
+        assert_eq!(
+            list["messages"][0]["to"],
+            format!("{id}@{MAIL_DOMAIN}"),
+            "{id}"
+        );
+        let waited = api
+            .get(&format!("/v1/inboxes/{encoded}/messages/wait?timeout=1000"))
+            .await;
+        assert_eq!(waited.text("id"), message);
+    }
+}
+
 #[testkit::each_engine]
 async fn finding_needs_an_address(engine: Engine) {
     let api = Harness::on(engine).await;

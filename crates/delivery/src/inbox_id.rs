@@ -3,14 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use restante_mail::{Domain, EmailAddress};
+use restante_mail::{Domain, EmailAddress, without_tag};
 
 /// The text cannot be an inbox id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an inbox id")]
 pub struct InvalidInboxId;
 
-/// The local part of an inbox's address, in lower case. A clone does not copy the text: a delivery
+/// Any id is valid if its address at this domain is.
+const ANY_DOMAIN: &str = "d";
+
+/// The local part of an inbox's address, in lower case, with quotes if it needs them. A clone does not copy the text: a delivery
 /// has several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InboxId(Arc<str>);
@@ -27,8 +30,7 @@ impl InboxId {
     /// # Errors
     /// [`InvalidInboxId`] if it cannot be the local part of an address.
     pub fn parse(text: &str) -> Result<Self, InvalidInboxId> {
-        let shortest_domain = Domain::parse("d").map_err(|_| InvalidInboxId)?;
-        EmailAddress::new(text, shortest_domain)
+        EmailAddress::parse(&format!("{text}@{ANY_DOMAIN}"))
             .map(|address| Self::of(&address))
             .map_err(|_| InvalidInboxId)
     }
@@ -42,10 +44,7 @@ impl InboxId {
     /// The id without its `+tag`, if it has one.
     #[must_use]
     pub fn without_tag(&self) -> Option<Self> {
-        self.0
-            .split_once('+')
-            .filter(|(base, _)| !base.is_empty())
-            .map(|(base, _)| Self(base.into()))
+        without_tag(&self.0).map(|base| Self(base.into()))
     }
 
     /// The ids that a recipient may mean, in this order: with its `+tag`, and without.
@@ -85,6 +84,8 @@ mod tests {
         assert_eq!(InboxId::parse("Sign-Up"), InboxId::parse("sign-up"));
         assert_eq!(InboxId::parse("Sign-Up").unwrap().as_str(), "sign-up");
         assert_eq!(InboxId::parse("a b"), Err(InvalidInboxId));
+        assert_eq!(InboxId::parse("\"A b\"").unwrap().as_str(), "\"a b\"");
+        assert_eq!(InboxId::parse("a@b"), Err(InvalidInboxId));
         assert_eq!(InboxId::parse(""), Err(InvalidInboxId));
     }
 
@@ -94,5 +95,9 @@ mod tests {
         assert_eq!(without_tag("shop+a+b"), Some(InboxId("shop".into())));
         assert_eq!(without_tag("shop"), None);
         assert_eq!(without_tag("+shop"), None);
+        assert_eq!(
+            without_tag("\"odd 1+a\""),
+            Some(InboxId("\"odd 1\"".into()))
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use restante_mail::{Domain, EmailAddress};
+use restante_mail::{Domain, EmailAddress, without_tag};
 
 use crate::InboxId;
 
@@ -42,9 +42,7 @@ impl SharedAddress {
     pub fn without_tag(&self) -> Option<Self> {
         // A local part has no @.
         let (local_part, domain) = self.0.split_once('@')?;
-        let (base, _) = local_part
-            .split_once('+')
-            .filter(|(base, _)| !base.is_empty())?;
+        let base = without_tag(local_part)?;
         Some(Self(format!("{base}@{domain}")))
     }
 

@@ -47,7 +47,10 @@ impl fmt::Display for Domain {
     }
 }
 
-/// `local-part@domain`. The local part is a dot-atom and keeps its upper and lower case.
+/// `local-part@domain`. The local part keeps its upper and lower case. It is a dot-atom; if it has
+/// spaces, or dots where a dot-atom may not have them, it is a quoted string: `"ada b"@x.example`.
+/// Other local parts that need quotes are not accepted, so that none has an `@`, a bracket or a
+/// backslash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EmailAddress {
     local_part: String,
@@ -55,33 +58,37 @@ pub struct EmailAddress {
 }
 
 impl EmailAddress {
-    /// Combines parts that a parser has already separated.
+    /// Combines parts that a parser has already separated. The local part has no quotes.
     ///
     /// # Errors
-    /// [`InvalidAddress`] if the local part is not a dot-atom (RFC 5322, section 3.2.3, with the
-    /// UTF-8 of RFC 6531) or a part is too long.
+    /// [`InvalidAddress`] if the local part has other characters than those of a dot-atom (RFC
+    /// 5322, section 3.2.3, with the UTF-8 of RFC 6531) and spaces, or a part is too long.
     pub fn new(local_part: &str, domain: Domain) -> Result<Self, InvalidAddress> {
+        let local_part = written(local_part).ok_or(InvalidAddress)?;
         let too_long = local_part.len() > LOCAL_PART_BYTES
             || local_part.len() + 1 + domain.as_str().len() > ADDRESS_BYTES;
-        if too_long || !is_dot_atom(local_part) {
+        if too_long {
             return Err(InvalidAddress);
         }
-        Ok(Self {
-            local_part: local_part.to_owned(),
-            domain,
-        })
+        Ok(Self { local_part, domain })
     }
 
-    /// Parses one bare address: no display name, no angle brackets, no quotes.
+    /// Parses one bare address: no display name, no angle brackets.
     ///
     /// # Errors
     /// [`InvalidAddress`] for any other text.
     pub fn parse(text: &str) -> Result<Self, InvalidAddress> {
         let (local_part, domain) = text.rsplit_once('@').ok_or(InvalidAddress)?;
-        Self::new(local_part, Domain::parse(domain)?)
+        let quoted = local_part
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        if quoted.is_none() && !is_dot_atom(local_part) {
+            return Err(InvalidAddress);
+        }
+        Self::new(quoted.unwrap_or(local_part), Domain::parse(domain)?)
     }
 
-    /// The part before the `@`, as written.
+    /// The part before the `@`, with quotes if it needs them.
     #[must_use]
     pub fn local_part(&self) -> &str {
         &self.local_part
@@ -98,6 +105,24 @@ impl fmt::Display for EmailAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}@{}", self.local_part, self.domain)
     }
+}
+
+/// A local part without its `+tag`, if it has one. Both are as [`EmailAddress::local_part`].
+#[must_use]
+pub fn without_tag(local_part: &str) -> Option<String> {
+    let (base, _) = local_part.split_once('+')?;
+    written(base.strip_prefix('"').unwrap_or(base))
+}
+
+/// The local part, in quotes if it needs them; `None` if it is empty or has other characters than
+/// those of a dot-atom and spaces.
+fn written(local_part: &str) -> Option<String> {
+    if is_dot_atom(local_part) {
+        return Some(local_part.to_owned());
+    }
+    let is_allowed = |character| is_atom_character(character) || matches!(character, '.' | ' ');
+    (!local_part.is_empty() && local_part.chars().all(is_allowed))
+        .then(|| format!("\"{local_part}\""))
 }
 
 fn is_dot_atom(text: &str) -> bool {
@@ -122,12 +147,30 @@ mod tests {
             ("First.Last+tag@B.EXAMPLE", "First.Last+tag@b.example"),
             ("jörg@bücher.example", "jörg@xn--bcher-kva.example"),
             ("o'neil@localhost", "o'neil@localhost"),
+            ("\"Odd 1\"@b.example", "\"Odd 1\"@b.example"),
+            ("\"a..b\"@b.example", "\"a..b\"@b.example"),
+            ("\".a\"@b.example", "\".a\"@b.example"),
+            ("\"a.b+c\"@b.example", "a.b+c@b.example"),
         ] {
             assert_eq!(
                 EmailAddress::parse(text).map(|address| address.to_string()),
                 Ok(shown.to_owned()),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_tag_starts_at_the_first_plus() {
+        for (local_part, base) in [
+            ("shop+a+b", Some("shop")),
+            ("\"odd 1+a b\"", Some("\"odd 1\"")),
+            ("\"shop+a b\"", Some("shop")),
+            ("shop", None),
+            ("+shop", None),
+            ("\"+odd 1\"", None),
+        ] {
+            assert_eq!(without_tag(local_part).as_deref(), base, "{local_part}");
         }
     }
 
@@ -151,7 +194,15 @@ mod tests {
             "a@b\r\n",
             "a\0@b",
             "a,b@c",
-            "\"a b\"@c",
+            "\"\"@c",
+            "\"@c",
+            "\"a@b\"@c",
+            "\"a\\ b\"@c",
+            "\"a\"b\"@c",
+            "\"a<b\"@c",
+            "\"a,b\"@c",
+            "\"a\tb\"@c",
+            "\"a b\" @c",
             "a@[127.0.0.1]",
             "a@b c",
             "a@@b",

@@ -45,7 +45,7 @@ mod transfer;
 pub mod view;
 
 pub use accepted::{AcceptedDomains, InvalidPattern};
-pub use address::{Domain, EmailAddress, InvalidAddress};
+pub use address::{Domain, EmailAddress, InvalidAddress, without_tag};
 pub use addressing::{Addressing, addressing, sent_fields};
 pub use budget::{Budget, working_memory};
 pub use details::header_values;

@@ -379,7 +379,8 @@ mod tests {
             ("*", "<ada@[IPv6:::1]>", Err(relay)),
             ("*", "<ada@example.com.>", Err(malformed)),
             ("*", "<ada@b_c.example>", Err(malformed)),
-            ("*", "<\"a b\"@example.com>", Err(bad)),
+            ("*", "<\"a b\"@example.com>", Ok("\"a b\"@example.com")),
+            ("*", "<\"a@b\"@example.com>", Err(bad)),
             ("*", "<postmaster>", Ok("postmaster@xn--bcher-kva.example")),
         ] {
             assert_eq!(
@@ -403,7 +404,6 @@ mod tests {
             ("<>", malformed),
             ("<a>", malformed),
             ("<a@b_c.example>", malformed),
-            ("<\"a b\"@bücher.example>", bad),
             ("<\"\"@bücher.example>", bad),
             ("<\"a@b\"@bücher.example>", bad),
             (&long, bad),

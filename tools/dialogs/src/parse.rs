@@ -168,7 +168,9 @@ fn server_event(text: &str) -> Result<ServerEvent, String> {
 
 fn delivery(deliveries: &mut Vec<Delivery>, word: &str, rest: &str) -> Result<(), String> {
     if word == "D:" {
-        let envelope = rest.split(' ').map(str::to_owned).collect();
+        // A local part in quotes may have spaces.
+        let paths = rest.split_inclusive('>');
+        let envelope = paths.map(|path| path.trim_start().to_owned()).collect();
         deliveries.push(Delivery {
             envelope,
             message: Vec::new(),
