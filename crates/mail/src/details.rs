@@ -127,7 +127,7 @@ pub(crate) fn of(structure: &Structure<'_>, body: &Body) -> Details {
         message_id: first_id("message-id"),
         in_reply_to: first_id("in-reply-to"),
         date: field("date").and_then(date),
-        codes: otp::recognise(&subject, own_text, page_text, &body.page.quotes),
+        codes: otp::recognise(&subject, own_text, page_text, &body.page),
         links: all_links(body, own_text, page_text),
         attachments: all_attachments(structure),
         list_unsubscribe: list_unsubscribe(

@@ -105,7 +105,7 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let body = body::choose(&structure);
     let (own_text, page_text) = details::texts(&body);
     let links = links::collect(&body.page, page_text, own_text);
-    let (otp, code) = otp::find(&subject, own_text, page_text, &body.page.quotes);
+    let (otp, code) = otp::find(&subject, own_text, page_text, &body.page);
     let over_budget = structure.over_budget.or(body.over_budget);
     let attachments = details::count_attachments(&structure);
     let (text, html) = (body.text, body.html);

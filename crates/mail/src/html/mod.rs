@@ -29,6 +29,8 @@ pub(super) struct Page {
     pub(super) base: Option<String>,
     /// The byte ranges of `text` that are the text of a link and contain a URL.
     pub(super) linked: Vec<(usize, usize)>,
+    /// The start of the hidden text: what mail programs show beside the subject.
+    pub(super) preheader: String,
     /// The byte ranges of `text` that quote an older message, in order. Each starts where the text
     /// before it ends.
     pub(super) quotes: Vec<Range<usize>>,

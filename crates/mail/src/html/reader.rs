@@ -105,6 +105,9 @@ struct Restyled {
     preformatted: bool,
 }
 
+/// Bytes of the hidden text that are kept, twice at most.
+const PREHEADER_BYTES: usize = 200;
+
 /// The state of reading a page.
 pub(super) struct Reader<'p> {
     page: &'p mut Page,
@@ -116,6 +119,8 @@ pub(super) struct Reader<'p> {
     open: [u32; COUNT],
     restyled: Vec<Restyled>,
     hidden: Option<Region>,
+    /// Whether the hidden element could be shown, unlike a style sheet.
+    hides_text: bool,
     /// The next number of each open numbered list; `None` for lists without numbers.
     lists: Vec<Option<u32>>,
     /// The number of additional open lists, whose numbers are not kept.
@@ -138,6 +143,7 @@ impl<'p> Reader<'p> {
             open: [0; COUNT],
             restyled: Vec::new(),
             hidden: None,
+            hides_text: false,
             lists: Vec::new(),
             deeper_lists: 0,
             quotes: Quotes::default(),
@@ -163,6 +169,7 @@ impl<'p> Reader<'p> {
         let layout = id.map_or(Layout::Inline, elements::layout);
         if layout.has_content() && (layout == Layout::Never || style.hides || self.tag.hidden) {
             self.hidden = Some(Region::new(&self.tag.name));
+            self.hides_text = layout != Layout::Never;
             return self.gap_for(layout);
         }
         if let Some(id) = id.filter(|_| layout.has_content()) {
@@ -373,6 +380,12 @@ impl<'p> Reader<'p> {
 
     fn write(&mut self, bytes: &[u8]) {
         if self.hidden.is_some() {
+            if self.hides_text && self.page.preheader.len() < PREHEADER_BYTES {
+                let start = &bytes[..bytes.len().min(PREHEADER_BYTES)];
+                self.page
+                    .preheader
+                    .push_str(&String::from_utf8_lossy(start));
+            }
             return;
         }
         if self.cut_character.is_empty()

@@ -39,8 +39,9 @@
 //!    - accepted if it is alone on its line, with a label in the next line.
 //!
 //!    A number in a list of three or more ([`lists`]) is never labelled: the first of ten backup
-//!    codes is not the code. If nothing is labelled, but the subject has a label, the only number
-//!    that is alone on its line is accepted.
+//!    codes is not the code. If nothing is labelled, but the subject or the preheader has a label,
+//!    the only number that is alone on its line is accepted. The preheader is the hidden text at
+//!    the start of the HTML, which mail programs show beside the subject.
 //!
 //!    The candidate with the best rule wins. Ties are decided by source (subject, text, HTML), then
 //!    by position. One in a quoted message, which may be an older code, wins only if there is no
@@ -70,6 +71,7 @@ mod vocabulary;
 use std::ops::Range;
 
 use super::budget::CODE_SEARCH_BYTES;
+use super::html::Page;
 use numbers::Number;
 use pairing::{Labelled, Pairing};
 use quoted::{Depths, Lines};
@@ -140,19 +142,14 @@ struct FoundCode {
 }
 
 /// Finds the `otp` and the `code` in the subject, the text and the visible text of the HTML; empty
-/// if there is none. `quotes` are the byte ranges of the HTML's text that quote an older message.
-pub(super) fn find(
-    subject: &str,
-    text: &str,
-    page_text: &str,
-    quotes: &[Range<usize>],
-) -> (String, String) {
+/// if there is none. `page` says which parts of the HTML's text quote an older message.
+pub(super) fn find(subject: &str, text: &str, page_text: &str, page: &Page) -> (String, String) {
     let (text, page_text) = (
         quoted::text(searched(text)),
-        quoted::page(searched(page_text), quotes),
+        quoted::page(searched(page_text), &page.quotes),
     );
     let sources = [searched(subject), &text, &page_text];
-    let Digits { otp, labelled } = search(sources);
+    let Digits { otp, labelled } = search(sources, &page.preheader);
     // Most messages have one code, and other forms need not be read.
     let is_new =
         |otp: &FoundCode| otp.rule != Rule::SixDigits && Depths::of(&labelled).depth(otp) == 0;
@@ -167,19 +164,14 @@ pub(super) fn find(
 }
 
 /// All codes, with their rules and lines.
-pub(super) fn recognise(
-    subject: &str,
-    text: &str,
-    page_text: &str,
-    quotes: &[Range<usize>],
-) -> Codes {
+pub(super) fn recognise(subject: &str, text: &str, page_text: &str, page: &Page) -> Codes {
     let sources = [subject, text, page_text];
     let (text, page_text) = (
         quoted::text(searched(text)),
-        quoted::page(searched(page_text), quotes),
+        quoted::page(searched(page_text), &page.quotes),
     );
     let searched = [searched(subject), &text, &page_text];
-    let Digits { otp, labelled } = search(searched);
+    let Digits { otp, labelled } = search(searched, &page.preheader);
     let is_final = otp
         .as_ref()
         .is_some_and(|otp| otp.rule == Rule::DomainBound && otp.depth == 0);
@@ -220,7 +212,7 @@ struct Digits {
     labelled: Vec<FoundCode>,
 }
 
-fn search(sources: [&str; 3]) -> Digits {
+fn search(sources: [&str; 3], preheader: &str) -> Digits {
     let bound = domain_bound(sources);
     if let Some(found) = bound.as_ref().filter(|found| found.depth == 0) {
         return Digits {
@@ -229,7 +221,7 @@ fn search(sources: [&str; 3]) -> Digits {
         };
     }
     let normalized = sources.map(with_digits);
-    let mut labelled = labelled(sources[0], &normalized);
+    let mut labelled = labelled([sources[0], preheader], &normalized);
     labelled.splice(0..0, bound);
     let depths = Depths::of(&labelled);
     let newest = labelled
@@ -260,7 +252,8 @@ fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
 }
 
 /// The labelled codes of all sources, the best first; of equal ones, the one in the earlier source.
-fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
+/// The titles, the subject and the preheader, may only have the label.
+fn labelled(titles: [&str; 2], sources: &[String; 3]) -> Vec<FoundCode> {
     let mut found: Vec<(Pairing, FoundCode)> = Vec::new();
     for (source, text) in sources.iter().enumerate() {
         let numbers = Labelled::new(text, &VOCABULARY, numbers::candidates(text));
@@ -291,7 +284,7 @@ fn labelled(subject: &str, sources: &[String; 3]) -> Vec<FoundCode> {
                 (Pairing::Alone, found)
             }));
         }
-        if source != SUBJECT && found.is_empty() && has_label(subject) {
+        if source != SUBJECT && found.is_empty() && titles.into_iter().any(has_label) {
             found.extend(
                 numbers
                     .lone()
@@ -319,7 +312,7 @@ fn all_labelled(sources: [&str; 3], digits: Vec<FoundCode>) -> Vec<FoundCode> {
         .collect()
 }
 
-/// Whether the subject says what a code is called, so that the body needs not.
+/// Whether a title says what a code is called, so that the body needs not.
 fn has_label(subject: &str) -> bool {
     let subject = normalize::normalized(subject);
     let phrases = VOCABULARY.phrases(&subject, 0..subject.len());
@@ -421,7 +414,9 @@ mod tests {
                 "4\n8\n1\n5",
             ),
         ] {
-            let found = recognise("", text, "", &[]).otp.map(|otp| otp.line);
+            let found = recognise("", text, "", &Page::default())
+                .otp
+                .map(|otp| otp.line);
             assert_eq!(found.as_deref(), Some(line));
         }
     }
@@ -432,7 +427,7 @@ mod tests {
             let text: String = (100_000..101_000)
                 .map(|number| format!("{start}Your code is {number}{end}"))
                 .collect();
-            let found = recognise("", &text, "", &[]);
+            let found = recognise("", &text, "", &Page::default());
             let codes: Vec<String> = found
                 .labelled
                 .iter()
@@ -457,7 +452,7 @@ mod tests {
             "Room 1204 is yours. {} Your code is 4821.",
             "Nothing else is here. ".repeat(100)
         );
-        assert_eq!(find("", &text, "", &[]).0, "4821");
+        assert_eq!(find("", &text, "", &Page::default()).0, "4821");
     }
 
     #[test]
@@ -467,6 +462,6 @@ mod tests {
             ">".repeat(10_000),
             "Your code is 100000. ".repeat(100)
         );
-        assert_eq!(find("", &text, "", &[]).0, "482913");
+        assert_eq!(find("", &text, "", &Page::default()).0, "482913");
     }
 }
