@@ -54,8 +54,8 @@ pub struct Limits {
         value_name = "N", default_value = "1000", value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     pub smtp_connections_per_address: usize,
-    /// Memory for the messages of all SMTP sessions, at least `--max-message-size`; if it is used
-    /// up, sessions wait
+    /// Memory for SMTP messages over 64 KiB, at least `--max-message-size`; each counts as one of
+    /// the maximum size, and if it is used up, sessions wait
     #[arg(
         long = "max-message-memory", env = "RESTANTE_MAX_MESSAGE_MEMORY", value_name = "SIZE",
         default_value = "256MiB", value_parser = size::<u64>(1)

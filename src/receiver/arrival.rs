@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante_smtp::Progress;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::context::Context;
-use super::memory::{MessageMemory, Share};
+use super::memory::{MessageMemory, SMALL_MESSAGE};
 use crate::clock::{Clock, Instant};
 
 /// How often the speed of a large message is checked.
@@ -17,7 +18,7 @@ const PACE_BYTES: u64 = 64 * 1024;
 /// A message between DATA and its end.
 pub(super) struct Arrival {
     memory: Arc<MessageMemory>,
-    share: Share,
+    permit: Option<OwnedSemaphorePermit>,
     received: u64,
     /// The message will be rejected, so its remaining bytes are not kept.
     discarded: bool,
@@ -31,7 +32,7 @@ impl Arrival {
         let now = context.service.clock().instant();
         Self {
             memory: Arc::clone(&context.memory),
-            share: context.memory.share(),
+            permit: None,
             received: 0,
             discarded: false,
             deadline: now.after(context.limits.message_timeout),
@@ -43,11 +44,10 @@ impl Arrival {
     /// Updates this with the progress of the message.
     pub(super) fn follow(&mut self, progress: Progress) {
         self.received = progress.received;
-        let discarded = progress.received > 0 && progress.memory == 0;
-        if discarded && !self.discarded {
-            self.share = self.memory.share();
+        self.discarded = progress.received > 0 && progress.memory == 0;
+        if self.discarded {
+            self.permit = None;
         }
-        self.discarded = discarded;
     }
 
     /// Waits for memory for the message. Returns whether it may now grow to any size.
@@ -55,20 +55,18 @@ impl Arrival {
         if self.room() > 0 {
             return false;
         }
-        self.share.cover(self.received + 1).await;
+        self.permit = self.memory.whole_message().await;
         // The client did not cause this delay.
         self.restart_pace(clock.instant());
-        self.share.has_seat()
+        true
     }
 
     /// How many bytes may be read.
     pub(super) fn room(&self) -> usize {
-        let room = if self.discarded {
-            u64::MAX
-        } else {
-            self.share.covered().saturating_sub(self.received)
-        };
-        usize::try_from(room).unwrap_or(usize::MAX)
+        if self.discarded || self.permit.is_some() {
+            return usize::MAX;
+        }
+        usize::try_from(SMALL_MESSAGE.saturating_sub(self.received)).unwrap_or(usize::MAX)
     }
 
     /// When the message must be complete.
@@ -78,7 +76,7 @@ impl Arrival {
 
     /// When to check the time again.
     pub(super) fn due(&self) -> Instant {
-        if self.share.is_large() {
+        if self.permit.is_some() {
             self.deadline.min(self.pace_due())
         } else {
             self.deadline
@@ -88,7 +86,7 @@ impl Arrival {
     /// Whether the message takes too long, or is too slow while other messages wait for memory that
     /// it uses.
     pub(super) fn is_time_up(&mut self, now: Instant) -> bool {
-        if now < self.pace_due() || !self.share.is_large() {
+        if now < self.pace_due() || self.permit.is_none() {
             return now >= self.deadline;
         }
         let slow = self.received - self.pace_received < PACE_BYTES;
@@ -96,9 +94,9 @@ impl Arrival {
         now >= self.deadline || (slow && self.memory.is_short())
     }
 
-    /// Returns the memory that the message uses.
-    pub(super) fn into_share(self) -> Share {
-        self.share
+    /// Returns the permit that the message has.
+    pub(super) fn into_permit(self) -> Option<OwnedSemaphorePermit> {
+        self.permit
     }
 
     fn pace_due(&self) -> Instant {

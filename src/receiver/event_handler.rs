@@ -258,12 +258,15 @@ impl EventHandler {
             Arc::clone(&self.context.memory),
         );
         let incoming = self.incoming(envelope, raw);
-        let held = (arrival.map(Arrival::into_share), Arc::clone(&self.admitted));
+        let held = (
+            arrival.and_then(Arrival::into_permit),
+            Arc::clone(&self.admitted),
+        );
         async move {
-            let workspace = memory.workspace(incoming.raw.len()).await;
+            let parsing = memory.parsing(incoming.raw.len()).await;
             let prepared = service.prepare(incoming).await;
             // Another large message may now be parsed, while this one is written.
-            drop(workspace);
+            drop(parsing);
             service.store(prepared?.holding(held)).await
         }
     }

@@ -1,304 +1,96 @@
-//! Limits the memory for the messages of all sessions. A session reserves memory before it reads.
-//! If none is free, it waits, and its socket is not read.
+//! Limits the memory for the messages of all sessions. A small message needs nothing. A larger one
+//! needs a permit, which is for a whole message; if none is free, the session waits, and its socket
+//! is not read.
 //!
-//! The budget has three parts:
-//!
-//! - *Own*: each possible connection has memory for the first bytes of a message. A small message
-//!   never waits.
-//! - *Pool*: shared by all connections; a growing message reserves from it in steps, in the order
-//!   of the requests.
-//! - *Seats*: each is memory for a whole message. If the pool is empty, a session waits for the
-//!   pool or for a seat. A session with a seat does not wait for memory again until its message is
-//!   complete.
-//!
-//! No session waits forever: a waiting session has no seat. A session with a seat waits only for
-//! its client and for the store. Both have time limits, and then the next session gets the seat. A
-//! slow client cannot keep a seat for long either: while others wait ([`MessageMemory::is_short`]),
-//! a session that receives too little is ended.
-//!
-//! Parsing also needs memory, for the parts and the compressed copy. The total size of all large
-//! messages that are parsed at the same time is at most the size of the largest allowed message
-//! ([`MessageMemory::workspace`]).
+//! No session waits forever: one with a permit waits only for its client and for the store. Both
+//! have time limits. A slow client cannot keep a permit for long either: while none is free
+//! ([`MessageMemory::is_short`]), a session that receives too little is ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::config::Limits;
 
-/// Maximum number of bytes of each connection's own memory.
-const MAX_OWN_BYTES: u64 = 16 * 1024;
-/// The bytes that a growing message reserves from the pool at once.
-const STEP: u32 = 64 * 1024;
-/// A message up to this size, in bytes, is parsed without reserving memory for it.
+/// A message up to this size, in bytes, needs no permit.
+pub(super) const SMALL_MESSAGE: u64 = 64 * 1024;
+/// A message up to this size, in bytes, is parsed without waiting for others.
 const SMALL_DELIVERY: usize = 256 * 1024;
+/// How many larger messages are parsed at the same time.
+const MAX_PARSED: usize = 2;
 
-/// The budget.
+/// The permits.
 pub(super) struct MessageMemory {
-    own: u64,
-    pool: Arc<Semaphore>,
-    seats: Arc<Semaphore>,
-    workspace: Arc<Semaphore>,
-    workspace_bytes: u32,
-    waiting: AtomicUsize,
+    whole: Arc<Semaphore>,
+    parsing: Semaphore,
 }
 
 impl MessageMemory {
-    /// Splits the budget: at most a quarter for the connections' own memory, then half of the rest
-    /// for the seats, and the remainder for the pool. There is always one seat, because a large
-    /// message needs one.
     pub(super) fn new(limits: &Limits) -> Arc<Self> {
-        let connections = limits.smtp_connections.max(1) as u64;
-        let own = MAX_OWN_BYTES.min(limits.message_memory / 4 / connections);
-        let seats = (limits.message_memory / 2 / limits.message_size.max(1)).max(1);
-        let set_aside = own
-            .saturating_mul(connections)
-            .saturating_add(seats.saturating_mul(limits.message_size));
-        let pool = limits.message_memory.saturating_sub(set_aside);
-        let workspace_bytes = u32::try_from(limits.message_size).unwrap_or(u32::MAX);
+        let messages = limits.message_memory / limits.message_size.max(1);
+        let messages = usize::try_from(messages).unwrap_or(usize::MAX);
         Arc::new(Self {
-            own,
-            pool: Arc::new(semaphore(pool)),
-            seats: Arc::new(semaphore(seats)),
-            workspace: Arc::new(semaphore(workspace_bytes.into())),
-            workspace_bytes,
-            waiting: AtomicUsize::new(0),
+            whole: Arc::new(Semaphore::new(messages.clamp(1, Semaphore::MAX_PERMITS))),
+            parsing: Semaphore::new(MAX_PARSED),
         })
     }
 
-    /// Creates the share of a new session.
-    pub(super) fn share(self: &Arc<Self>) -> Share {
-        Share {
-            memory: Arc::clone(self),
-            covered: self.own,
-            pooled: None,
-            seat: None,
-        }
+    /// Waits for the permit for a whole message. If the future is dropped, the session leaves the
+    /// queue.
+    pub(super) async fn whole_message(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.whole).acquire_owned().await.ok()
     }
 
-    /// Whether a session is waiting for memory.
+    /// Whether another large message would have to wait.
     pub(super) fn is_short(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+        self.whole.available_permits() == 0
     }
 
     /// Waits until a message of `bytes` may be parsed. The caller keeps the permit until the
     /// message is parsed.
-    pub(super) async fn workspace(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub(super) async fn parsing(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
         if bytes <= SMALL_DELIVERY {
             return None;
         }
-        let wanted = u32::try_from(bytes)
-            .unwrap_or(u32::MAX)
-            .min(self.workspace_bytes);
-        // The semaphore is never closed.
-        Arc::clone(&self.workspace)
-            .acquire_many_owned(wanted)
-            .await
-            .ok()
-    }
-}
-
-/// A tokio semaphore has a maximum number of permits; a larger budget is unlimited in practice.
-fn semaphore(permits: u64) -> Semaphore {
-    Semaphore::new(
-        usize::try_from(permits)
-            .unwrap_or(usize::MAX)
-            .min(Semaphore::MAX_PERMITS),
-    )
-}
-
-/// The memory that one session has reserved; dropping this frees it.
-pub(super) struct Share {
-    memory: Arc<MessageMemory>,
-    covered: u64,
-    pooled: Option<OwnedSemaphorePermit>,
-    seat: Option<OwnedSemaphorePermit>,
-}
-
-impl Share {
-    /// Waits until the session may use `bytes`. If the future is dropped, the session leaves the
-    /// queue.
-    pub(super) async fn cover(&mut self, bytes: u64) {
-        while self.covered() < bytes {
-            self.grow().await;
-        }
-    }
-
-    /// How many bytes the session may use; unlimited with a seat.
-    pub(super) fn covered(&self) -> u64 {
-        if self.has_seat() {
-            u64::MAX
-        } else {
-            self.covered
-        }
-    }
-
-    /// Whether the session has memory for a whole message.
-    pub(super) fn has_seat(&self) -> bool {
-        self.seat.is_some()
-    }
-
-    /// Whether the session has reserved more than its own memory.
-    pub(super) fn is_large(&self) -> bool {
-        self.has_seat() || self.pooled.is_some()
-    }
-
-    async fn grow(&mut self) {
-        let memory = Arc::clone(&self.memory);
-        if let Ok(permit) = Arc::clone(&memory.pool).try_acquire_many_owned(STEP) {
-            return self.take_from_pool(permit);
-        }
-        let _waiting = Waiting::start(&memory.waiting);
-        // The semaphores are never closed, so acquiring cannot fail.
-        tokio::select! {
-            biased;
-            Ok(permit) = Arc::clone(&memory.pool).acquire_many_owned(STEP) => self.take_from_pool(permit),
-            Ok(seat) = Arc::clone(&memory.seats).acquire_owned() => self.seat = Some(seat),
-            else => {}
-        }
-    }
-
-    fn take_from_pool(&mut self, permit: OwnedSemaphorePermit) {
-        self.covered += u64::from(STEP);
-        match &mut self.pooled {
-            Some(pooled) => pooled.merge(permit),
-            None => self.pooled = Some(permit),
-        }
-    }
-}
-
-/// Counts a session as waiting until this is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn start(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.parsing.acquire().await.ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures_util::FutureExt;
 
     use super::*;
     use crate::config::MIB;
 
-    /// A budget of four messages of 1 MiB: two seats, and a pool of two messages less 16 KiB.
-    fn four_messages() -> Arc<MessageMemory> {
-        MessageMemory::new(&Limits {
-            message_size: MIB,
-            message_memory: 4 * MIB,
-            smtp_connections: 1,
-            ..Limits::default()
-        })
-    }
-
     #[test]
-    fn the_default_budget_is_spent_to_the_byte_and_not_beyond() {
-        let limits = Limits::default();
-        let memory = MessageMemory::new(&limits);
-        let seats = memory.seats.available_permits() as u64;
-        let own = memory.own * limits.smtp_connections as u64;
-        assert_eq!(
-            own + seats * limits.message_size + memory.pool.available_permits() as u64,
-            limits.message_memory
-        );
-        assert!(seats >= 2 && memory.own >= 8 * 1024);
-    }
-
-    #[test]
-    fn a_small_message_never_waits() {
-        let memory = four_messages();
-        let (mut one, mut other, mut third) = (memory.share(), memory.share(), memory.share());
-        for share in [&mut one, &mut other, &mut third] {
-            share.cover(2 * MIB).now_or_never();
+    fn a_message_waits_if_the_memory_is_not_enough_for_another() {
+        for (message_memory, permits) in [(0, 1), (MIB, 1), (4 * MIB - 1, 3), (u64::MAX, 10)] {
+            let memory = MessageMemory::new(&Limits {
+                message_size: MIB,
+                message_memory,
+                ..Limits::default()
+            });
+            let mut held: Vec<_> = (0..permits)
+                .map(|_| memory.whole_message().now_or_never().unwrap())
+                .collect();
+            let is_short = message_memory < u64::MAX;
+            assert_eq!(memory.is_short(), is_short, "{message_memory}");
+            assert_eq!(memory.whole_message().now_or_never().is_none(), is_short);
+            held.pop();
+            assert!(memory.whole_message().now_or_never().is_some());
         }
-        assert_eq!(memory.share().cover(memory.own).now_or_never(), Some(()));
     }
 
     #[test]
-    fn past_the_budget_a_session_waits_until_another_is_done() {
-        let memory = MessageMemory::new(&Limits {
-            message_size: MIB,
-            message_memory: 2 * MIB,
-            smtp_connections: 1,
-            ..Limits::default()
-        });
-        let (mut first, mut second) = (memory.share(), memory.share());
-        assert_eq!(first.cover(MIB).now_or_never(), Some(()));
-        assert!(first.is_large());
-        assert_eq!(second.cover(MIB).now_or_never(), None);
-        drop(first);
-        assert_eq!(second.cover(MIB).now_or_never(), Some(()));
-    }
-
-    #[tokio::test]
-    async fn many_large_messages_at_once_are_all_answered() {
-        let memory = four_messages();
-        let messages = (0..50).map(|_| {
-            let memory = Arc::clone(&memory);
-            tokio::spawn(async move {
-                let mut share = memory.share();
-                for bytes in (0..=MIB).step_by(4096) {
-                    share.cover(bytes).await;
-                    tokio::task::yield_now().await;
-                }
-            })
-        });
-        let all = futures_util::future::join_all(messages);
-        let ended = tokio::time::timeout(Duration::from_secs(60), all)
-            .await
-            .expect("a deadlock");
-        assert!(ended.into_iter().all(|message| message.is_ok()));
-        assert_eq!(memory.seats.available_permits(), 2);
-        assert!(!memory.is_short());
-    }
-
-    #[tokio::test]
-    async fn a_session_that_gives_up_leaves_the_queue() {
-        let memory = MessageMemory::new(&Limits {
-            message_memory: 0,
-            message_size: MIB,
-            ..Limits::default()
-        });
-        let mut seated = memory.share();
-        seated.cover(MIB).await;
-        let mut waiting = memory.share();
-        let gave_up = async {
-            tokio::select! {
-                () = waiting.cover(MIB) => false,
-                () = async { while !memory.is_short() { tokio::task::yield_now().await } } => true,
-            }
-        };
-        assert!(gave_up.await);
-        assert!(!memory.is_short());
-        drop(seated);
-        assert_eq!(memory.share().cover(MIB).now_or_never(), Some(()));
-    }
-
-    #[tokio::test]
-    async fn large_deliveries_take_turns_and_small_ones_do_not() {
-        let memory = four_messages();
-        let large = memory.workspace(usize::MAX).await;
-        assert!(large.is_some());
-        assert!(
-            memory
-                .workspace(SMALL_DELIVERY + 1)
-                .now_or_never()
-                .is_none()
-        );
-        assert!(memory.workspace(SMALL_DELIVERY).now_or_never().is_some());
-        drop(large);
-        assert!(memory.workspace(usize::MAX).now_or_never().is_some());
+    fn large_messages_are_parsed_in_turns_and_small_ones_are_not() {
+        let memory = MessageMemory::new(&Limits::default());
+        let parse = |bytes| memory.parsing(bytes).now_or_never();
+        let mut held = [parse(usize::MAX), parse(usize::MAX)];
+        assert!(held.iter().all(Option::is_some));
+        assert!(parse(SMALL_DELIVERY + 1).is_none() && parse(SMALL_DELIVERY).is_some());
+        held[0] = None;
+        assert!(parse(SMALL_DELIVERY + 1).is_some());
     }
 }
