@@ -91,8 +91,6 @@ pub(super) enum Error {
     ForeignOrigin,
     #[error("this form is out of date: go back, reload the page and try again")]
     StaleForm,
-    #[error("too many attempts: try again in {0} seconds")]
-    TooManyAttempts(u64),
     #[error("invalid API key or administrator token")]
     SignInFailed,
     #[error("{0}")]
@@ -160,8 +158,7 @@ impl Error {
             Self::TooManyWaits
             | Self::TooManySends
             | Self::TooManyStreams
-            | Self::RecipientFull
-            | Self::TooManyAttempts(_) => StatusCode::TOO_MANY_REQUESTS,
+            | Self::RecipientFull => StatusCode::TOO_MANY_REQUESTS,
             Self::Stopping | Self::Busy | Self::Deadline | Self::Unavailable(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -179,7 +176,6 @@ impl Error {
             Self::Timeout(Some(url)) => HeaderValue::try_from(format!("<{url}>; rel=\"help\""))
                 .ok()
                 .map(|link| (LINK, link)),
-            Self::TooManyAttempts(seconds) => Some((RETRY_AFTER, (*seconds).into())),
             // The rest of the body would be read as the next request.
             Self::SlowBody => Some((CONNECTION, HeaderValue::from_static("close"))),
             _ => None,

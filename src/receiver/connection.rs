@@ -181,6 +181,10 @@ impl Connection {
                 }
                 // Boxed, so that the large future takes no memory while the client is idle.
                 event => {
+                    // If a client has left, no more of what it sent is stored or compared.
+                    if matches!(event, Event::Deliver(..) | Event::Authenticate(_)) {
+                        self.send_replies(stream).await?;
+                    }
                     Box::pin(
                         self.handler
                             .handle(&mut self.session, event, self.arrival.take()),

@@ -90,8 +90,10 @@ impl EventHandler {
             Event::Authenticate(credentials) => {
                 let outcome = self.authenticate(credentials).await;
                 if outcome == Err(Refusal::AuthenticationFailed) {
-                    let delay = self.context.service.smtp_login_failed(self.peer.ip());
-                    (!delay.is_zero()).then(|| session.hold_back(delay));
+                    tokio::select! {
+                        () = self.context.service.smtp_login_failed() => {}
+                        () = self.context.stop.cancelled() => {}
+                    }
                 }
                 session.authenticated(outcome);
             }

@@ -22,10 +22,10 @@ mod expire;
 mod explain;
 mod faults;
 mod follow;
+mod guesses;
 mod health;
 mod hub;
 mod inboxes;
-mod lockout;
 mod messages;
 mod outgoing;
 mod progress;
@@ -152,7 +152,8 @@ struct Inner {
     event_log: event_log::EventLog,
     stories: stories::Recorder,
     refused_waits: refused_waits::RefusedWaits,
-    lockout: lockout::Lockout,
+    sign_ins: guesses::Guesses,
+    smtp_logins: guesses::Guesses,
     verifying: checks::Verifying,
     followers: follow::Followers,
     waits_end: CancellationToken,
@@ -232,10 +233,11 @@ impl Service {
             activity.report(&store).await?;
             share(&store, &clock, &activity, received, background);
         }
-        let lockout = lockout::Lockout::new(clock.clone());
         let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
         let (stories, composer) = stories::queue();
         let service = Self(Arc::new(Inner {
+            sign_ins: guesses::Guesses::new(clock.clone()),
+            smtp_logins: guesses::Guesses::new(clock.clone()),
             budget: Budget::new(options.limits.request_memory),
             wait_slots: slots::Slots::new(
                 store.locks().clone(),
@@ -262,7 +264,6 @@ impl Service {
             event_log,
             stories,
             refused_waits: refused_waits::RefusedWaits::default(),
-            lockout,
             verifying: checks::Verifying::new(),
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),

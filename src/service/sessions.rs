@@ -13,10 +13,9 @@ use rand::RngExt;
 use rand::distr::Alphanumeric;
 use sha2::{Digest, Sha256};
 
-use super::lockout::CredentialKind;
 use super::{Caller, Projects, Service};
 use crate::memory::Holder;
-use crate::model::{ApiKey, KeyHash, ProjectId};
+use crate::model::{KeyHash, ProjectId};
 use crate::store::StoreError;
 
 /// How long a session lasts.
@@ -53,9 +52,6 @@ pub enum SignInError {
     /// The secret is neither an API key nor the administrator's token.
     #[error("invalid API key or administrator token")]
     WrongSecret,
-    /// The client has failed too often and must wait this long.
-    #[error("too many attempts")]
-    LockedOut(Duration),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,34 +100,18 @@ impl Session {
 }
 
 impl Service {
-    /// Counts a failed SMTP login of `client`. Returns how long its reply has to be delayed.
-    #[must_use]
-    pub fn smtp_login_failed(&self, client: IpAddr) -> Duration {
-        self.0.lockout.smtp_login_failed(client)
+    /// Waits until the reply to an SMTP login that failed may be sent.
+    pub async fn smtp_login_failed(&self) {
+        let logins = &self.0.smtp_logins;
+        logins.failed(logins.turn().await).await;
     }
 
-    /// Signs in with an API key or the administrator's token and returns the cookie. The attempt of
-    /// `client` is counted before the secret is compared.
+    /// Signs in with an API key or the administrator's token and returns the cookie.
     ///
     /// # Errors
     /// [`SignInError`].
     pub async fn sign_in(&self, secret: &str, client: IpAddr) -> Result<String, SignInError> {
-        let kind = if secret.parse::<ApiKey>().is_ok() {
-            CredentialKind::ApiKey
-        } else {
-            CredentialKind::AdminToken
-        };
-        let attempt = self
-            .0
-            .lockout
-            .attempt(kind, client)
-            .map_err(SignInError::LockedOut)?;
-        let Some(credential) = self.credential(secret).await.transpose() else {
-            return Err(SignInError::WrongSecret);
-        };
-        // It was right, or the store could not say.
-        attempt.withdraw();
-        let credential = credential?;
+        let credential = self.credential(secret).await?;
         let cookie = random(COOKIE_CHARACTERS);
         let expires_at = self.0.clock.now().after(LIFETIME);
         self.0
@@ -141,16 +121,24 @@ impl Service {
         Ok(cookie)
     }
 
-    /// What is compared with the sessions of a key or of the administrator's token.
-    async fn credential(&self, secret: &str) -> Result<Option<KeyHash>, StoreError> {
+    /// What is compared with the sessions of a key or of the administrator's token. A person may
+    /// have chosen the token, so each comparison with it needs a turn; a key has too many
+    /// characters to be guessed.
+    async fn credential(&self, secret: &str) -> Result<KeyHash, SignInError> {
         if let Some(caller) = self.authenticate(secret).await? {
-            return Ok(Some(caller.key));
+            return Ok(caller.key);
         }
+        let turn = self.0.sign_ins.turn().await;
         let hash = digest(secret);
-        Ok(self.is_admin_token(&hash).await?.then_some(hash))
+        if self.is_admin_token(&hash).await? {
+            return Ok(hash);
+        }
+        self.0.sign_ins.failed(turn).await;
+        Err(SignInError::WrongSecret)
     }
 
-    /// Returns the session of a cookie if both it and its credential are valid.
+    /// Returns the session of a cookie if both it and its credential are valid, and if `client` has
+    /// an address of the kind from which the session was opened.
     ///
     /// # Errors
     /// If the store fails.

@@ -18,7 +18,8 @@ async fn sign_in(api: &Harness, form: String) -> Answer {
     let request = request
         .header("host", "localhost")
         .header("origin", "http://localhost");
-    api.send(request.body(form.into()).unwrap()).await
+    api.passing(api.send(request.body(form.into()).unwrap()))
+        .await
 }
 
 /// A body that never arrives.

@@ -58,11 +58,10 @@ async fn story_of(api: &Harness, answer: &Answer) -> Story {
     api.service.story(id, None).await.unwrap().unwrap()
 }
 
-async fn fail_to_log_in(smtp: &Smtp) {
+async fn fail_to_log_in(api: &Harness, smtp: &Smtp) {
     let mut client = smtp.client().await;
     assert!(
-        client
-            .say("AUTH PLAIN AHgAcnN0X2xpdmVfeA==")
+        api.refused(client.say("AUTH PLAIN AHgAcnN0X2xpdmVfeA=="))
             .await
             .starts_with("535")
     );
@@ -82,7 +81,7 @@ async fn what_happened_long_before_the_wait_is_not_the_cause(engine: Engine) {
             .await
             .starts_with("250")
     );
-    fail_to_log_in(&smtp).await;
+    fail_to_log_in(&api, &smtp).await;
     api.clock.advance(6 * 60 * SECOND);
     let Story {
         failure, evidence, ..
@@ -132,12 +131,12 @@ async fn a_failed_login_during_the_wait_comes_before_an_older_rejection(engine: 
     api.clock.advance(SECOND);
     assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
     api.clock.advance(20 * SECOND);
-    let story = story_with(&api, &inbox, "", async || fail_to_log_in(&smtp).await).await;
+    let story = story_with(&api, &inbox, "", async || fail_to_log_in(&api, &smtp).await).await;
     // The rejection was just before the wait.
     assert_eq!(story.failure.finding.cause, Cause::BareLineEnd);
 
     api.clock.advance(60 * SECOND);
-    let story = story_with(&api, &inbox, "", async || fail_to_log_in(&smtp).await).await;
+    let story = story_with(&api, &inbox, "", async || fail_to_log_in(&api, &smtp).await).await;
     assert_eq!(story.failure.finding.cause, Cause::LoginFailed);
     let is_named: Vec<_> = story
         .evidence
@@ -150,7 +149,7 @@ async fn a_failed_login_during_the_wait_comes_before_an_older_rejection(engine: 
     // Mail to the inbox, rejected during the wait, is the cause.
     let story = story_with(&api, &inbox, "", async || {
         assert!(smtp.send(&address(&inbox), BARE).await.starts_with("550"));
-        fail_to_log_in(&smtp).await;
+        fail_to_log_in(&api, &smtp).await;
     });
     let story = story.await;
     assert_eq!(story.failure.finding.cause, Cause::BareLineEnd);

@@ -16,6 +16,8 @@ use tokio_rustls::rustls::{
     self, ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion,
 };
 
+use crate::server::Server;
+
 /// Longer than any step takes.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 
@@ -64,6 +66,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             .expect("no reply")
             .unwrap();
         read.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
+    /// The reply to a login that is probably refused, which takes a second.
+    pub(crate) async fn refused_login(&mut self, server: &Server, login: &str) -> String {
+        server
+            .passing(Duration::from_secs(1), self.command(login))
+            .await
     }
 
     pub(crate) async fn command(&mut self, line: &str) -> String {

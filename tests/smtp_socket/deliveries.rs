@@ -94,7 +94,7 @@ async fn a_key_as_password_picks_the_project() {
     let mut client = server.greeted().await.start_tls(&[&TLS13]).await;
     assert!(
         client
-            .command(&plain("anybody", "rst_live_00000000000000000"))
+            .refused_login(&server, &plain("anybody", "rst_live_00000000000000000"))
             .await
             .starts_with("535 5.7.8")
     );
@@ -231,7 +231,7 @@ async fn a_revoked_key_sends_no_more_mail_from_an_open_session() {
     );
     assert!(
         client
-            .command(&plain("", key.as_str()))
+            .refused_login(&server, &plain("", key.as_str()))
             .await
             .starts_with("535 5.7.8")
     );
@@ -436,20 +436,25 @@ async fn dummy_credentials_are_accepted_and_ignored() {
 #[tokio::test]
 async fn a_password_like_a_key_must_be_a_valid_one() {
     let server = Server::start().await;
-    let mut client = server.greeted().await;
+    let login = async |user: &str, password: &str| {
+        let mut client = server.greeted().await;
+        let login = plain(user, password);
+        client.refused_login(&server, &login).await
+    };
     for wrong in [
         "rst_live_00000000000000000",
         "rst_live_",
         "rst_live_ not a key",
+        "Bearer rst_live_00000000000000000",
+        &format!("x{}", restante_dialogs::API_KEY),
     ] {
-        assert!(client.command(&plain("app", wrong)).await.starts_with(
-            if wrong.ends_with("key") {
-                "421"
-            } else {
-                "535 5.7.8"
-            }
-        ));
+        for (user, password) in [("app", wrong), (wrong, "dummy")] {
+            let refused = login(user, password).await;
+            assert!(refused.starts_with("535 5.7.8"), "{user} {password}");
+        }
     }
+    let reply = login(restante_dialogs::API_KEY, "dummy").await;
+    assert!(reply.starts_with("235 "), "{reply}");
 }
 
 #[tokio::test]
@@ -458,7 +463,7 @@ async fn an_installation_can_take_keys_only() {
     let mut client = server.greeted().await;
     assert!(
         client
-            .command(&plain("app", "secret"))
+            .refused_login(&server, &plain("app", "secret"))
             .await
             .starts_with("535 5.7.8")
     );
@@ -471,18 +476,16 @@ async fn an_installation_can_take_keys_only() {
 }
 
 #[tokio::test]
-async fn guesses_of_keys_are_slowed_and_leave_one_row_and_a_valid_key_is_not_held_up() {
+async fn guesses_of_keys_take_turns_and_leave_one_row_and_a_valid_key_is_not_held_up() {
     let server = Server::start().await;
     let wrong = plain("app", "rst_live_00000000000000000");
-    for _ in 0..2 {
-        let mut client = server.greeted().await;
-        for _ in 0..2 {
-            assert!(client.command(&wrong).await.starts_with("535 5.7.8"));
-        }
+    let mut guessers = Vec::new();
+    for _ in 0..6 {
+        let mut guesser = server.greeted().await;
+        guesser.send(&format!("{wrong}\r\n")).await;
+        guessers.push(guesser);
     }
-    let (mut guesser, mut other) = (server.greeted().await, server.greeted().await);
-    guesser.send(&format!("{wrong}\r\n")).await;
-    assert!(guesser.reply().now_or_never().is_none());
+    let mut other = server.greeted().await;
     // The same address, with a valid key.
     assert!(
         other
@@ -496,11 +499,14 @@ async fn guesses_of_keys_are_slowed_and_leave_one_row_and_a_valid_key_is_not_hel
             .await
             .starts_with("250")
     );
-    assert!(guesser.reply().now_or_never().is_none());
-    let refused = server
-        .passing(Duration::from_secs(1), guesser.reply())
-        .await;
-    assert!(refused.starts_with("535 5.7.8"), "{refused}");
+    let start = server.clock.instant();
+    assert!(guessers[0].reply().now_or_never().is_none());
+    let replies =
+        futures_util::future::join_all(guessers.iter_mut().map(crate::client::Client::reply));
+    for refused in server.passing(Duration::from_secs(1), replies).await {
+        assert!(refused.starts_with("535 5.7.8"), "{refused}");
+    }
+    assert!(server.clock.instant().since(start) >= Duration::from_secs(2));
     let rows = async || {
         server
             .service

@@ -158,6 +158,26 @@ async fn a_client_that_hangs_up_in_the_data_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn of_a_client_that_has_left_no_more_is_stored() {
+    let server = Server::with(|settings| settings.limits.smtp_connections = 1).await;
+    let mut client = server.greeted().await;
+    assert!(
+        client
+            .command("EHLO client.example")
+            .await
+            .starts_with("250")
+    );
+    let message =
+        "MAIL FROM:<a@sender.example>\r\nRCPT TO:<left@restante.example.com>\r\nDATA\r\nx\r\n.\r\n";
+    client.send(message.repeat(150)).await;
+    drop(client);
+    until_greeted(&server).await;
+    let stored = server.message_count().await;
+    // It cannot notice before the first reply.
+    assert!(stored < 10, "{stored} messages were stored");
+}
+
+#[tokio::test]
 async fn replies_that_nobody_reads_do_not_grow_in_memory() {
     let server = Server::start().await;
     let stream = tokio::net::TcpStream::connect(server.address)

@@ -91,15 +91,23 @@ impl<'a> SocketPeer<'a> {
 
     /// Advances the clock until the server reports a timeout.
     fn wait_for_timeout(&mut self) -> io::Result<Vec<u8>> {
+        self.server.clock.advance(Duration::from_secs(3_600));
+        self.wait_for(Duration::from_secs(3_600))
+    }
+
+    /// Reads a line. While none arrives, the clock is advanced by `step`.
+    fn wait_for(&mut self, step: Duration) -> io::Result<Vec<u8>> {
         self.set_read_timeout(BETWEEN_HOURS);
         let line = loop {
-            self.server.clock.advance(Duration::from_secs(3_600));
             match self.read_line() {
                 Err(error)
                     if matches!(
                         error.kind(),
                         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                    ) => {}
+                    ) =>
+                {
+                    self.server.clock.advance(step);
+                }
                 line => break line,
             }
         };
@@ -151,7 +159,7 @@ impl Peer for SocketPeer<'_> {
         if let Some(line) = self.early_line.take() {
             return Some(line);
         }
-        let line = self.read_line();
+        let line = self.wait_for(Duration::from_secs(1));
         self.was_reset |=
             matches!(&line, Err(error) if error.kind() == io::ErrorKind::ConnectionReset);
         shown(line)

@@ -58,7 +58,6 @@ pub(super) async fn sign_in(
             set_cookie(&app, &mut response, &cookie, "")?;
             return Ok(response);
         }
-        Err(SignInError::LockedOut(wait)) => Error::TooManyAttempts(wait.as_secs() + 1),
         Err(SignInError::WrongSecret) => {
             tracing::info!(%client, "a sign-in failed");
             Error::SignInFailed

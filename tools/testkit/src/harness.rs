@@ -159,6 +159,33 @@ impl Harness {
         }
     }
 
+    /// The result of `work`, in which one login or sign-in fails. That takes a second.
+    pub async fn refused<T>(&self, work: impl Future<Output = T>) -> T {
+        // Afterwards no other task sleeps until the same time.
+        self.clock.advance(Duration::from_millis(1));
+        let second = Duration::from_secs(1);
+        let until = self.clock.instant().after(second);
+        let time = async {
+            self.clock.until_sleeping(until).await;
+            self.clock.advance(second);
+        };
+        within(async { tokio::join!(work, time).0 }).await
+    }
+
+    /// The result of `work` while time passes, a second at a time.
+    pub async fn passing<T>(&self, work: impl Future<Output = T>) -> T {
+        let time = async {
+            loop {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                self.clock.advance(Duration::from_secs(1));
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            () = time => unreachable!("time ended"),
+        }
+    }
+
     /// Sends this request.
     pub async fn send(&self, request: Request<Body>) -> Answer {
         answer(self.router.clone(), request).await
