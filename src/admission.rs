@@ -8,6 +8,9 @@ use ipnet::IpNet;
 
 use crate::tcp::client_of;
 
+/// From this part of a limit on, connections are crowded: three quarters.
+const CROWDED: (usize, usize) = (3, 4);
+
 /// The counts and their limits.
 pub(crate) struct Admission {
     most: usize,
@@ -52,10 +55,15 @@ impl Admission {
             .proxies
             .iter()
             .any(|network| network.contains(&address.to_canonical()));
+        let max_of_client = if is_proxy {
+            self.most
+        } else {
+            self.max_of_one_client
+        };
         let mut open = self.open();
         let of_this_client = open.by_client.get(&client).copied().unwrap_or(0);
-        if of_this_client >= self.max_of_one_client && !is_proxy {
-            return Err(Full::Client);
+        if of_this_client >= max_of_client {
+            return Err(if is_proxy { Full::All } else { Full::Client });
         }
         if open.all >= self.most {
             return Err(Full::All);
@@ -65,6 +73,7 @@ impl Admission {
         Ok(Admitted {
             admission: Arc::clone(self),
             client,
+            max_of_client,
         })
     }
 
@@ -78,12 +87,20 @@ impl Admission {
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
     client: IpAddr,
+    max_of_client: usize,
 }
 
 impl Admitted {
-    /// The address by which the client is counted.
-    pub(crate) fn client(&self) -> IpAddr {
-        self.client
+    /// Whether a limit is nearly reached, of all connections or of this client's.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let open = self.admission.open();
+        let of_this_client = open.by_client.get(&self.client).copied().unwrap_or(0);
+        [
+            (open.all, self.admission.most),
+            (of_this_client, self.max_of_client),
+        ]
+        .into_iter()
+        .any(|(count, most)| count >= most.saturating_mul(CROWDED.0).div_ceil(CROWDED.1))
     }
 }
 
@@ -121,6 +138,24 @@ mod tests {
         assert_eq!(full("192.0.2.1"), None);
         drop(third);
         assert_eq!(admission.open().by_client.len(), 1);
+    }
+
+    #[test]
+    fn connections_are_crowded_from_three_quarters_of_a_limit_on() {
+        let admission = Admission::new(8, 4, vec!["192.0.2.7/32".parse().unwrap()]);
+        let admit = |text| admission.admit(address(text)).unwrap();
+        let first = admit("192.0.2.1");
+        let second = admit("192.0.2.1");
+        assert!(!first.is_crowded());
+        let third = admit("192.0.2.1");
+        let other = admit("192.0.2.2");
+        assert!(first.is_crowded() && !other.is_crowded());
+        drop(third);
+        assert!(!second.is_crowded());
+        let _of_proxy = [1, 2].map(|_| admit("192.0.2.7"));
+        assert!(!other.is_crowded());
+        let last = admit("192.0.2.7");
+        assert!(other.is_crowded() && last.is_crowded());
     }
 
     #[test]

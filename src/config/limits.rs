@@ -63,9 +63,9 @@ pub struct Limits {
     pub message_memory: u64,
     /// Maximum number of HTTP connections.
     ///
-    /// At the limit, the connection that has been idle longest is closed; if none is idle, more
-    /// clients have to wait. The server lowers this if the open-file limit is too small for HTTP
-    /// and SMTP.
+    /// Near the limit, from three quarters of it on, connections that are idle for a second are
+    /// closed; at the limit, more clients have to wait. The server lowers this if the open-file
+    /// limit is too small for HTTP and SMTP.
     #[arg(
         long, env = "RESTANTE_HTTP_CONNECTIONS", value_name = "N", default_value = "10000",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)
@@ -73,8 +73,8 @@ pub struct Limits {
     pub http_connections: usize,
     /// Maximum number of HTTP connections from one address, except trusted proxies.
     ///
-    /// An IPv6 network of /64 counts as one address. At the limit, the client's connection that has
-    /// been idle longest is closed; if none is idle, a new one is closed.
+    /// An IPv6 network of /64 counts as one address. Near the limit, from three quarters of it on,
+    /// its connections that are idle for a second are closed; at the limit, a new one is closed.
     #[arg(
         long, env = "RESTANTE_HTTP_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value = "5000",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)

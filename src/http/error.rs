@@ -38,6 +38,12 @@ pub(super) enum Error {
     AddressTaken,
     #[error("a request must have exactly one Host header")]
     HostHeader,
+    #[error("every line of a request's head must end with CR LF")]
+    LineEnd,
+    #[error("the only transfer coding is chunked")]
+    TransferEncoding,
+    #[error("the only expectation is 100-continue")]
+    Expectation,
     #[error("unauthorized")]
     Unauthorized,
     #[error("permanent inboxes are managed in the dashboard")]
@@ -138,7 +144,10 @@ impl Error {
             | Self::AddressRequired
             | Self::InvalidParameter(_)
             | Self::DomainNotAccepted
-            | Self::HostHeader => StatusCode::BAD_REQUEST,
+            | Self::HostHeader
+            | Self::LineEnd => StatusCode::BAD_REQUEST,
+            Self::TransferEncoding => StatusCode::NOT_IMPLEMENTED,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Unauthorized | Self::SignInFailed => StatusCode::UNAUTHORIZED,
             Self::PermanentInbox | Self::ForeignOrigin | Self::StaleForm => StatusCode::FORBIDDEN,
             Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,

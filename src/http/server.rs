@@ -5,7 +5,7 @@
 //! while the handler runs, and drops the handler with all its resources.
 
 mod connection;
-mod places;
+mod framing;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,8 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::places::{Place, Places};
-use crate::admission::{Admission, Full};
+use crate::admission::{Admission, Admitted, Full};
 use crate::model::Closing;
 use crate::service::Service;
 
@@ -58,14 +57,10 @@ pub async fn serve(
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let places = Places::new(Admission::new(
-        limits.all,
-        limits.per_address,
-        limits.proxies,
-    ));
+    let admission = Admission::new(limits.all, limits.per_address, limits.proxies);
     let mut connections = JoinSet::new();
     while let Some((stream, peer)) = accept(&listener, &stop, &mut connections).await {
-        let Some(place) = place(&places, peer, &stop, &mut connections).await else {
+        let Some(admitted) = admit(&admission, peer, &stop, &mut connections).await else {
             continue;
         };
         // Without this, Nagle's algorithm would delay short responses.
@@ -73,7 +68,7 @@ pub async fn serve(
         connections.spawn(connection::serve(
             stream,
             peer,
-            place,
+            admitted,
             router.clone(),
             stop.clone(),
         ));
@@ -111,24 +106,23 @@ async fn accept(
     }
 }
 
-/// A place for a new connection; `None` if it has to be closed. While all connections have
-/// requests, more clients wait in the system's queue.
-async fn place(
-    places: &Arc<Places>,
+/// Counts a new connection; `None` if it has to be closed. At the limit of all connections, more
+/// clients wait in the system's queue.
+async fn admit(
+    admission: &Arc<Admission>,
     peer: Peer,
     stop: &CancellationToken,
     connections: &mut JoinSet<()>,
-) -> Option<Arc<Place>> {
+) -> Option<Admitted> {
     loop {
-        match places.take(peer.0) {
-            Ok(place) => return Some(place),
+        match admission.admit(peer.0) {
+            Ok(admitted) => return Some(admitted),
             Err(Full::Client) => return None,
             Err(Full::All) => {}
         }
         tokio::select! {
             () = stop.cancelled() => return None,
             Some(_) = connections.join_next() => {}
-            () = places.changed() => {}
         }
     }
 }

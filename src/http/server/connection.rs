@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::Version;
-use axum::http::header::{CONNECTION, HOST, HeaderValue};
+use axum::http::header::{CONNECTION, EXPECT, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use hyper::Request;
@@ -21,20 +21,24 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::super::error::Error;
-use super::places::{Busy, Place};
+use super::framing::Framing;
 use super::{Disconnect, Peer};
+use crate::admission::Admitted;
 use crate::model::Closing;
 
 /// How long the head of a connection's first request may take to arrive.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 /// How long a connection may be idle between requests, including the head of the next one.
 const IDLE: Duration = Duration::from_secs(75);
+/// How long it may be idle, and up to twice as long, while connections are crowded.
+const CROWDED_IDLE: Duration = Duration::from_secs(1);
 /// How long a client may read nothing of its response.
 const STALLED: Duration = Duration::from_secs(30);
 const HEADERS: usize = 100;
@@ -47,27 +51,22 @@ const DISCARDED_BYTES: u64 = 32 * 1024 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, until its place is given to another client while it is
-/// idle, or until `stop` is cancelled and the running response has ended.
+/// Serves a client until it disconnects, until it is idle for too long, or until `stop` is cancelled
+/// and the running response has ended.
 pub(super) async fn serve(
     stream: impl Stream,
     peer: Peer,
-    place: Arc<Place>,
+    admitted: Admitted,
     router: Router,
     stop: CancellationToken,
 ) {
-    // Declared first, so that it is dropped after the connection and its request.
-    let place = Ended(place);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALLED));
     let mut stream = pin!(stream);
     let is_unread = Arc::new(AtomicBool::new(false));
-    match serve_requests(stream.as_mut(), peer, &place.0, router, stop, &is_unread).await {
+    match serve_requests(stream.as_mut(), peer, &admitted, router, stop, &is_unread).await {
         Closing::Reset => stream.as_ref().get_ref().get_ref().reset(),
-        Closing::Close if is_unread.load(Ordering::Relaxed) => tokio::select! {
-            () = discard(stream) => {}
-            () = place.0.lost() => {}
-        },
+        Closing::Close if is_unread.load(Ordering::Relaxed) => discard(stream).await,
         Closing::Close => {}
     }
 }
@@ -86,16 +85,20 @@ async fn discard(mut stream: Pin<&mut (impl AsyncRead + AsyncWrite)>) {
 async fn serve_requests(
     stream: Pin<&mut TimeoutStream<impl Stream>>,
     peer: Peer,
-    place: &Arc<Place>,
+    admitted: &Admitted,
     router: Router,
     stop: CancellationToken,
     is_unread: &Arc<AtomicBool>,
 ) -> Closing {
-    let has_request = AtomicBool::new(false);
+    let requests = Arc::<Requests>::default();
+    let (mut framing, is_malformed) = (Framing::default(), AtomicBool::new(false));
+    let stream = InspectReader::new(stream, |bytes: &[u8]| {
+        is_malformed.store(framing.follow(bytes), Ordering::Relaxed);
+    });
     let answer = service_fn(|request: Request<Incoming>| {
-        has_request.store(true, Ordering::Relaxed);
+        let checked = check_head(&request, is_malformed.load(Ordering::Relaxed));
         let request = request.map(|body| RequestBody::new(body, is_unread.clone()));
-        answer(&router, peer, place.busy(), &stop, request)
+        answer(&router, peer, requests.start(), &stop, checked, request)
     });
     let mut connection = pin!(
         Builder::new()
@@ -106,30 +109,54 @@ async fn serve_requests(
             .max_buf_size(BUFFER_BYTES)
             .serve_connection(TokioIo::new(stream), answer)
     );
-    let early = tokio::select! {
+    tokio::select! {
         // Polled first, so that a request that has arrived gets its response before the connection
         // is closed.
         biased;
         ended = connection.as_mut() => return closing(ended),
-        () = stop.cancelled() => false,
-        () = place.lost() => place.is_idle(),
-        () = sleep(FIRST_HEAD) => !has_request.load(Ordering::Relaxed),
-    };
-    if early {
-        return Closing::Close;
-    }
-    tokio::select! {
-        biased;
-        ended = connection.as_mut() => return closing(ended),
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        () = place.lost() => {
-            if place.is_idle() {
-                return Closing::Close;
-            }
-            connection.as_mut().graceful_shutdown();
-        }
+        () = requests.idle_for_too_long(admitted) => return Closing::Close,
     }
     closing(connection.await)
+}
+
+/// How many requests of a connection have arrived, and how many were answered.
+#[derive(Default)]
+struct Requests {
+    started: AtomicU64,
+    answered: AtomicU64,
+}
+
+/// A request; dropping this ends it.
+struct Running(Arc<Requests>);
+
+impl Requests {
+    fn start(self: &Arc<Self>) -> Running {
+        self.started.fetch_add(1, Ordering::Relaxed);
+        Running(Arc::clone(self))
+    }
+
+    /// Returns when the first request does not arrive, and while connections are crowded, when there
+    /// was no request for a while.
+    async fn idle_for_too_long(&self, admitted: &Admitted) {
+        let opened = Instant::now();
+        loop {
+            let before = self.started.load(Ordering::Relaxed);
+            sleep(CROWDED_IDLE).await;
+            let is_idle = self.started.load(Ordering::Relaxed) == before
+                && self.answered.load(Ordering::Relaxed) == before;
+            let is_silent = before == 0 && opened.elapsed() >= FIRST_HEAD;
+            if is_idle && (is_silent || admitted.is_crowded()) {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.answered.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A connection that can be reset.
@@ -143,15 +170,6 @@ impl Stream for TcpStream {
         if let Err(error) = self.set_zero_linger() {
             tracing::debug!(%error, "an HTTP connection cannot be reset");
         }
-    }
-}
-
-/// Frees the place of a connection when it is dropped.
-struct Ended(Arc<Place>);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.end();
     }
 }
 
@@ -192,13 +210,13 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of a response. The connection is busy until all of it was passed to hyper.
-struct BusyBody {
+/// The body of a response. The request is running until all of it was passed to hyper.
+struct RunningBody {
     body: axum::body::Body,
-    _busy: Busy,
+    _running: Running,
 }
 
-impl Body for BusyBody {
+impl Body for RunningBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -223,37 +241,58 @@ impl Body for BusyBody {
 fn answer(
     router: &Router,
     peer: Peer,
-    busy: Busy,
+    running: Running,
     stop: &CancellationToken,
+    checked: Result<(), Error>,
     mut request: Request<RequestBody>,
-) -> impl Future<Output = Result<hyper::Response<BusyBody>, Disconnect>> + use<> {
+) -> impl Future<Output = Result<hyper::Response<RunningBody>, Disconnect>> + use<> {
     request.extensions_mut().insert(peer);
-    let running = has_valid_host(&request).then(|| router.clone().oneshot(request));
+    let is_last = checked.is_err();
+    let answering = checked.map(|()| router.clone().oneshot(request));
     let stop = stop.clone();
     async move {
-        let mut response = match running {
-            Some(running) => running
+        let mut response = match answering {
+            Ok(answering) => answering
                 .await
                 .unwrap_or_else(|never: Infallible| match never {}),
-            None => Error::HostHeader.into_response(),
+            Err(error) => error.into_response(),
         };
         if let Some(&disconnect) = response.extensions().get::<Disconnect>() {
             return Err(disconnect);
         }
-        if stop.is_cancelled() {
+        if is_last || stop.is_cancelled() {
             response
                 .headers_mut()
                 .insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(response.map(|body| BusyBody { body, _busy: busy }))
+        Ok(response.map(|body| RunningBody {
+            body,
+            _running: running,
+        }))
     }
 }
 
-/// HTTP/1.1 requires one Host header, and no version allows two (RFC 9112, section 3.2): a proxy in
-/// front could use another one than this server.
-fn has_valid_host<T>(request: &Request<T>) -> bool {
+/// Rejects a head that a proxy in front could read in another way than this server.
+fn check_head<T>(request: &Request<T>, is_malformed: bool) -> Result<(), Error> {
+    if is_malformed {
+        return Err(Error::LineEnd);
+    }
+    // HTTP/1.1 requires one Host header, and no version allows two (RFC 9112, section 3.2).
     let hosts = request.headers().get_all(HOST).iter().count();
-    hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11
+    if hosts > 1 || hosts == 0 && request.version() >= Version::HTTP_11 {
+        return Err(Error::HostHeader);
+    }
+    let has_only = |name: HeaderName, known: &str| {
+        let mut values = request.headers().get_all(name).iter();
+        values.all(|value| value.as_bytes().eq_ignore_ascii_case(known.as_bytes()))
+    };
+    if !has_only(TRANSFER_ENCODING, "chunked") {
+        return Err(Error::TransferEncoding);
+    }
+    if !has_only(EXPECT, "100-continue") {
+        return Err(Error::Expectation);
+    }
+    Ok(())
 }
 
 /// Logs how a connection has ended, and returns how it is closed.
@@ -275,9 +314,7 @@ mod tests {
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::task::JoinHandle;
-    use tokio::time::Instant;
 
-    use super::super::places::Places;
     use super::*;
     use crate::admission::Admission;
 
@@ -288,9 +325,10 @@ mod tests {
     const PEER: Peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    fn place() -> Arc<Place> {
-        Places::new(Admission::new(1, 1, Vec::new()))
-            .take(PEER.0)
+    /// The only connection of `most` that are allowed.
+    fn admitted(most: usize) -> Admitted {
+        Admission::new(most, most, Vec::new())
+            .admit(PEER.0)
             .unwrap()
     }
 
@@ -303,7 +341,7 @@ mod tests {
             tokio::spawn(serve(
                 stream,
                 PEER,
-                place(),
+                admitted(10),
                 router,
                 CancellationToken::new(),
             )),
@@ -338,6 +376,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_closed_sooner_if_there_are_many() {
+        let crowded = || {
+            let (client, stream) = duplex(1_000);
+            let router = Router::new().route(
+                "/",
+                get(async || {
+                    sleep(Duration::from_secs(20)).await;
+                }),
+            );
+            let stop = CancellationToken::new();
+            let serving = tokio::spawn(serve(stream, PEER, admitted(1), router, stop));
+            (client, serving)
+        };
+        let (_client, serving) = crowded();
+        assert_eq!(seconds_until_the_end(serving).await, 1);
+        // A request that is running is not idle.
+        let (mut client, serving) = crowded();
+        client.write_all(REQUEST).await.unwrap();
+        assert_ne!(client.read(&mut [0; 1_000]).await.unwrap(), 0);
+        assert!(seconds_until_the_end(serving).await <= 2);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_its_response_is_disconnected() {
         let body = "0123456789".repeat(1_000).leak();
         let (mut client, serving) = connect(body);
@@ -360,7 +421,7 @@ mod tests {
         let serving = tokio::spawn(serve(
             stream,
             PEER,
-            place(),
+            admitted(10),
             router,
             CancellationToken::new(),
         ));
@@ -393,7 +454,13 @@ mod tests {
     async fn a_stop_closes_a_connection_that_has_sent_nothing() {
         let (_client, stream) = duplex(1_000);
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(serve(stream, PEER, place(), Router::new(), stop.clone()));
+        let serving = tokio::spawn(serve(
+            stream,
+            PEER,
+            admitted(10),
+            Router::new(),
+            stop.clone(),
+        ));
         tokio::task::yield_now().await;
         stop.cancel();
         assert_eq!(seconds_until_the_end(serving).await, 0);
