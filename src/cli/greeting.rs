@@ -12,6 +12,8 @@ use crate::model::{AcceptedDomains, ApiKey, Domain};
 /// The data of a server that has just started.
 pub(super) struct Greeting<'a> {
     pub(super) base_url: &'a str,
+    /// The URL of the dashboard.
+    pub(super) dashboard: &'a str,
     pub(super) http: SocketAddr,
     pub(super) smtp: SocketAddr,
     pub(super) smtps: Option<SocketAddr>,
@@ -61,7 +63,7 @@ impl fmt::Display for Greeting<'_> {
         }
         writeln!(formatter, "  Data       {}", self.data_dir.display())?;
         writeln!(formatter, "  Guide      {}/llm", self.base_url)?;
-        writeln!(formatter, "  Dashboard  {}/", self.base_url)?;
+        writeln!(formatter, "  Dashboard  {}/", self.dashboard)?;
         if let Some(token) = self.made_admin_token {
             writeln!(
                 formatter,
@@ -158,6 +160,7 @@ mod tests {
         let greeting = |made_key| Greeting {
             metrics: None,
             base_url: "http://127.0.0.1:8025",
+            dashboard: "http://restante.localhost:8025",
             http: ([127, 0, 0, 1], 8025).into(),
             smtp: ([127, 0, 0, 1], 1025).into(),
             smtps: None,

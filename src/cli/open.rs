@@ -10,6 +10,7 @@ use clap::Args;
 use super::client::ServerFlag;
 use super::error::CliError;
 use super::output;
+use crate::http::for_browsers;
 
 /// Some openers return only when the browser ends. One that still runs after this time has found a
 /// browser.
@@ -28,7 +29,7 @@ pub(super) struct OpenFlags {
 /// # Errors
 /// If standard output cannot be written to.
 pub(super) fn run(flags: &OpenFlags) -> Result<(), CliError> {
-    let url = format!("{}/", flags.server.url());
+    let url = format!("{}/", for_browsers(flags.server.url()));
     if !opens(&url) {
         output::line(&url)?;
     }

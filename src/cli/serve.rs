@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -202,6 +203,7 @@ impl Server {
             http: self.http_address,
             smtp: self.receiver.local_addr(),
             smtps: self.receiver.tls_addr(),
+            dashboard: &self.base_url.for_pages(&HeaderMap::new()),
             plaintext_auth: settings.listeners.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,

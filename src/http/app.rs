@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::base_url::BaseUrl;
-use super::host::asked;
+use super::host::{asked, for_programs};
 use crate::config::{HostAndPort, Limits, MailpitApi, SmtpAuth};
 use crate::service::Service;
 
@@ -61,14 +61,14 @@ impl App {
             .filter(|host| !host.is_empty())
             .unwrap_or(self.service.mail_domain().as_str());
         HostAndPort {
-            host: host.to_owned(),
+            host: for_programs(host),
             port: self.smtp_port,
         }
     }
 
     /// The page that explains why a wait timed out, for the client of a request with these headers.
     pub(super) fn failure_url(&self, headers: &HeaderMap, id: impl Display) -> String {
-        format!("{}/failures/{id}", self.base_url.for_client(headers))
+        format!("{}/failures/{id}", self.base_url.for_pages(headers))
     }
 
     /// A published document with this installation's limits.

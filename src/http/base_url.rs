@@ -2,7 +2,7 @@
 
 use axum::http::HeaderMap;
 
-use super::host::served_host;
+use super::host::{for_browsers, for_programs, served_host};
 
 /// The URL at which clients reach the service, without a slash at the end.
 #[derive(Clone, Debug)]
@@ -30,7 +30,19 @@ impl BaseUrl {
             Self::Configured(_) => None,
             Self::Listener(url) => served_host(headers, url).ok(),
         };
-        host.map_or_else(|| self.as_str().to_owned(), |host| format!("http://{host}"))
+        host.map_or_else(
+            || self.as_str().to_owned(),
+            |host| format!("http://{}", for_programs(&host)),
+        )
+    }
+
+    /// The URL at which the client of a request with these headers opens pages.
+    #[must_use]
+    pub fn for_pages(&self, headers: &HeaderMap) -> String {
+        match self {
+            Self::Configured(url) => url.clone(),
+            Self::Listener(_) => for_browsers(&self.for_client(headers)),
+        }
     }
 
     /// Whether browsers reach the service over TLS.
@@ -56,6 +68,7 @@ mod tests {
         let url = BaseUrl::Configured("https://mail.example".to_owned());
         assert_eq!(for_client(&url, "127.0.0.1:49153"), "https://mail.example");
         assert_eq!(url.for_client(&HeaderMap::new()), "https://mail.example");
+        assert_eq!(url.for_pages(&HeaderMap::new()), "https://mail.example");
     }
 
     #[test]
@@ -63,6 +76,7 @@ mod tests {
         let url = BaseUrl::Listener("http://127.0.0.1:8025".to_owned());
         for (host, expected) in [
             ("localhost:49153", "http://localhost:49153"),
+            ("restante.localhost:49153", "http://127.0.0.1:49153"),
             ("172.17.0.2:8025", "http://172.17.0.2:8025"),
             ("[::1]:49153", "http://[::1]:49153"),
             ("restante:8025", "http://127.0.0.1:8025"),
@@ -75,5 +89,9 @@ mod tests {
             assert_eq!(for_client(&url, host), expected, "{host}");
         }
         assert_eq!(url.for_client(&HeaderMap::new()), "http://127.0.0.1:8025");
+        assert_eq!(
+            url.for_pages(&HeaderMap::new()),
+            "http://restante.localhost:8025"
+        );
     }
 }

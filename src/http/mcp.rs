@@ -1,8 +1,5 @@
 //! `/mcp`: checks the host, the origin and the key, reads the body, and hands both to the MCP
 //! endpoint.
-//!
-//! Browsers send an origin with every POST and other clients do not, so a request without one does
-//! not come from a page.
 
 use std::sync::Arc;
 
@@ -10,7 +7,6 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
-use axum::http::header::ORIGIN;
 use axum::response::Response;
 use axum::routing::post;
 
@@ -18,7 +14,7 @@ use super::app::App;
 use super::auth::Authenticated;
 use super::body::read;
 use super::error::Error;
-use super::host::{is_own_origin, served_host};
+use super::host::own_host;
 use crate::mcp::{Addresses, Endpoint, Installation, PATH, Tools};
 
 /// What a request needs in addition to the text of a message: the envelope and the field names.
@@ -62,10 +58,7 @@ async fn answer(
     request: Request<Body>,
 ) -> Result<Response, Error> {
     let (mut parts, body) = request.into_parts();
-    let host = served_host(&parts.headers, app.base_url.as_str())?;
-    if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
-        return Err(Error::ForeignOrigin);
-    }
+    own_host(&parts.method, &parts.headers, app.base_url.as_str())?;
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
     parts.extensions.insert(addresses(&app, &parts.headers));
     let (body, room) = read(body, largest_body(&app), app.service.budget(), caller.key.0).await?;

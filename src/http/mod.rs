@@ -38,6 +38,7 @@ use axum::middleware;
 pub use app::App;
 pub use base_url::BaseUrl;
 pub(crate) use download::path_segment;
+pub use host::for_browsers;
 pub use openapi::document;
 
 use error::Error;

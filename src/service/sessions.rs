@@ -116,7 +116,7 @@ impl Service {
         let expires_at = self.0.clock.now().after(LIFETIME);
         self.0
             .store
-            .open_session(&digest(&cookie), &credential, expires_at)
+            .open_session(&bound(&cookie, client), &credential, expires_at)
             .await?;
         Ok(cookie)
     }
@@ -142,8 +142,12 @@ impl Service {
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn session(&self, cookie: &str) -> Result<Option<Session>, StoreError> {
-        let hash = digest(cookie);
+    pub async fn session(
+        &self,
+        cookie: &str,
+        client: IpAddr,
+    ) -> Result<Option<Session>, StoreError> {
+        let hash = bound(cookie, client);
         let found = self.viewer_of(&hash).await?;
         Ok(found.map(|(viewer, credential)| Session {
             viewer,
@@ -225,6 +229,23 @@ fn random(characters: usize) -> String {
         .take(characters)
         .map(char::from)
         .collect()
+}
+
+/// What is stored of a cookie: its hash together with the kind of the client's address. A cookie
+/// that was taken from one network is useless in another.
+fn bound(cookie: &str, client: IpAddr) -> KeyHash {
+    let is_private = match client.to_canonical() {
+        IpAddr::V4(address) => address.is_private() || address.is_link_local(),
+        IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local(),
+    };
+    let kind = if client.to_canonical().is_loopback() {
+        "loopback"
+    } else if is_private {
+        "private"
+    } else {
+        "public"
+    };
+    digest(&format!("{kind} {cookie}"))
 }
 
 fn digest(secret: &str) -> KeyHash {

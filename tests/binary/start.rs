@@ -31,6 +31,23 @@ fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
 }
 
 #[test]
+fn on_this_machine_the_dashboard_has_a_name_of_its_own() {
+    let (_data_dir, server, key) = first_start();
+    let port = server.url.rsplit_once(':').unwrap().1;
+    let named = format!("http://restante.localhost:{port}/");
+    assert!(server.greeting.contains(&named), "{}", server.greeting);
+    assert_eq!(server.run_cli(&key, ["open"]).trim_end(), named);
+    // `--resolve` as browsers do.
+    let opened = Command::new("curl")
+        .args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", "--resolve"])
+        .arg(format!("restante.localhost:{port}:127.0.0.1"))
+        .arg(format!("{named}sign-in"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(opened.stdout).unwrap(), "200");
+}
+
+#[test]
 fn a_restart_keeps_the_data_and_prints_no_key() {
     let (data_dir, server, key) = first_start();
     let address = server.run_cli(&key, ["inbox", "create"]);

@@ -81,17 +81,51 @@ async fn failure_url(api: &Harness, host: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_page_of_another_site_calls_no_tool() {
+    let api = start().await;
+    for (site, status) in [
+        ("same-site", 403),
+        ("cross-site", 403),
+        ("same-origin", 200),
+    ] {
+        let call = r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#;
+        let mut request = asking("localhost:8025", request(&api.key, "POST", "/mcp", call));
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            ("sec-fetch-site", site),
+        ] {
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        assert_eq!(api.send(request).await.status, status, "{site}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_base_url_a_client_gets_the_urls_of_the_address_that_it_asked() {
     let api = start().await;
-    for (host, expected) in [
-        ("localhost:49153", "http://localhost:49153"),
-        ("172.17.0.2:8025", "http://172.17.0.2:8025"),
-        ("restante:8025", LISTENER),
+    for (host, expected, pages) in [
+        (
+            "localhost:49153",
+            "http://localhost:49153",
+            "http://restante.localhost:49153",
+        ),
+        (
+            "restante.localhost:49153",
+            "http://127.0.0.1:49153",
+            "http://restante.localhost:49153",
+        ),
+        (
+            "172.17.0.2:8025",
+            "http://172.17.0.2:8025",
+            "http://172.17.0.2:8025",
+        ),
+        ("restante:8025", LISTENER, "http://restante.localhost:8025"),
     ] {
         assert!(
             failure_url(&api, host)
                 .await
-                .starts_with(&format!("{expected}/failures/")),
+                .starts_with(&format!("{pages}/failures/")),
             "{host}"
         );
         assert!(

@@ -724,6 +724,12 @@ async fn without_a_key_only_an_open_server_answers_and_no_page(engine: Engine) {
         (("x-forwarded-for", "192.0.2.1"), 401),
         (("via", "1.1 proxy"), 401),
         (("forwarded", "for=192.0.2.1"), 401),
+        // `<object data="…">` on a page of another site.
+        (("sec-fetch-site", "cross-site"), 403),
+        // On one of another port.
+        (("sec-fetch-site", "same-site"), 403),
+        (("sec-fetch-site", "same-origin"), 200),
+        (("sec-fetch-site", "none"), 200),
     ] {
         for method in ["GET", "DELETE"] {
             let path = if method == "GET" {

@@ -101,7 +101,7 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
     );
     for recipient in ["full@restante.example.com", "away@elsewhere.example"] {
         let body = json!({"to": recipient, "subject": "Out"}).to_string();
-        let url = site.url("/v1/inboxes/full/messages");
+        let url = format!("{}/v1/inboxes/full/messages", site.server.url);
         assert_eq!(
             ureq::post(url)
                 .header("x-api-key", KEY)
@@ -111,9 +111,12 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
             202
         );
     }
-    let list = ureq::get(site.url("/v1/inboxes/full/messages?subject=code"))
-        .header("x-api-key", KEY)
-        .call();
+    let list = ureq::get(format!(
+        "{}/v1/inboxes/full/messages?subject=code",
+        site.server.url
+    ))
+    .header("x-api-key", KEY)
+    .call();
     let list: Value =
         serde_json::from_str(&list.unwrap().body_mut().read_to_string().unwrap()).unwrap();
     let message = list["messages"][0]["id"].as_str().unwrap();

@@ -79,7 +79,7 @@ fn look_at(payloads: &[String]) {
     let ((canary_port, canary), (control_port, control)) = (listen(), listen());
     let rules = format!(
         "--host-resolver-rules=MAP control.example 127.0.0.1:{control_port}, MAP *.example 127.0.0.1:{canary_port}, \
-         MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+         MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE restante.localhost"
     );
     let (site, browser) = (Site::start(), Browser::open(1280, 800, &[rules]));
     sign_in(&browser, &site, KEY);

@@ -190,6 +190,36 @@ async fn no_other_host_is_served() {
 }
 
 #[tokio::test]
+async fn another_site_opens_a_page_and_loads_nothing() {
+    let harness = Harness::start().await;
+    let administrator = Visitor::administrator(&harness).await;
+    let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
+    for route in routes().iter().filter(|route| route.method == "GET") {
+        let path = ids.fill(route.path);
+        for (site, mode, to, is_refused) in [
+            ("same-site", "no-cors", "object", true),
+            ("cross-site", "navigate", "iframe", true),
+            ("cross-site", "navigate", "document", false),
+            // The frame of a message.
+            ("same-origin", "navigate", "iframe", false),
+        ] {
+            let request = administrator
+                .request("GET", &path)
+                .header("sec-fetch-site", site)
+                .header("sec-fetch-mode", mode)
+                .header("sec-fetch-dest", to);
+            let request = request.body(Body::empty()).unwrap();
+            let status = status(&harness, request).await;
+            assert_eq!(
+                status == 403,
+                is_refused,
+                "{path} {site} {mode} {to}: {status}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn no_other_site_changes_anything() {
     let harness = Harness::start().await;
     let administrator = Visitor::administrator(&harness).await;

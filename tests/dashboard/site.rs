@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use ureq::http::Request;
 
 use super::visitor::ADMIN;
+use restante::http::for_browsers;
 use testkit::port::ReservedPort;
 use testkit::server::{Server, command};
 
@@ -50,7 +51,7 @@ impl Site {
     }
 
     pub fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.server.url)
+        format!("{}{path}", for_browsers(&self.server.url))
     }
 
     /// Kills the server, runs `meanwhile`, and starts the server again at the same addresses.
@@ -89,7 +90,7 @@ impl Site {
             .into();
         let request = Request::builder()
             .method(method)
-            .uri(self.url(path))
+            .uri(format!("{}{path}", self.server.url))
             .header("x-api-key", KEY);
         let mut response = agent.run(request.body(body.to_owned()).unwrap()).unwrap();
         let link = response

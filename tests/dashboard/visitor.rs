@@ -1,5 +1,7 @@
 //! A signed-in visitor, with the requests of their browser.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::request::Builder;
@@ -10,6 +12,9 @@ use testkit::{Answer, BASE_URL, Harness};
 pub const ADMIN: &str = "the administrator's token";
 /// The host of the service.
 pub const HOST: &str = "restante.example.com:8025";
+
+/// The address of a client without a connection.
+const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A signed-in browser.
 pub struct Visitor<'a> {
@@ -47,7 +52,7 @@ impl<'a> Visitor<'a> {
             .to_owned();
         let csrf = harness
             .service
-            .session(cookie.split_once('=').unwrap().1)
+            .session(cookie.split_once('=').unwrap().1, UNKNOWN)
             .await
             .unwrap()
             .unwrap()

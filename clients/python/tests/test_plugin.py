@@ -206,7 +206,7 @@ def test_the_report_of_a_failed_test_has_its_mail(run: Run) -> None:
             ">   *restante_inbox.wait_for_message(*",
             'E   *WaitTimeoutError: No message with subject "confirm" arrived at *@restante.example.com within 0.2 s.',
             'E   *Expected subject "confirm"; arrived: "Welcome to the shop" from shop@app*',
-            "E   *What happened during this wait: http://127.0.0.1:*/failures/* (*), until the run ends",
+            "E   *What happened during this wait: http://restante.localhost:*/failures/* (*), until the run ends",
             "*- mail of this test -*",
             "*@restante.example.com: 1 message, http://127.0.0.1:*/inboxes/*",
             '  "Welcome to the shop" from shop@app.example at *',

@@ -100,6 +100,6 @@ def test_an_error_links_to_the_page_about_the_wait(client: Restante) -> None:
     inbox = client.create_inbox(label="a test: äöü with a title")
     with pytest.raises(WaitTimeoutError) as error:
         inbox.wait_for_message(timeout=0.1)
-    assert str(error.value.link).startswith(f"{client.url}/failures/")
+    assert "/failures/" in str(error.value.link)
     assert f"What happened during this wait: {error.value.link}" in str(error.value)
     assert "a test: äöü with a title" in str(error.value)

@@ -1,4 +1,4 @@
-//! The checks before any dashboard handler runs, in this order: the host, for a change the origin,
+//! The checks before any dashboard handler runs, in this order: the host, the site and the origin,
 //! the session, the project, and for a change the token in its form. An error, here or in the
 //! handler, is rendered as a page.
 
@@ -19,8 +19,9 @@ use super::page::with_query;
 use super::visit::{Form, Visit};
 use crate::http::App;
 use crate::http::body::read;
+use crate::http::client::Client;
 use crate::http::error::Error;
-use crate::http::host::{is_own_origin, served_host};
+use crate::http::host::{is_own_origin, own_host};
 use crate::model::{Project, ProjectId};
 use crate::service::Session;
 
@@ -99,18 +100,20 @@ pub(in crate::http) async fn unknown(
 
 /// Checks a request and fills `visit`, even if the request is rejected.
 async fn admit(
-    app: &App,
+    app: &Arc<App>,
     access: Access,
     request: &mut Request,
     visit: &mut Visit,
 ) -> Result<(), Error> {
     let is_change = request.method() == Method::POST;
-    let host = served_host(request.headers(), app.base_url.as_str())?;
+    let host = own_host(request.method(), request.headers(), app.base_url.as_str())?;
     if is_change && !is_own_origin(request.headers(), &host) {
         return Err(Error::ForeignOrigin);
     }
     if let Some(cookie) = cookie(request.headers(), COOKIE_NAME) {
-        visit.session = app.service.session(cookie).await?;
+        let cookie = cookie.to_owned();
+        let Ok(Client(client)) = request.extract_parts_with_state(app).await;
+        visit.session = app.service.session(&cookie, client).await?;
     }
     if access != Access::Public {
         let session = visit.session.as_ref().ok_or(Error::Unauthorized)?;

@@ -1,15 +1,13 @@
 //! Who may use the API of Mailpit: a client with an API key, or with `--mailpit-api open` every
 //! client on this machine.
 //!
-//! Browsers send an origin with every request that changes something and other clients do not, so a
-//! request without one does not come from a page. The host is checked, because pages of a name that
-//! points here have its origin.
+//! The host is checked, because pages of a name that points here have its origin.
 
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
-use axum::http::header::{FORWARDED, HeaderName, ORIGIN, VIA};
+use axum::http::header::{FORWARDED, HeaderName, VIA};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -18,7 +16,7 @@ use super::Refused;
 use crate::config::MailpitApi;
 use crate::http::App;
 use crate::http::error::Error;
-use crate::http::host::{is_own_origin, served_host};
+use crate::http::host::own_host;
 use crate::http::send::Credential;
 use crate::service::Caller;
 
@@ -47,10 +45,7 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refused> {
-    let host = served_host(request.headers(), app.base_url.as_str())?;
-    if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &host) {
-        return Err(Error::ForeignOrigin.into());
-    }
+    own_host(request.method(), request.headers(), app.base_url.as_str())?;
     let admitted = admit(&app, request.headers()).await?;
     request.extensions_mut().insert(admitted);
     Ok(next.run(request).await)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::HeaderMap;
-use axum::http::header::{CONNECTION, HeaderValue, ORIGIN};
+use axum::http::header::{CONNECTION, HeaderValue};
 use axum::http::request::Parts;
 use axum::response::Response;
 
@@ -21,7 +21,7 @@ use crate::config::SmtpAuth;
 use crate::http::body::{self, read_as, reserve};
 use crate::http::client::client;
 use crate::http::error::Error;
-use crate::http::host::{is_own_origin, served_host};
+use crate::http::host::own_host;
 use crate::http::mailpit::Admitted;
 use crate::http::server::Disconnect;
 use crate::memory::{Holder, Room, UNCOUNTED};
@@ -161,13 +161,9 @@ impl Provider {
 }
 
 impl<'a> Call<'a> {
-    /// Browsers send an origin with every POST and other clients do not.
     fn new(provider: &'a Provider, senders: &'a Senders, parts: &Parts) -> Result<Self, Error> {
         let app = &senders.app;
-        let host = served_host(&parts.headers, app.base_url.as_str())?;
-        if parts.headers.contains_key(ORIGIN) && !is_own_origin(&parts.headers, &host) {
-            return Err(Error::ForeignOrigin);
-        }
+        own_host(&parts.method, &parts.headers, app.base_url.as_str())?;
         app.service.send_api_used(provider.via);
         let client = client(parts, &app.trusted_proxies);
         Ok(Self {

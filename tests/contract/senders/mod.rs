@@ -287,6 +287,7 @@ async fn other_sites_and_hosts_may_not_send() {
             ([any, ("host", "evil.example")], 421),
             ([any, ("origin", "https://evil.example")], 403),
             ([any, ("origin", "null")], 403),
+            ([any, ("sec-fetch-site", "same-site")], 403),
             ([any, ("origin", "http://127.0.0.1:8025")], 200),
             ([any, ("host", "restante.example.com:8025")], 200),
         ] {

@@ -115,7 +115,7 @@ class ExtensionTest {
     checkSummary(files.resolve("summary.md"), (WaitTimeoutException) error);
     assertEquals(3, results.allEvents().fileEntryPublished().count());
     String timeline = Files.readString(files.resolve("timeline-" + Examples.id + ".txt"));
-    for (String part : List.of(" created", "\n    http://127.0.0.1:", "/failures/")) {
+    for (String part : List.of(" created", "\n    http://restante.localhost:", "/failures/")) {
       assertTrue(timeline.contains(part), timeline);
     }
     for (String name : Examples.files) {
