@@ -143,20 +143,25 @@ impl EventHandler {
         }
     }
 
-    /// A password that looks like a key must be a valid key. Any other password has no effect,
-    /// because test environments often use dummy credentials. The user name is ignored.
+    /// A password or user name that contains the prefix of a key must be a valid key. All others
+    /// have no effect, because test environments often use dummy credentials.
     async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
         self.caller = None;
-        if self.context.auth == SmtpAuth::Any && !credentials.password.starts_with(ApiKey::PREFIX) {
-            return Ok(());
-        }
+        let Credentials {
+            password, username, ..
+        } = credentials;
+        let key = match (
+            password.contains(ApiKey::PREFIX),
+            username.contains(ApiKey::PREFIX),
+        ) {
+            (false, true) => username,
+            (false, false) if self.context.auth == SmtpAuth::Any => return Ok(()),
+            _ => password,
+        };
         let unavailable = Refusal::AuthenticationUnavailable;
-        let project = self.project_of(&credentials.password, unavailable).await?;
+        let project = self.project_of(&key, unavailable).await?;
         let project = project.ok_or(Refusal::AuthenticationFailed)?;
-        self.caller = Some(AuthenticatedClient {
-            key: credentials.password,
-            project,
-        });
+        self.caller = Some(AuthenticatedClient { key, project });
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use axum::http::header::AUTHORIZATION;
 use super::base64;
 use crate::model::ApiKey;
 
-/// Postmark's header for the key.
-const POSTMARK: &str = "x-postmark-server-token";
+/// Headers for a key alone: Postmark's, and that of this service.
+const KEY_HEADERS: [&str; 2] = ["x-postmark-server-token", "x-api-key"];
 
 /// What a client presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub(in crate::http) enum Credential {
     Missing,
     /// A dummy, or a key of the real provider.
     Any,
-    /// What should be an API key of this service.
+    /// What should be an API key of this service, because it contains the prefix of one.
     Key(String),
 }
 
 impl Credential {
     /// The credential in these headers: a bearer token, the password or the user of HTTP Basic, the
-    /// access key id of an AWS signature, or Postmark's token.
+    /// access key id of an AWS signature, or the value of a header for a key.
     pub(in crate::http) fn of(headers: &HeaderMap) -> Self {
         let text = |name: &str| {
             headers
@@ -31,20 +31,28 @@ impl Credential {
                 .and_then(|value| value.to_str().ok())
                 .map(str::trim)
         };
-        let mut presented: Vec<String> = text(POSTMARK).map(str::to_owned).into_iter().collect();
+        let mut presented: Vec<String> = KEY_HEADERS
+            .into_iter()
+            .filter_map(text)
+            .map(str::to_owned)
+            .collect();
         if let Some(authorization) = text(AUTHORIZATION.as_str()) {
             presented.extend(secrets(authorization));
+            // A key in the wrong place is no dummy.
+            presented.extend(is_like_key(authorization).then(|| authorization.to_owned()));
         }
         presented.retain(|secret| !secret.is_empty());
-        match presented
-            .iter()
-            .find(|secret| secret.starts_with(ApiKey::PREFIX))
-        {
+        match presented.iter().find(|secret| is_like_key(secret)) {
             Some(key) => Self::Key(key.clone()),
             None if presented.is_empty() => Self::Missing,
             None => Self::Any,
         }
     }
+}
+
+/// Whether a credential contains what every key begins with.
+fn is_like_key(credential: &str) -> bool {
+    credential.contains(ApiKey::PREFIX)
 }
 
 /// What may be the key in an Authorization header.
@@ -56,10 +64,9 @@ fn secrets(authorization: &str) -> Vec<String> {
             .and_then(|pair| String::from_utf8(pair).ok())
             .unwrap_or_default();
         let (user, password) = pair.split_once(':').unwrap_or((&pair, ""));
-        let is_key = |text: &&str| text.starts_with(ApiKey::PREFIX);
         return [password]
             .into_iter()
-            .chain(Some(user).filter(is_key))
+            .chain(Some(user).filter(|user| is_like_key(user)))
             .map(str::to_owned)
             .collect();
     }
@@ -108,15 +115,19 @@ mod tests {
                 "AWS4-HMAC-SHA256 Credential=AKIA1/20261120/x/ses/aws4_request, Signature=1",
                 Credential::Any,
             ),
+            ("Bearer xrst_live_1", key("xrst_live_1")),
+            ("Bearer Bearer rst_live_1", key("Bearer rst_live_1")),
+            ("rst_live_1", key("rst_live_1")),
+            // xrst_live_1:re_123
+            ("Basic eHJzdF9saXZlXzE6cmVfMTIz", key("xrst_live_1")),
             ("Bearer", Credential::Missing),
             ("", Credential::Missing),
         ] {
             assert_eq!(of("authorization", value), expected, "{value}");
         }
-        assert_eq!(
-            of("x-postmark-server-token", "rst_live_1"),
-            key("rst_live_1")
-        );
+        for name in ["x-postmark-server-token", "x-api-key"] {
+            assert_eq!(of(name, "rst_live_1"), key("rst_live_1"));
+        }
         assert_eq!(
             of("x-postmark-server-token", "POSTMARK_API_TEST"),
             Credential::Any
