@@ -115,8 +115,8 @@ const TABLES: &[Table] = &[
         500,
         "number, id, project_id, kind, created_at, expires_at, deleted_at, opened_by_mail, closed, message_count,
          last_sequence, emptied_sequence, swept_sequence, retention_days, last_received_at, faults_left,
-         changes, address, label",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19",
+         changes, address, label, base",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20",
         &[(0, Numbered::Inboxes)]
     ),
     table!(

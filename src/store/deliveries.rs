@@ -16,7 +16,7 @@ use restante_delivery::{
 use super::content::insert_contents;
 use super::outgoing::{self, NewOutgoing, QUEUE_LIFETIME};
 use super::queue::{self, Settlement};
-use super::{Change, Content, Store, StoreError, faults, live};
+use super::{Change, Content, Store, StoreError, base_of, faults, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
     Domain, FaultAction, InboxId, MessageId, OutgoingId, ProjectId, SharedAddress, Timestamp,
@@ -97,7 +97,11 @@ macro_rules! inbox_state {
                 -- The inboxes of a project end with it.
                 CASE WHEN is_live = 1 THEN 0
                     ELSE (SELECT COUNT(*) FROM projects WHERE id = project_id AND deleted_at IS NOT NULL) END
-                AS is_deleted, address
+                AS is_deleted, address,
+                CASE WHEN is_live = 1 THEN 0
+                    ELSE (SELECT COUNT(*) FROM inboxes AS tagged WHERE tagged.base = inbox.id AND ",
+            live!("tagged.", "$2"),
+            ") END
              FROM (SELECT inboxes.*, CASE WHEN ",
             live!("$2"),
             " THEN 1 ELSE 0 END AS is_live FROM inboxes WHERE ",
@@ -314,12 +318,14 @@ fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
     let (faults_left, is_live) = (row.integer()?, row.integer()? == 1);
     let owner_is_deleted = row.integer()? == 1;
     let shared = row.optional_text()?.map(SharedAddress::from_stored);
+    let has_live_tags = row.integer()? > 0;
     let address = if is_live {
         Address::Live(Inbox::new(owner, messages, last_sequence))
     } else {
         Address::Reserved(Reservation {
             owner,
             owner_is_deleted,
+            has_live_tags,
             last_sequence,
         })
     };
@@ -413,8 +419,8 @@ async fn open_inboxes(
 ) -> Result<(), StoreError> {
     const CREATE: &str = "
         INSERT INTO inboxes (number, id, project_id, created_at, expires_at, address, last_sequence, message_count,
-            last_received_at, kind, opened_by_mail)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $4, 'temporary', 1)";
+            last_received_at, kind, opened_by_mail, base, closed)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $4, 'temporary', 1, $8, $9)";
     const REOPEN: &str = "
         UPDATE inboxes SET project_id = $2, kind = 'temporary', created_at = $3, expires_at = $4, deleted_at = NULL,
             opened_by_mail = 1, label = NULL, closed = 0, message_count = 0, emptied_sequence = last_sequence,
@@ -435,6 +441,7 @@ async fn open_inboxes(
         address,
         owner,
         was_reserved,
+        only_reserves,
     } in sorted
     {
         if *was_reserved {
@@ -446,9 +453,11 @@ async fn open_inboxes(
                 inbox,
                 *owner,
                 policy.now,
-                expires_at,
+                (!only_reserves).then_some(expires_at),
                 address.as_ref(),
-                messages
+                messages,
+                base_of(inbox, address.as_ref()).as_ref(),
+                *only_reserves
             ]);
             created.push(inbox.clone());
         }

@@ -26,7 +26,7 @@ impl Store {
     ) -> Result<Option<(Inbox, Option<InboxEnd>)>, StoreError> {
         const FIND: &str = "
             SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
-            WHERE id = $1 AND project_id = $2";
+            WHERE id = $1 AND project_id = $2 AND (closed = 0 OR expires_at IS NOT NULL)";
         let rows = self.database.look_up(FIND, values![id, project]).await?;
         let Some(mut row) = rows.into_iter().next() else {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Creates, finds and ends inboxes.
 
-use super::{Change, Store, StoreError, live, until_undisturbed};
+use super::{Change, Store, StoreError, base_of, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{Inbox, InboxId, InboxKind, ProjectId, SharedAddress, Timestamp};
 
@@ -23,8 +23,8 @@ impl Store {
         label: Option<&str>,
     ) -> Result<bool, StoreError> {
         const CREATE: &str = "
-            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, label)
-            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+            INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, base, label)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
         let mut parameters = with_all_fields(inbox);
         parameters.extend(values![label]);
         self.change_inbox(CREATE, &inbox.id, parameters).await
@@ -239,12 +239,12 @@ async fn claim(
     macro_rules! claim {
         ($conflict:literal, $owns:literal) => {
             concat!(
-                "INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, label)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7)
+                "INSERT INTO inboxes (id, project_id, kind, created_at, expires_at, address, base, label)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                  ON CONFLICT ",
                 $conflict,
                 " DO UPDATE SET project_id = $2, kind = $3, created_at = $4, expires_at = $5,
-                    deleted_at = NULL, opened_by_mail = 0, label = $7, closed = 0, message_count = 0,
+                    deleted_at = NULL, opened_by_mail = 0, label = $8, closed = 0, message_count = 0,
                     emptied_sequence = inboxes.last_sequence,
                     faults_left = CASE WHEN inboxes.faults_left IS NULL THEN NULL ELSE -1 END
                  WHERE ",
@@ -256,34 +256,31 @@ async fn claim(
     }
     const BY_ID: &str = claim!(
         "(id)",
-        "inboxes.address IS NULL AND ($8 = 1 OR inboxes.project_id = $2)"
+        "inboxes.address IS NULL AND ($9 = 1 OR inboxes.project_id = $2)"
     );
     const BY_ADDRESS: &str = claim!(
         "(address, project_id) WHERE address IS NOT NULL",
         "inboxes.address = $6"
     );
-    const OWNER: &str =
-        "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL {for_update}";
+    // The owner of an address with a tag also owns the address without it.
+    const BASE: &str = "
+        INSERT INTO inboxes (id, project_id, kind, created_at, closed) VALUES ($1, $2, 'temporary', $3, 1)
+        ON CONFLICT (id) DO UPDATE SET id = inboxes.id RETURNING project_id";
     let mut parameters = with_all_fields(wanted);
     parameters.extend(values![label]);
     if wanted.shared.is_some() {
         return changed(transaction, BY_ADDRESS, parameters).await;
     }
-    let mut owns_base = false;
-    if let Some(base) = wanted.id.without_tag() {
-        let rows = transaction.query(OWNER, values![&base]).await?;
-        let owner = rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.uuid())
-            .transpose()?
-            .map(ProjectId);
-        if owner.is_some_and(|owner| owner != wanted.project) {
+    let base = wanted.id.without_tag();
+    if let Some(base) = &base {
+        let row = values![base, wanted.project, wanted.created_at];
+        let mut owners = transaction.query(BASE, row).await?;
+        let owner = owners.pop().ok_or(DatabaseError::NoRow)?.uuid()?;
+        if ProjectId(owner) != wanted.project {
             return Ok(None);
         }
-        owns_base = owner.is_some();
     }
-    parameters.extend(values![owns_base]);
+    parameters.extend(values![base.is_some()]);
     changed(transaction, BY_ID, parameters).await
 }
 
@@ -312,7 +309,8 @@ fn with_all_fields(inbox: &Inbox) -> Vec<Value> {
         inbox.kind,
         inbox.created_at,
         inbox.expires_at,
-        inbox.shared.as_ref()
+        inbox.shared.as_ref(),
+        base_of(&inbox.id, inbox.shared.as_ref()).as_ref()
     ]
 }
 

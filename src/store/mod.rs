@@ -47,6 +47,7 @@ mod values;
 
 use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
 pub use crate::model::Change;
+use crate::model::{InboxId, SharedAddress};
 
 pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
@@ -116,6 +117,11 @@ impl StoreError {
             Self::Database(DatabaseError::Conflict(_) | DatabaseError::Cancelled)
         )
     }
+}
+
+/// The column `base` of an inbox with this id and shared address.
+fn base_of(id: &InboxId, shared: Option<&SharedAddress>) -> Option<InboxId> {
+    id.without_tag().filter(|_| shared.is_none())
 }
 
 /// The condition that the inbox in a row is live, for a statement with the current time in the

@@ -60,8 +60,12 @@ CREATE TABLE inboxes (
     changes BIGINT NOT NULL DEFAULT 0,
     -- The whole address in lower case, if it is not on the mail domain. Each project can have an inbox with it. Null:
     -- the id is the local part of the address.
-    address TEXT
+    address TEXT,
+    -- The id without its tag, if it has one and the address is on the mail domain. While the row is there, that
+    -- address has a row too, of the same project; if it never had an inbox, its row is closed without an expires_at.
+    base TEXT
 );
+CREATE INDEX inboxes_by_base ON inboxes (base) WHERE base IS NOT NULL;
 CREATE UNIQUE INDEX inboxes_by_id ON inboxes (id);
 CREATE UNIQUE INDEX inboxes_by_address ON inboxes (address, project_id) WHERE address IS NOT NULL;
 CREATE INDEX inboxes_by_expiry ON inboxes (closed, expires_at);

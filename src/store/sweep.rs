@@ -208,17 +208,29 @@ pub(super) async fn remove_numbered(
 async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, StoreError> {
     const RESERVATIONS: &str = "
         DELETE FROM inboxes WHERE number IN (
-            SELECT number FROM inboxes WHERE closed = 1 AND expires_at <= $1 AND swept_sequence = last_sequence
-            ORDER BY expires_at LIMIT $2 {skip_locked})";
+            SELECT number FROM inboxes AS ended WHERE closed = 1 AND expires_at <= $1
+                AND swept_sequence = last_sequence
+                AND NOT EXISTS (SELECT 1 FROM inboxes AS tagged WHERE tagged.base = ended.id)
+            ORDER BY expires_at LIMIT $2 {skip_locked})
+        RETURNING base";
+    const BASE: &str = "
+        DELETE FROM inboxes WHERE id = $1 AND closed = 1 AND expires_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM inboxes AS tagged WHERE tagged.base = $1)";
     const PROJECTS: &str = "
         DELETE FROM projects WHERE deleted_at <= $1
             AND NOT EXISTS (SELECT 1 FROM inboxes WHERE project_id = projects.id)";
     const KEYS: &str = "DELETE FROM api_keys WHERE expires_at <= $1";
     const SESSIONS: &str = "DELETE FROM sessions WHERE expires_at <= $1";
     let reserved_since = now.before(RESERVATION);
-    let mut forgotten = transaction
-        .execute(RESERVATIONS, values![reserved_since, INBOXES_A_STEP])
+    let reservations = transaction
+        .query(RESERVATIONS, values![reserved_since, INBOXES_A_STEP])
         .await?;
+    let mut forgotten = reservations.len() as u64;
+    let mut bases = Vec::new();
+    for mut row in reservations {
+        bases.extend(row.optional_text()?.map(|base| values![base]));
+    }
+    forgotten += transaction.execute_many(BASE, bases).await?;
     forgotten += forget_outgoing(transaction, reserved_since).await?;
     forgotten += transaction
         .execute(PROJECTS, values![reserved_since])

@@ -250,6 +250,35 @@ async fn an_address_on_the_mail_domain_has_one_owner(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn the_first_to_take_an_address_with_a_tag_owns_the_address_and_all_tags(engine: Engine) {
+    let (api, smtp) = start(engine, "").await;
+    let at = |local_part: &str| format!("{local_part}@{MAIL_DOMAIN}");
+    created(&api, &api.other_key, &at("shop+otp")).await;
+    for local_part in ["shop", "shop+x", "shop+otp+x"] {
+        let (status, taken) = put(&api, &api.key, &at(local_part)).await;
+        assert_eq!(status, 409, "{local_part} {taken}");
+        let refused = send_as(&smtp, &api.key, &at(local_part)).await;
+        assert!(refused.starts_with("550"), "{local_part} {refused}");
+    }
+    // The address itself has no inbox yet, and never had one.
+    let found = api.call_with(&api.other_key, "GET", "/v1/inboxes/shop", "");
+    assert_eq!(found.await.status, 404);
+    assert_eq!(explained(&api, &api.other_key, "shop").await.0, 404);
+    assert!(send(&smtp, &at("shop+y")).await.starts_with("250"));
+    assert_eq!(messages(&api, &api.other_key, &at("shop+y")).await, Some(1));
+    created(&api, &api.other_key, &at("shop")).await;
+
+    // The first mail takes an address as a request does.
+    assert!(
+        send_as(&smtp, &api.key, &at("cart+a"))
+            .await
+            .starts_with("250")
+    );
+    assert_eq!(put(&api, &api.other_key, &at("cart")).await.0, 409);
+    created(&api, &api.key, &at("cart")).await;
+}
+
+#[testkit::each_engine]
 async fn two_requests_at_once_create_one_inbox(engine: Engine) {
     let api = Harness::accepting(engine, "*").await;
     let results = futures_util::future::join_all((0..8).map(|_| put(&api, &api.key, ADA))).await;

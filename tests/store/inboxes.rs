@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use restante::model::{Inbox, InboxKind, ProjectId};
+use restante::model::{Inbox, InboxKind, ProjectId, Timestamp};
 
 use super::bed::{Bed, HOUR, START, id};
 
@@ -277,4 +277,29 @@ async fn what_ended_with_a_shared_address_is_forgotten_after_30_days(bed: Bed) {
         owner_after((29 + 31) * 24 * HOUR).await,
         bed.default_project
     );
+}
+
+#[testkit::each_engine]
+async fn an_address_is_free_again_when_the_last_of_its_tags_is(bed: Bed) {
+    let (one, other) = (bed.project("one").await, bed.project("other").await);
+    let wanted = |project, name: &str, now: Timestamp| Inbox {
+        id: id(name),
+        shared: None,
+        project,
+        kind: InboxKind::Temporary,
+        created_at: now,
+        expires_at: Some(now.after(HOUR)),
+    };
+    let is_claimed = async |project, name: &str, now| {
+        let wanted = wanted(project, name, now);
+        bed.store.claim_inbox(&wanted).await.unwrap().is_some()
+    };
+    assert!(is_claimed(one, "shop+otp", START).await);
+    assert!(is_claimed(one, "shop+x", START.after(24 * HOUR)).await);
+    // The second one ends a day later, and is reserved for 30 days.
+    for (days, is_free) in [(0, false), (30, false), (32, true)] {
+        let now = START.after(2 * HOUR).after(days * 24 * HOUR);
+        bed.sweep(now).await;
+        assert_eq!(is_claimed(other, "shop", now).await, is_free, "{days}");
+    }
 }

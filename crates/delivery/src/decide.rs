@@ -217,6 +217,11 @@ impl State {
             };
         }
         match (sender, self.reservation(inbox)) {
+            (Some(sender), Some(reserved))
+                if reserved.has_live_tags && sender != reserved.owner =>
+            {
+                Err(Refusal::Foreign(inbox.clone()))
+            }
             // A project takes over a reserved address only by sending mail to it with its own key.
             (Some(sender), _) => Ok(sender),
             (None, Some(reserved)) if reserved.owner_is_deleted => {
@@ -423,8 +428,40 @@ impl Batch<'_> {
             address,
             owner,
             was_reserved: reserved.is_some(),
+            only_reserves: false,
         });
+        if self.state.0.shared.holder(id).is_none() {
+            self.reserve_base(id, owner);
+        }
         Inbox::new(owner, 0, last_sequence)
+    }
+
+    /// The owner of an address with a tag also owns the address without it, and with it all tags.
+    fn reserve_base(&mut self, id: &InboxId, owner: ProjectId) {
+        let Some(base) = id.without_tag() else { return };
+        match self.state.0.addresses.get_mut(&base) {
+            Some(Address::Reserved(reservation)) => reservation.has_live_tags = true,
+            Some(Address::Live(_) | Address::Locked) => {}
+            None => {
+                self.writes.openings.push(Opening {
+                    inbox: base.clone(),
+                    address: None,
+                    owner,
+                    was_reserved: false,
+                    only_reserves: true,
+                });
+                let reservation = Reservation {
+                    owner,
+                    owner_is_deleted: false,
+                    has_live_tags: true,
+                    last_sequence: 0,
+                };
+                self.state
+                    .0
+                    .addresses
+                    .insert(base, Address::Reserved(reservation));
+            }
+        }
     }
 
     fn changes(&self) -> Vec<Change> {

@@ -131,6 +131,9 @@ pub struct Opening {
     pub owner: ProjectId,
     /// Whether the address was reserved. Otherwise it was free.
     pub was_reserved: bool,
+    /// Whether the address is only reserved for the owner, because an inbox with a tag of it is
+    /// opened.
+    pub only_reserves: bool,
 }
 
 /// A row for a message in an inbox.

@@ -66,6 +66,8 @@ pub struct Reservation {
     pub owner: ProjectId,
     /// That project was deleted.
     pub owner_is_deleted: bool,
+    /// Whether an inbox with a tag of this address is live. Then no other project gets the address.
+    pub has_live_tags: bool,
     /// The sequence of the last message that this address has received. A later inbox continues
     /// after it.
     pub last_sequence: i64,

@@ -100,20 +100,24 @@ impl Facts {
 
     /// Where a message to a shared address goes.
     ///
-    /// With a key, it is an inbox of the key's project. Without, it is the only live inbox with the
-    /// address; if there is none, an inbox of the only project that had one, or else of the default
-    /// project.
+    /// With a key, it is an inbox of the key's project. Without, it is a live inbox of the only
+    /// project that has one with the address or with the address without its tag; if there is none,
+    /// an inbox of the only project that had one, or else of the default project.
     pub(crate) fn destination(
         &self,
         address: &SharedAddress,
         source: &Source,
     ) -> Result<Destination, Verdict> {
+        let mut live = Vec::new();
         for meant in address.meant() {
-            match self.live(&meant, source.project())?[..] {
-                [] => {}
-                [inbox] => return Ok(Destination::Inbox(inbox.clone())),
-                _ => return Err(Verdict::Refused(Refusal::Ambiguous(meant))),
-            }
+            live.extend(self.live(&meant, source.project())?);
+        }
+        if let Some((owner, inbox)) = live.first() {
+            return if live.iter().all(|(other, _)| other == owner) {
+                Ok(Destination::Inbox(inbox.clone()))
+            } else {
+                Err(Verdict::Refused(Refusal::Ambiguous(address.clone())))
+            };
         }
         let owner = match source {
             Source::Service { .. } => {
@@ -136,12 +140,12 @@ impl Facts {
         &self,
         address: &SharedAddress,
         project: Option<ProjectId>,
-    ) -> Result<Vec<&InboxId>, Verdict> {
+    ) -> Result<Vec<(ProjectId, InboxId)>, Verdict> {
         let mut live = Vec::new();
         for (owner, inbox) in self.shared.inboxes(address) {
             match self.addresses.get(inbox) {
                 _ if project.is_some_and(|project| project != owner) => {}
-                Some(Address::Live(_)) => live.push(inbox),
+                Some(Address::Live(_)) => live.push((owner, inbox.clone())),
                 Some(Address::Locked) => {
                     return Err(Verdict::Conflict(Recipient::Shared(address.clone())));
                 }
@@ -151,24 +155,22 @@ impl Facts {
         Ok(live)
     }
 
-    /// The project that had an address, if it is only one; otherwise the default project. A project
-    /// that was deleted keeps no shared address from the others.
+    /// The project that had an address, with its tag or without, if it is only one; otherwise the
+    /// default project. A project that was deleted keeps no shared address from the others.
     fn last_owner(&self, address: &SharedAddress) -> ProjectId {
+        let mut owners = BTreeSet::new();
         for meant in address.meant() {
-            let mut owners = self.shared.inboxes(&meant).filter_map(|(owner, inbox)| {
-                match self.addresses.get(inbox) {
-                    Some(Address::Reserved(reservation)) if !reservation.owner_is_deleted => {
-                        Some(owner)
-                    }
-                    _ => None,
+            for (owner, inbox) in self.shared.inboxes(&meant) {
+                if let Some(Address::Reserved(reservation)) = self.addresses.get(inbox)
+                    && !reservation.owner_is_deleted
+                {
+                    owners.insert(owner);
                 }
-            });
-            match (owners.next(), owners.next()) {
-                (None, _) => {}
-                (Some(owner), None) => return owner,
-                (Some(_), Some(_)) => break,
             }
         }
-        self.policy.default_project
+        match (owners.pop_first(), owners.pop_first()) {
+            (Some(owner), None) => owner,
+            _ => self.policy.default_project,
+        }
     }
 }

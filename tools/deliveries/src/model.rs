@@ -109,6 +109,7 @@ impl Model {
                 _ => Address::Reserved(Reservation {
                     owner,
                     owner_is_deleted,
+                    has_live_tags: false,
                     last_sequence,
                 }),
             };
@@ -149,6 +150,11 @@ impl Model {
             addresses: self.addresses.clone(),
             ..Facts::new(self.policy)
         };
+        for (id, address) in &mut facts.addresses {
+            if let Address::Reserved(reservation) = address {
+                reservation.has_live_tags = self.has_live_tags(id);
+            }
+        }
         facts.shared.clone_from(&self.shared);
         facts.held_leases.clone_from(&self.held_leases);
         let needed = facts.inboxes(requests);
@@ -157,6 +163,12 @@ impl Model {
             .addresses
             .retain(|id, _| needed.contains(id) || self.shared.holder(id).is_some());
         facts
+    }
+
+    fn has_live_tags(&self, base: &InboxId) -> bool {
+        self.addresses.iter().any(|(id, address)| {
+            matches!(address, Address::Live(_)) && id.without_tag().as_ref() == Some(base)
+        })
     }
 
     /// Decides a batch and applies the decision.
@@ -186,6 +198,17 @@ impl Model {
     /// Makes the writes of a decision.
     pub fn apply(&mut self, decision: &Decision) {
         for opening in &decision.writes.openings {
+            if opening.only_reserves {
+                let reservation = Reservation {
+                    owner: opening.owner,
+                    owner_is_deleted: false,
+                    has_live_tags: true,
+                    last_sequence: 0,
+                };
+                self.addresses
+                    .insert(opening.inbox.clone(), Address::Reserved(reservation));
+                continue;
+            }
             let last_sequence = match self.addresses.get(&opening.inbox) {
                 Some(Address::Reserved(reserved)) => reserved.last_sequence,
                 _ => 0,
@@ -243,6 +266,7 @@ impl Model {
             let reservation = Reservation {
                 owner,
                 owner_is_deleted: false,
+                has_live_tags: false,
                 last_sequence,
             };
             self.addresses
