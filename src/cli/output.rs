@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::error::CliError;
+use crate::model::is_bidi_control;
 
 /// How often a progress line is redrawn.
 const REDRAWN_EVERY: Duration = Duration::from_millis(100);
@@ -83,7 +84,8 @@ impl ProgressLine {
     }
 }
 
-/// Replaces every control character except line feed and tab.
+/// Replaces every control character except line feed and tab, and what changes the direction of
+/// text.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     replace_controls(text, |character| matches!(character, '\n' | '\t'))
 }
@@ -94,7 +96,9 @@ pub(super) fn printable_line(text: &str) -> Cow<'_, str> {
 }
 
 fn replace_controls(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let hostile = |character: char| character.is_control() && !keep(character);
+    let hostile = |character: char| {
+        (character.is_control() || is_bidi_control(character)) && !keep(character)
+    };
     if text.contains(hostile) {
         Cow::Owned(text.replace(hostile, "\u{fffd}"))
     } else {
@@ -114,5 +118,6 @@ mod tests {
         );
         assert_eq!(printable_line("a\nb\rc"), "a\u{fffd}b\u{fffd}c");
         assert_eq!(printable_line("grüße"), "grüße");
+        assert_eq!(printable("photo_\u{202e}gnp.exe"), "photo_\u{fffd}gnp.exe");
     }
 }

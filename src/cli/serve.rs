@@ -27,8 +27,11 @@ use crate::sender::{Sender, SenderError};
 use crate::service::{Options, ProjectError, Service, StoreError};
 use crate::tcp::{self, reachable};
 
-/// How long running requests and deliveries may take to finish after a stop signal.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long running requests and messages that are arriving may take after a stop signal.
+const GRACE: Duration = Duration::from_secs(4);
+/// The same for mail that is being sent to another server. If it is cut off, that server may have
+/// accepted it, and gets it again.
+const SENDING_GRACE: Duration = Duration::from_secs(10);
 
 /// Maximum number of connections for monitoring.
 const MAX_MONITOR_CONNECTIONS: usize = 64;
@@ -200,10 +203,10 @@ impl Server {
     fn greet(&self, settings: &Settings) -> io::Result<()> {
         let greeting = Greeting {
             base_url: self.base_url.as_str(),
+            dashboard: &self.base_url.for_pages(&HeaderMap::new()),
             http: self.http_address,
             smtp: self.receiver.local_addr(),
             smtps: self.receiver.tls_addr(),
-            dashboard: &self.base_url.for_pages(&HeaderMap::new()),
             plaintext_auth: settings.listeners.smtp_plaintext_auth,
             metrics: self.monitor.as_ref().map(|monitor| monitor.address),
             mail_domain: &settings.mail_domain,
@@ -261,7 +264,7 @@ impl Server {
                 http::server::serve(listener, router, service, limits, stop.clone(), GRACE).await;
             }
         };
-        let sending = self.sender.run(stop.clone(), GRACE);
+        let sending = self.sender.run(stop.clone(), SENDING_GRACE);
         let stopped = async {
             tokio::join!(http, smtp, sending, monitor);
             self.service.stop().await;

@@ -129,9 +129,12 @@ pub enum DatabaseError {
         /// The newest version known.
         known: i64,
     },
-    /// A statement failed.
-    #[error("the database failed: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    /// The file was deleted or moved while it was open.
+    #[error("the database file {0} is gone")]
+    Gone(String),
+    /// A statement failed. The text of the statement is of no use to those who read this.
+    #[error("the database failed: {}", without_statement(.0))]
+    Sqlite(rusqlite::Error),
     /// A statement failed on the server.
     #[error("the database failed: {}", with_causes(.0))]
     Postgres(#[from] tokio_postgres::Error),
@@ -155,6 +158,19 @@ pub enum DatabaseError {
         /// The type that was expected.
         expected: &'static str,
     },
+}
+
+impl From<rusqlite::Error> for DatabaseError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn without_statement(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        error => error.to_string(),
+    }
 }
 
 impl DatabaseError {
@@ -309,13 +325,13 @@ impl Database {
         }
     }
 
-    /// Fails if the server rejects writes. A SQLite database is never read-only.
+    /// Fails if the server rejects writes, or if the file of a SQLite database is gone.
     ///
     /// # Errors
-    /// [`DatabaseError::ReadOnly`]; the error of the query.
+    /// [`DatabaseError::ReadOnly`]; [`DatabaseError::Gone`]; the error of the query.
     pub async fn check_writable(&self) -> Result<(), DatabaseError> {
         match &self.engine {
-            Engine::Sqlite(_) => Ok(()),
+            Engine::Sqlite(engine) => engine.check_file(),
             Engine::Postgres(engine) => Box::pin(engine.check_writable()).await,
         }
     }

@@ -45,8 +45,8 @@ pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request}
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
 pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
 pub use summary::{
-    Reading, Summary, SummaryPiece, ago, cut, given, quoted, seconds, smtp_server, spoken,
-    with_remedy,
+    Reading, Summary, SummaryPiece, ago, cut, given, is_bidi_control, quoted, seconds, smtp_server,
+    spoken, with_remedy,
 };
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};

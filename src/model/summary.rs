@@ -216,6 +216,14 @@ impl fmt::Display for Summary {
     }
 }
 
+/// Whether a character is a mark, embedding, override or isolate of the bidirectional algorithm,
+/// with which `gnp.exe` could be shown as `exe.png`. Without them, text is ordered by its letters,
+/// which is right for names and subjects.
+#[must_use]
+pub fn is_bidi_control(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,9 @@ pub enum Unhealthy {
     /// The database rejects writes.
     #[error("the database is read-only")]
     ReadOnly,
+    /// The database file was deleted or moved.
+    #[error("the database file is gone")]
+    Gone,
     /// The database does not answer.
     #[error("the database is unavailable")]
     Unavailable(#[source] StoreError),
@@ -66,6 +69,7 @@ impl From<StoreError> for Unhealthy {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Database(DatabaseError::ReadOnly) => Self::ReadOnly,
+            StoreError::Database(DatabaseError::Gone(_)) => Self::Gone,
             error if error.is_unavailable() => Self::Unavailable(error),
             error => Self::Failing(error),
         }

@@ -13,15 +13,16 @@ use crate::db::{DatabaseError, Transaction, values};
 use crate::model::{ProjectId, Timestamp, generate_inbox_id};
 
 impl Store {
-    /// Fails if the database does not answer, or rejects writes.
+    /// Fails if the database does not answer or rejects writes, or if its file is gone.
     ///
     /// # Errors
-    /// [`DatabaseError::ReadOnly`]; if the database fails.
+    /// [`DatabaseError::ReadOnly`]; [`DatabaseError::Gone`]; if the database fails.
     pub async fn check(&self) -> Result<(), StoreError> {
+        self.database.check_writable().await?;
         self.database
             .query("SELECT COUNT(*) FROM projects WHERE is_default = 1", vec![])
             .await?;
-        Ok(self.database.check_writable().await?)
+        Ok(())
     }
 
     /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No

@@ -30,6 +30,45 @@ fn a_data_directory_has_one_server() {
 }
 
 #[test]
+fn a_start_that_fails_prints_no_sql() {
+    let (data_dir, server, _key) = first_start();
+    server.signal("TERM");
+    assert!(server.wait().success());
+    let database = rusqlite::Connection::open(data_dir.path().join("restante.db")).unwrap();
+    database
+        .execute_batch("ALTER TABLE settings RENAME TO something")
+        .unwrap();
+    database.close().unwrap();
+    let (code, said) = failed_serve(data_dir.path(), &[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("no such table: settings"), "{said}");
+    assert!(
+        !said.contains("SELECT") && !said.contains("INSERT"),
+        "{said}"
+    );
+}
+
+#[test]
+fn health_notices_that_the_database_file_is_gone() {
+    let (data_dir, server, key) = first_start();
+    let health = format!("{}/v1/health", server.url);
+    assert!(ureq::get(&health).call().is_ok());
+    std::fs::remove_file(data_dir.path().join("restante.db")).unwrap();
+    // Reading goes on, and does not create the file again.
+    let list = format!("{}/v1/inboxes?address=a@restante.example.com", server.url);
+    let read = ureq::get(&list).header("x-api-key", &key).call();
+    assert!(
+        matches!(read, Err(ureq::Error::StatusCode(404))),
+        "{read:?}"
+    );
+    let gone = ureq::get(&health).call();
+    assert!(
+        matches!(gone, Err(ureq::Error::StatusCode(500))),
+        "{gone:?}"
+    );
+}
+
+#[test]
 fn a_database_file_has_one_server() {
     let (data_dir, _server, _key) = first_start();
     let (database, other) = (

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, ToSql};
+use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 
 use crate::db::{DatabaseError, Row, Value};
 
@@ -58,10 +58,11 @@ impl SqliteConnection {
         opened.ok_or_else(|| DatabaseError::Foreign(path.display().to_string()))
     }
 
-    /// Opens the file for reading only.
+    /// Opens the file for reading only. A file that is gone is not created again.
     pub(super) fn reader(path: &Path) -> Result<Self, DatabaseError> {
         let open = || {
-            let connection = set_up(Connection::open(path)?)?;
+            let flags = OpenFlags::default().difference(OpenFlags::SQLITE_OPEN_CREATE);
+            let connection = set_up(Connection::open_with_flags(path, flags)?)?;
             connection.pragma_update(None, "query_only", "ON")?;
             Ok(Self {
                 connection,

@@ -113,6 +113,16 @@ impl Sqlite {
         answer.await.map_err(|_| DatabaseError::Panicked)?
     }
 
+    /// Fails if the file is gone. The open connections would go on, with a file that ends with them.
+    pub(super) fn check_file(&self) -> Result<(), DatabaseError> {
+        let path = &self.readers.path;
+        if path.exists() {
+            Ok(())
+        } else {
+            Err(DatabaseError::Gone(path.display().to_string()))
+        }
+    }
+
     /// Closes all connections after the queued transactions. SQLite then moves the log into the
     /// database file.
     pub(super) async fn close(&self) {

@@ -371,7 +371,7 @@ fn row(summary: InboxSummary, base: &str, mail_domain: &Domain, now: Timestamp) 
     InboxRow {
         id: summary.inbox.id.to_string(),
         url: format!("{base}/{}", path_segment(summary.inbox.id.as_str())),
-        address: summary.inbox.address(mail_domain),
+        address: shown(&summary.inbox.address(mail_domain)),
         label: summary.label.as_deref().map(shown),
         is_permanent: summary.inbox.kind == InboxKind::Permanent,
         messages: summary.messages,

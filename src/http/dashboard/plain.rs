@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::model::{Summary, SummaryPiece};
+use crate::model::{Summary, SummaryPiece, is_bidi_control};
 
 /// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be
 /// shown as `exe.png`.
@@ -46,12 +46,12 @@ pub(super) fn phrase(label: &str) -> String {
 }
 
 fn shown_in(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_control) {
+    if !text.chars().any(is_bidi_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if is_control(character) {
+        if is_bidi_control(character) {
             // Writing to a string cannot fail.
             let _ = write!(shown, "‹U+{:04X}›", u32::from(character));
         } else {
@@ -59,12 +59,6 @@ fn shown_in(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
-}
-
-/// The marks, embeddings, overrides and isolates of the bidirectional algorithm. Without them the
-/// browser orders text by its letters, which is right for names and subjects.
-fn is_control(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
