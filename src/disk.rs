@@ -1,7 +1,9 @@
 //! Checks whether the disk has space for another message. A measurement is valid for one second,
-//! and runs on a blocking thread.
+//! and runs on a blocking thread. A reserve keeps a full disk usable.
 
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -10,6 +12,10 @@ use crate::clock::{Clock, Instant};
 use crate::os;
 
 const MEASURED_FOR: Duration = Duration::from_secs(1);
+/// The bytes of the reserve.
+const RESERVE: u64 = 1024 * 1024;
+/// The free bytes with which the reserve is made again.
+const ENOUGH: u64 = 16 * RESERVE;
 
 /// Measures the free space of the disk with the data directory.
 pub(crate) struct Disk {
@@ -67,10 +73,40 @@ impl Disk {
     }
 }
 
+/// Keeps a file beside a database, and removes it when the disk is full, so that messages can be
+/// deleted and a person can sign in to do that. Does not return.
+pub(crate) async fn keep_reserve(file: PathBuf, clock: Clock) {
+    loop {
+        let file = file.clone();
+        match tokio::task::spawn_blocking(move || follow_reserve(&file)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "cannot keep a reserve of the disk"),
+            Err(error) => tracing::error!(%error, "measuring the disk failed"),
+        }
+        clock.sleep(MEASURED_FOR).await;
+    }
+}
+
+fn follow_reserve(file: &Path) -> io::Result<()> {
+    let free = os::free_bytes(file.parent().unwrap_or(file))?;
+    match (file.exists(), free) {
+        (true, ..RESERVE) => {
+            tracing::warn!("the disk is full: the reserve is free for deletions and sign-ins");
+            fs::remove_file(file)
+        }
+        (false, ENOUGH..) => {
+            // Zeros would take no space on a file system that compresses.
+            let bytes: Vec<u8> = (0..RESERVE).map(|_| rand::random()).collect();
+            os::private_file(OpenOptions::new().write(true).create_new(true))
+                .open(file)?
+                .write_all(&bytes)
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::model::Timestamp;
 

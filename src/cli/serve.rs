@@ -17,6 +17,7 @@ use super::{descriptors, logging, output};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, Settings};
 use crate::db::{Database, DatabaseError};
+use crate::disk::keep_reserve;
 use crate::http::server::ConnectionLimits;
 use crate::http::{self, BaseUrl};
 use crate::metrics;
@@ -325,6 +326,12 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
             url: url.clone(),
             source,
         })?;
+    if let DatabaseUrl::Sqlite(path) = url {
+        tokio::spawn(keep_reserve(
+            path.with_extension("reserve"),
+            Clock::system(),
+        ));
+    }
     let options = Options {
         mail_domain: settings.mail_domain.clone(),
         accepted: settings.accepted.clone(),

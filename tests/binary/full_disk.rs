@@ -4,9 +4,12 @@
 //! A limit on the size of files simulates the full disk: writes beyond it fail. It can be removed
 //! while the server runs.
 
+use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use testkit::eventually;
 use testkit::server::{Server, command, serve};
 use testkit::smtp::Smtp;
 
@@ -31,6 +34,56 @@ fn limited(data_dir: &std::path::Path) -> Server {
         .env("PATH", "/usr/bin:/bin")
         .env("RESTANTE_LOG", "off");
     Server::spawn(&mut shell)
+}
+
+/// The server on a disk of 24 MiB, which only it sees; `None` if this machine allows no such disk.
+fn on_small_disk(data_dir: &Path) -> Option<Server> {
+    let script = "mount -t tmpfs -o size=24m tmpfs \"$0\" && exec \"$@\"";
+    let may_mount = Command::new("unshare")
+        .args(["-rm", "sh", "-c", script])
+        .arg(data_dir)
+        .arg("true")
+        .status();
+    if !may_mount.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let serve = serve(data_dir);
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-rm", "sh", "-c", script]).arg(data_dir);
+    unshare.arg(serve.get_program()).args(serve.get_args());
+    unshare.env("RESTANTE_LOG", "off");
+    Some(Server::spawn(&mut unshare))
+}
+
+#[test]
+fn on_a_full_disk_messages_can_be_deleted_and_a_person_can_sign_in() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let Some(server) = on_small_disk(data_dir.path()) else {
+        println!("not tested: this machine allows no mount");
+        return;
+    };
+    let key = server.made_key().unwrap().to_owned();
+    let address = server.run_cli(&key, ["inbox", "create"]);
+    let (inbox, _) = address.trim().split_once('@').unwrap();
+    // The disk as the server sees it.
+    let disk = format!("/proc/{}/root{}", server.id(), data_dir.path().display());
+    let reserve = Path::new(&disk).join("restante.reserve");
+    eventually("there is a reserve", || reserve.exists());
+    let mut fill = std::fs::File::create(format!("{disk}/fill")).unwrap();
+    while fill.write_all(&[0; 4096]).is_ok() {}
+    eventually("the reserve is free", || !reserve.exists());
+
+    let sign_in = ureq::post(format!("{}/sign-in", server.url))
+        .config()
+        .max_redirects(0)
+        .build()
+        .header("origin", &server.url)
+        .send_form([("secret", &key)]);
+    assert_eq!(sign_in.unwrap().status(), 303);
+    let deleted = ureq::delete(format!("{}/v1/inboxes/{inbox}", server.url))
+        .header("x-api-key", &key)
+        .call();
+    assert_eq!(deleted.unwrap().status(), 204);
 }
 
 /// Text that does not compress well.

@@ -127,6 +127,11 @@ impl Server {
             .count()
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Removes the limit on the size of files.
     pub fn lift_file_limit(&self) {
         let process = self.child.id().to_string();
