@@ -61,7 +61,7 @@ metrics! {
     WAITS_OPEN: Gauge, "restante_waits_open", "Waits that are open";
     WAITS: Counter, "restante_waits_total",
         "Waits that have ended, by outcome: found, timeout, left (the client disconnected), inbox_ended, stopping, \
-         refused (the key had too many, and the client did not try again within two seconds) or failed";
+         refused (the key had too many; each try counts) or failed";
     WAIT_COMPARISONS: Counter, "restante_wait_comparisons_total",
         "Messages that waits have compared with their filters";
     OUTGOING_QUEUED: Gauge, "restante_outgoing_queued",
@@ -314,32 +314,25 @@ pub fn committed(deliveries: u32, elapsed: Duration) {
 /// A wait, counted when it is dropped. If it is dropped without an outcome, the client
 /// disconnected.
 #[derive(Debug)]
-pub struct WaitCount(Option<&'static str>);
+pub struct WaitCount(&'static str);
 
 impl WaitCount {
     /// A wait has started.
     #[must_use]
     pub fn begin() -> Self {
-        Self(Some("left"))
+        Self("left")
     }
 
-    /// Sets the outcome of the wait; `None` if it is counted elsewhere.
-    pub fn ends(&mut self, outcome: Option<&'static str>) {
+    /// Sets the outcome of the wait.
+    pub fn ends(&mut self, outcome: &'static str) {
         self.0 = outcome;
     }
 }
 
 impl Drop for WaitCount {
     fn drop(&mut self) {
-        if let Some(outcome) = self.0 {
-            counter!(WAITS, "outcome" => outcome).increment(1);
-        }
+        counter!(WAITS, "outcome" => self.0).increment(1);
     }
-}
-
-/// This number of waits were refused, and were not tried again.
-pub fn waits_refused(waits: usize) {
-    counter!(WAITS, "outcome" => "refused").increment(waits as u64);
 }
 
 /// A wait has compared this number of messages with its filters.

@@ -31,7 +31,6 @@ pub fn router(service: Service, metrics: Metrics) -> Router {
 
 async fn show(State(monitored): State<Arc<Monitored>>) -> Result<Response, Error> {
     let queued = monitored.service.queued_outgoing().await?;
-    monitored.service.count_refused_waits();
     let rendering = tokio::task::spawn_blocking(move || monitored.metrics.render(queued));
     Ok((
         [(CONTENT_TYPE, TEXT_FORMAT)],

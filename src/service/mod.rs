@@ -34,7 +34,6 @@ mod projects;
 mod queue;
 mod recipients;
 mod refusals;
-mod refused_waits;
 mod remedy;
 mod responder;
 mod retention;
@@ -151,7 +150,6 @@ struct Inner {
     activity: activity::Activity,
     event_log: event_log::EventLog,
     stories: stories::Recorder,
-    refused_waits: refused_waits::RefusedWaits,
     sign_ins: guesses::Guesses,
     smtp_logins: guesses::Guesses,
     verifying: checks::Verifying,
@@ -263,7 +261,6 @@ impl Service {
             activity,
             event_log,
             stories,
-            refused_waits: refused_waits::RefusedWaits::default(),
             verifying: checks::Verifying::new(),
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),

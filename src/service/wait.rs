@@ -12,7 +12,6 @@
 use std::time::Duration;
 
 use super::hub::Interest;
-use super::refused_waits::RefusedWaits;
 use super::{Caller, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
@@ -47,17 +46,10 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
-        let identity = RefusedWaits::identity(caller, inbox, filter);
-        self.0.refused_waits.try_starts(identity);
         let mut counted = metrics::WaitCount::begin();
         let record = self.0.event_log.wait_starts(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         counted.ends(outcome(&result));
-        if matches!(result, Err(ServiceError::TooManyWaits)) {
-            self.0
-                .refused_waits
-                .refused(identity, self.0.clock.instant());
-        }
         let record = record.end(end(&result));
         match result {
             Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout {
@@ -212,17 +204,16 @@ fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
     }
 }
 
-/// The result as the metrics have it; `None` for a refused try, which [`RefusedWaits`] counts.
-fn outcome(result: &Result<StoredMessage, ServiceError>) -> Option<&'static str> {
-    let outcome = match result {
+/// The result as the metrics have it.
+fn outcome(result: &Result<StoredMessage, ServiceError>) -> &'static str {
+    match result {
         Ok(_) => "found",
         Err(ServiceError::Timeout { .. } | ServiceError::NoMatchingMessage) => "timeout",
         Err(ServiceError::InboxNotFound) => "inbox_ended",
         Err(ServiceError::Stopping) => "stopping",
-        Err(ServiceError::TooManyWaits) => return None,
+        Err(ServiceError::TooManyWaits) => "refused",
         Err(_) => "failed",
-    };
-    Some(outcome)
+    }
 }
 
 #[cfg(test)]
@@ -250,13 +241,13 @@ mod tests {
     #[test]
     fn the_metrics_have_each_result() {
         let cases = [
-            (ServiceError::Timeout { story: None }, Some("timeout")),
-            (ServiceError::NoMatchingMessage, Some("timeout")),
-            (ServiceError::InboxNotFound, Some("inbox_ended")),
-            (ServiceError::Stopping, Some("stopping")),
-            (ServiceError::TooManyWaits, None),
-            (ServiceError::Unauthorized, Some("failed")),
-            (ServiceError::Unavailable, Some("failed")),
+            (ServiceError::Timeout { story: None }, "timeout"),
+            (ServiceError::NoMatchingMessage, "timeout"),
+            (ServiceError::InboxNotFound, "inbox_ended"),
+            (ServiceError::Stopping, "stopping"),
+            (ServiceError::TooManyWaits, "refused"),
+            (ServiceError::Unauthorized, "failed"),
+            (ServiceError::Unavailable, "failed"),
         ];
         for (error, expected) in cases {
             assert_eq!(outcome(&Err(error)), expected);

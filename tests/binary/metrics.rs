@@ -131,47 +131,7 @@ fn a_refused_wait_is_counted_once() {
         matches!(refused, Err(ureq::Error::StatusCode(429))),
         "{refused:?}"
     );
-    // Counted two seconds later, because until then the client may try again.
     until_shown(&server, "restante_waits_total{outcome=\"refused\"} 1");
-}
-
-#[test]
-fn a_wait_that_is_tried_again_until_it_gets_a_slot_is_not_counted_as_refused() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let server = Server::start(
-        data_dir.path(),
-        &["--metrics-listen", "127.0.0.1:0", "--waits-per-key", "1"],
-    );
-    let key = server.made_key().unwrap();
-    let [one, other] = [(); 2].map(|()| server.run_cli(key, ["inbox", "create"]));
-    let mut open = server
-        .client(key, ["wait", &one, "--timeout", "60"])
-        .spawn()
-        .unwrap();
-    until_shown(&server, "restante_waits_open 1");
-    let arguments = ["wait", &other, "--otp", "--timeout", "60"];
-    let waiting = server
-        .client(key, arguments)
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    eventually("three tries are refused", || {
-        let (_, metrics) = get(&monitor_of(&server), "/metrics");
-        let refused = "restante_http_requests_total{status=\"4xx\"}";
-        metrics.contains(refused) && value(&metrics, refused) >= 3.0
-    });
-    open.kill().unwrap();
-    open.wait().unwrap();
-    until_shown(&server, "restante_waits_total{outcome=\"left\"} 1");
-    until_shown(&server, "restante_waits_open 1");
-    deliver(&server.smtp, &other, "Sign in", "Your code is 482913.");
-    assert_eq!(waiting.wait_with_output().unwrap().stdout, b"482913\n");
-    until_shown(&server, "restante_waits_total{outcome=\"found\"} 1");
-    let (_, metrics) = get(&monitor_of(&server), "/metrics");
-    assert!(
-        value(&metrics, "restante_waits_total{outcome=\"refused\"}").abs() < f64::EPSILON,
-        "{metrics}"
-    );
 }
 
 #[test]
