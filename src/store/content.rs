@@ -16,6 +16,8 @@ use restante_mail::ParsedMessage;
 pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
+/// Up to this many compressed bytes are unpacked on the calling thread.
+const UNPACKED_HERE: usize = 4 * 1024;
 /// The largest ratio of LZ4; a row with a larger one is damaged.
 const MAX_RATIO: usize = 255;
 
@@ -170,6 +172,17 @@ pub(crate) async fn on_blocking_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(StoreError::Aborted)
+}
+
+/// Unpacks compressed bytes, on a blocking thread unless they are few.
+pub(super) async fn unpack<T: Send + 'static>(
+    data: Bytes,
+    work: impl FnOnce(&[u8]) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    if data.len() <= UNPACKED_HERE {
+        return work(&data);
+    }
+    on_blocking_thread(move || work(&data)).await?
 }
 
 /// One form of an ordinary message.

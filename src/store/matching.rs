@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-use super::content::{PIECE, decompress, fold_case, on_blocking_thread};
+use super::content::{PIECE, decompress, fold_case, on_blocking_thread, unpack};
 use super::messages::Head;
 use super::selection::{COMPARED_HERE, ContentFilter, Selection};
 use super::{ContentForm, PartsReader, Store, StoreError, parts};
@@ -113,15 +113,13 @@ impl Store {
         if !head.is_large() {
             let rows = self
                 .database
-                .look_up(DATA, values![head.content_number])
+                .query(DATA, values![head.content_number])
                 .await?;
             let Some(mut row) = rows.into_iter().next() else {
                 return Ok(None);
             };
-            return Ok(Some(Compared::Both(
-                decompress(&row.bytes()?)?,
-                head.parsed_size,
-            )));
+            let both = unpack(row.bytes()?, decompress).await?;
+            return Ok(Some(Compared::Both(both, head.parsed_size)));
         }
         let (mut text, mut header) = (String::new(), Bytes::new());
         if filter.text.is_some() {

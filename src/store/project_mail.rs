@@ -12,7 +12,7 @@ use memchr::memmem;
 use restante_mail::details::Mailbox;
 use restante_mail::{Addressing, addressing};
 
-use super::content::{PIECE, decompress, fold_case, on_blocking_thread};
+use super::content::{PIECE, decompress, fold_case, on_blocking_thread, unpack};
 use super::mail::candidates;
 use super::messages::{Head, MAX_HEAD_BYTES};
 use super::parts::beginning_of_text;
@@ -290,7 +290,7 @@ impl Store {
         const CONTENT: &str = "SELECT trace, data FROM contents WHERE number = $1";
         let rows = self
             .database
-            .look_up(CONTENT, values![head.content_number])
+            .query(CONTENT, values![head.content_number])
             .await?;
         let Some(mut row) = rows.into_iter().next() else {
             return Ok(None);
@@ -306,18 +306,19 @@ impl Store {
                 (parsed, raw) => (parsed?.unwrap_or_default(), raw?.unwrap_or_default()),
             }
         } else {
-            let mut parsed = Bytes::from(decompress(&data)?);
+            let mut parsed = Bytes::from(unpack(data, decompress).await?);
             let raw = parsed.split_off(head.parsed_size.min(parsed.len()));
             (parsed, raw)
         };
-        let mut addressing = addressing(&raw);
-        if addressing.message_id.is_empty() {
-            addressing.message_id = restante_mail::addressing(trace.as_bytes()).message_id;
-        }
-        Ok(Some(Beginning {
-            text: beginning_of_text(&parsed, most)?.to_owned(),
-            addressing,
-        }))
+        let read = move || {
+            let mut addressing = addressing(&raw);
+            if addressing.message_id.is_empty() {
+                addressing.message_id = restante_mail::addressing(trace.as_bytes()).message_id;
+            }
+            let text = beginning_of_text(&parsed, most)?.to_owned();
+            Ok(Beginning { text, addressing })
+        };
+        on_blocking_thread(read).await?.map(Some)
     }
 }
 

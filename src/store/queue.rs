@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::attempts;
-use super::content::decompress;
+use super::content::{decompress, unpack};
 use super::outgoing::{REMOVE_CHUNKS_OF_OUTGOING, item_columns, read_item};
 use super::{Change, Store, StoreError, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
@@ -201,11 +201,11 @@ impl Store {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         const PIECE: &str =
             "SELECT data FROM outgoing_chunks WHERE outgoing_id = $1 AND position = $2";
-        let rows = self.database.look_up(PIECE, values![id, position]).await?;
+        let rows = self.database.query(PIECE, values![id, position]).await?;
         let Some(mut row) = rows.into_iter().next() else {
             return Ok(None);
         };
-        Ok(Some(decompress(&row.bytes()?)?))
+        unpack(row.bytes()?, decompress).await.map(Some)
     }
 
     /// Extends the leases that a worker has on `items` until `leased_until`.

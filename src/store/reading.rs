@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::content::{PIECE, decode, decompress};
+use super::content::{PIECE, decode, decompress, unpack};
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
@@ -60,7 +60,10 @@ impl Store {
             }
         };
         if !data.is_empty() {
-            return decode(&data, head.parsed_size, form).map(Some);
+            let parsed = head.parsed_size;
+            return unpack(data, move |data| decode(data, parsed, form))
+                .await
+                .map(Some);
         }
         let size = match form {
             ContentForm::Parsed => head.parsed_size,
@@ -107,12 +110,12 @@ impl Store {
             "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
         let rows = self
             .database
-            .look_up(PIECE_OF, values![content, form, position])
+            .query(PIECE_OF, values![content, form, position])
             .await?;
         let Some(mut row) = rows.into_iter().next() else {
             return Ok(None);
         };
-        Ok(Some(decompress(&row.bytes()?)?))
+        unpack(row.bytes()?, decompress).await.map(Some)
     }
 }
 
