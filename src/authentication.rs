@@ -69,11 +69,6 @@ impl Signed {
         }
     }
 
-    /// The bytes that it holds.
-    pub(crate) fn size(&self) -> usize {
-        self.header.len()
-    }
-
     /// The header with the hashes of the body and the signatures within the limits, and the results
     /// of the others.
     fn message(&self, received_at: u64) -> Option<(AuthenticatedMessage<'_>, Vec<DkimCheck>)> {

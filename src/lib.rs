@@ -31,6 +31,6 @@ pub mod tcp;
 mod tls;
 pub mod totp;
 
-pub mod memory;
+pub mod jobs;
 
 mod os;

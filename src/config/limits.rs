@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 
+use super::SettingsError;
 use super::values::{duration, size};
-use super::{MIB, SettingsError};
 
 /// The limits on inboxes, messages, clients and sessions. Sizes are in bytes.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -80,15 +80,6 @@ pub struct Limits {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     pub http_connections_per_address: usize,
-    // At least as much as every request needs, except those for large messages.
-    /// Memory for all HTTP requests and their responses, at least 16MiB.
-    ///
-    /// One key can use half of it. See "Memory of requests" in docs/reference.md.
-    #[arg(
-        long = "max-body-memory", env = "RESTANTE_MAX_BODY_MEMORY", value_name = "SIZE", default_value = "256MiB",
-        value_parser = size::<u64>(16 * MIB)
-    )]
-    pub request_memory: u64,
     /// Free disk space below which no message is accepted
     #[arg(
         long = "min-free-disk", env = "RESTANTE_MIN_FREE_DISK", value_name = "SIZE", default_value = "256MiB",

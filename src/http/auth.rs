@@ -7,17 +7,24 @@ use std::sync::Arc;
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::Response;
 use restante_api::InboxPath;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 use super::app::App;
+use super::dashboard::{COOKIE_NAME, cookie};
 use super::describe::{INBOX_NOT_FOUND, UNAUTHORIZED, add_parameters, add_shared};
 use super::error::Error;
+use super::response::keeping;
+use super::send::{self, Credential};
+use crate::jobs::Holder;
 use crate::model::Inbox;
 use crate::service::Caller;
 
@@ -82,6 +89,37 @@ impl OperationInput for OwnedInbox {
         PathOf::<InboxPath>::operation_input(context, operation);
         add_shared(operation, &INBOX_NOT_FOUND);
     }
+}
+
+/// Lets a request in if not too many of its key run, or of its session. All clients that send
+/// without a key are one; pages without a key are not counted.
+pub(super) async fn admit(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Error> {
+    let headers = request.headers();
+    let is_send = send::is_request(request.method(), request.uri().path());
+    let presented = match Credential::of(headers) {
+        Credential::Key(key) => Some(key),
+        _ if is_send => None,
+        _ => presented_key(headers)
+            .or_else(|| cookie(headers, COOKIE_NAME))
+            .map(str::to_owned),
+    };
+    let holder: Holder = match presented {
+        Some(secret) => Sha256::digest(secret).into(),
+        None if is_send => Holder::default(),
+        None => return Ok(next.run(request).await),
+    };
+    let running = app.service.jobs().request(holder).await?;
+    let response = next.run(request).await;
+    let content_type = response.headers().get(CONTENT_TYPE);
+    // Streams of events have limits of their own.
+    if content_type.is_some_and(|kind| kind == "text/event-stream") {
+        return Ok(response);
+    }
+    Ok(response.map(|body| keeping(running, body)))
 }
 
 /// The key in the request: Authorization with the scheme Bearer if present, otherwise X-Api-Key.

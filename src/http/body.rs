@@ -14,7 +14,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visi
 use serde_json::value::RawValue;
 
 use super::error::Error;
-use crate::memory::{Budget, Holder, NoMemory, Room, UNCOUNTED};
+use crate::jobs::{Job, LARGE};
 use crate::model::cut;
 
 /// How long a body may take to arrive, so that a stalled client cannot keep a connection.
@@ -22,61 +22,29 @@ pub(super) const ARRIVAL: Duration = Duration::from_secs(60);
 /// How much of a body that is too large is read and discarded. If the connection were closed
 /// earlier, a client that is still sending would get a broken pipe instead of the response.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
-/// How many times its size a large body takes: the body, its text, the message composed of it, with
-/// its encoding, and the parsed parts of that.
-const COPIES: usize = 6;
 /// Maximum number of characters of a field name in an error.
 const SHOWN_NAME_CHARACTERS: usize = 64;
 
-/// Reads a whole body. A body of more than 64 KiB first gets memory for all that is made of it,
-/// because bodies that are only partly read could block each other.
+/// Reads a whole body, then takes a place for what is made of it. While it arrives, a body over 1
+/// MiB is one of the large ones of its key; nothing is taken for what its length announces.
 ///
 /// # Errors
-/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::BodyOverMemory`] if it can never
-/// fit into memory, [`Error::Busy`] if no memory becomes free, [`Error::SlowBody`] if it does not
-/// arrive in time, [`Error::InvalidJson`] if the client disconnects.
-pub(super) async fn read(
-    body: Body,
-    limit: usize,
-    budget: &Budget,
-    holder: Holder,
-) -> Result<(Bytes, Room), Error> {
-    read_as(body, limit, COPIES, budget, holder).await
-}
-
-/// As [`read`], for a body that takes `copies` times its size.
-///
-/// # Errors
-/// As [`read`].
-pub(super) async fn read_as(
-    body: Body,
-    limit: usize,
-    copies: usize,
-    budget: &Budget,
-    holder: Holder,
-) -> Result<(Bytes, Room), Error> {
-    let reading = collect(body, limit, copies, budget, holder);
-    tokio::time::timeout(ARRIVAL, reading)
+/// [`Error::BodyTooLarge`] for more than `limit` bytes, [`Error::Busy`] if too many others are
+/// large, [`Error::SlowBody`] if it does not arrive in time, [`Error::InvalidJson`] if the client
+/// disconnects.
+pub(super) async fn read(body: Body, limit: usize, job: &mut Job) -> Result<Bytes, Error> {
+    let reading = collect(body, limit, job);
+    let body = tokio::time::timeout(ARRIVAL, reading)
         .await
-        .map_err(|_| Error::SlowBody)?
+        .map_err(|_| Error::SlowBody)??;
+    job.take_place(body.len()).await?;
+    Ok(body)
 }
 
-async fn collect(
-    mut body: Body,
-    limit: usize,
-    copies: usize,
-    budget: &Budget,
-    holder: Holder,
-) -> Result<(Bytes, Room), Error> {
+async fn collect(mut body: Body, limit: usize, job: &mut Job) -> Result<Bytes, Error> {
     if body.size_hint().lower() > (limit + DISCARDED_BYTES) as u64 {
         return Err(Error::BodyTooLarge);
     }
-    let announced = body
-        .size_hint()
-        .upper()
-        .and_then(|bytes| usize::try_from(bytes).ok())
-        .unwrap_or(limit);
-    let mut room = Room::default();
     let mut collected = BytesMut::new();
     let mut received = 0;
     while let Some(frame) = body.frame().await {
@@ -85,8 +53,8 @@ async fn collect(
         };
         received += data.len();
         if received <= limit {
-            if received > UNCOUNTED && !room.is_reserved() {
-                room = reserve(announced.min(limit).saturating_mul(copies), budget, holder).await?;
+            if received > LARGE {
+                job.be_large().await?;
             }
             collected.extend_from_slice(&data);
         } else if received > limit + DISCARDED_BYTES {
@@ -98,81 +66,37 @@ async fn collect(
     if received > limit {
         Err(Error::BodyTooLarge)
     } else {
-        Ok((collected.freeze(), room))
+        Ok(collected.freeze())
     }
-}
-
-/// Reserves memory for a body, or for what is made of it.
-///
-/// # Errors
-/// [`Error::BodyOverMemory`] if it can never fit, [`Error::Busy`] if no memory becomes free.
-pub(super) async fn reserve(bytes: usize, budget: &Budget, holder: Holder) -> Result<Room, Error> {
-    budget
-        .reserve(holder, bytes)
-        .await
-        .map_err(|error| match error {
-            NoMemory::InTime => Error::Busy,
-            NoMemory::Ever { .. } => Error::BodyOverMemory(error),
-        })
 }
 
 /// Parses a JSON object as `T`: only its fields are allowed, and none may be null.
 ///
 /// # Errors
 /// [`Error::InvalidJson`] if this is not a JSON object, else [`Error::UnknownField`] for its first
-/// unknown field, else [`Error::MissingField`] or [`Error::InvalidField`] for the first field of
-/// `T` that is missing or of another type.
+/// unknown field, else [`Error::InvalidField`] for the first field of `T` that is of another type,
+/// else [`Error::MissingField`].
 pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Error> {
-    let problem = match T::deserialize(Json { json, until: None }) {
-        Ok(parsed) => return Ok(parsed),
-        Err(problem) => problem,
-    };
-    match problem {
-        Problem::Refused(error) => Err(error),
-        Problem::Missing(name) => Err(Error::MissingField(name)),
-        // serde checks every type first, so it is asked again whether an earlier field is missing.
-        Problem::Invalid { name, earlier } => match T::deserialize(Json {
-            json,
-            until: Some(name),
-        }) {
-            Err(Problem::Missing(missing)) if earlier.contains(&missing) => {
-                Err(Error::MissingField(missing))
-            }
-            _ => Err(Error::InvalidField(name)),
-        },
-    }
+    T::deserialize(Json(json)).map_err(|Problem(error)| error)
 }
 
 /// Why a body is not of the type.
 #[derive(Debug, thiserror::Error)]
-enum Problem {
-    #[error(transparent)]
-    Refused(Error),
-    #[error("missing field: {0}")]
-    Missing(&'static str),
-    #[error("invalid field: {name}")]
-    Invalid {
-        name: &'static str,
-        earlier: &'static [&'static str],
-    },
-}
+#[error(transparent)]
+struct Problem(Error);
 
 impl de::Error for Problem {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        Self::Refused(Error::InvalidJson)
+        Self(Error::InvalidJson)
     }
 
     fn missing_field(name: &'static str) -> Self {
-        Self::Missing(name)
+        Self(Error::MissingField(name))
     }
 }
 
 /// A body as a deserializer of structs. It offers their fields in the order of their definition.
-struct Json<'a> {
-    json: &'a [u8],
-    /// Only the fields before this one.
-    until: Option<&'static str>,
-}
+struct Json<'a>(&'a [u8]);
 
 impl<'de> Deserializer<'de> for Json<'de> {
     type Error = Problem;
@@ -187,16 +111,11 @@ impl<'de> Deserializer<'de> for Json<'de> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Problem> {
-        let values = read_object(self.json, names).map_err(Problem::Refused)?;
-        let end = names
-            .iter()
-            .position(|name| Some(*name) == self.until)
-            .unwrap_or(names.len());
+        let values = read_object(self.0, names).map_err(Problem)?;
         visitor.visit_map(Fields {
             names,
             values,
             position: 0,
-            end,
         })
     }
 
@@ -223,7 +142,6 @@ struct Fields<'a> {
     names: &'static [&'static str],
     values: Values<'a>,
     position: usize,
-    end: usize,
 }
 
 impl<'a> Fields<'a> {
@@ -243,7 +161,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Problem> {
-        while self.position < self.end {
+        while self.position < self.names.len() {
             if self.value().is_some() {
                 return seed
                     .deserialize(StrDeserializer::new(self.names[self.position]))
@@ -255,10 +173,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
-        let invalid = Problem::Invalid {
-            name: self.names[self.position],
-            earlier: &self.names[..self.position],
-        };
+        let invalid = Problem(Error::InvalidField(self.names[self.position]));
         let value = self
             .value()
             .map(RawValue::get)
@@ -316,7 +231,10 @@ fn shown(name: &str) -> String {
 mod tests {
     use std::convert::Infallible;
 
+    use futures_util::{FutureExt, StreamExt};
+
     use super::*;
+    use crate::jobs::Jobs;
 
     #[derive(Debug, Deserialize)]
     struct Example {
@@ -380,7 +298,7 @@ mod tests {
         assert_eq!((parsed.a.as_str(), parsed.b, parsed.c), ("A\n😀", None, 1));
         for (json, error) in [
             ("{}", "missing field: a"),
-            (r#"{"c":"x"}"#, "missing field: a"),
+            (r#"{"c":"x"}"#, "invalid field: c"),
             (r#"{"a":"","b":1}"#, "invalid field: b"),
             (r#"{"a":"","c":"x","b":1}"#, "invalid field: b"),
             (r#"{"a":"","b":""}"#, "missing field: c"),
@@ -399,36 +317,43 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_up_to_its_limit() {
-        let budget = Budget::new(0);
-        let read = |body, limit| read(body, limit, &budget, [0; 32]);
-        let (body, room) = read(Body::from("12345"), 5).await.unwrap();
-        assert_eq!((&body[..], room.is_reserved()), (&b"12345"[..], false));
+        let jobs = Jobs::new(1);
+        let mut job = jobs.job([0; 32]);
+        let body = read(Body::from("12345"), 5, &mut job).await.unwrap();
+        assert_eq!(&body[..], b"12345");
         assert!(matches!(
-            read(Body::from("123456"), 5).await,
+            read(Body::from("123456"), 5, &mut job).await,
             Err(Error::BodyTooLarge)
         ));
         let endless = Body::from_stream(futures_util::stream::repeat(Ok::<_, Infallible>(
             Bytes::from_static(&[0; 65_536]),
         )));
-        assert!(matches!(read(endless, 5).await, Err(Error::BodyTooLarge)));
+        assert!(matches!(
+            read(endless, 5, &mut job).await,
+            Err(Error::BodyTooLarge)
+        ));
+        assert!(jobs.are_idle());
     }
 
     #[tokio::test]
-    async fn a_large_body_reserves_memory_for_everything_parsed_from_it() {
-        let budget = Budget::new(16 * 1024 * 1024);
-        let size = 1024 * 1024;
-        let (_, room) = read(Body::from(vec![b'x'; size]), size, &budget, [0; 32])
-            .await
-            .unwrap();
-        assert_eq!(budget.free(), 10 * size);
-        drop(room);
-        let refused = read(Body::from(vec![b'x'; 2 * size]), 4 * size, &budget, [0; 32])
-            .await
-            .unwrap_err();
-        assert_eq!(refused.status(), 413);
-        assert_eq!(
-            refused.to_string(),
-            "body too large: this needs 12 MiB of memory, but one key may use 8 MiB (--max-body-memory)"
-        );
+    async fn a_body_that_stalls_after_70_kb_keeps_no_place() {
+        let jobs = Jobs::new(64);
+        let stalled = || {
+            let start = futures_util::stream::iter([Ok::<_, Infallible>(vec![b' '; 70_000])]);
+            Body::from_stream(start.chain(futures_util::stream::pending()))
+        };
+        let mut own: Vec<_> = (0..4).map(|_| jobs.job([1; 32])).collect();
+        let mut reading: Vec<_> = own
+            .iter_mut()
+            .map(|job| Box::pin(read(stalled(), 10 * LARGE, job)))
+            .collect();
+        for one in &mut reading {
+            assert!(one.as_mut().now_or_never().is_none());
+        }
+        let mut other = jobs.job([1; 32]);
+        let body = Body::from(vec![b' '; 2 * LARGE]);
+        let read = read(body, 10 * LARGE, &mut other).now_or_never();
+        assert_eq!(read.unwrap().unwrap().len(), 2 * LARGE);
+        assert!(!jobs.are_idle());
     }
 }

@@ -19,7 +19,6 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::response::JSON;
-use crate::memory::NoMemory;
 
 /// Marks what is not part of the contract.
 const EXTENSION: &str = "x-extension";
@@ -78,14 +77,13 @@ const INTERNAL_ERROR: Shared = Shared {
 /// Of the operations that read messages.
 pub(super) const BUSY: Shared = Shared {
     name: "Busy",
-    description: "The memory for responses is used up, or the database is unavailable; retry.",
+    description: "Too many requests of the key run, or the database is unavailable; retry.",
     errors: || vec![Error::Busy, Error::unavailable(std::fmt::Error)],
 };
 /// Of waits and sends.
 pub(super) const STOPPING: Shared = Shared {
     name: "Stopping",
-    description: "The service is stopping, the memory for requests and responses is used up, or the database is \
-                  unavailable; retry.",
+    description: "The service is stopping, too many requests of the key run, or the database is unavailable; retry.",
     errors: || {
         vec![
             Error::Stopping,
@@ -100,19 +98,7 @@ const UNAVAILABLE: Shared = Shared {
     errors: || vec![Error::unavailable(std::fmt::Error)],
 };
 
-pub(super) const TOO_LARGE_FOR_MEMORY: Shared = Shared {
-    name: "TooLargeForMemory",
-    description: "Reading the message needs more memory than the server allows for one key. `/v1/messages/{id}/raw` \
-                  returns its bytes.",
-    errors: || {
-        vec![Error::OverMemory(NoMemory::Ever {
-            needed: 91,
-            share: 32,
-        })]
-    },
-};
-
-const SHARED: [Shared; 10] = [
+const SHARED: [Shared; 9] = [
     UNAUTHORIZED,
     INBOX_NOT_FOUND,
     MESSAGE_NOT_FOUND,
@@ -122,7 +108,6 @@ const SHARED: [Shared; 10] = [
     BUSY,
     STOPPING,
     UNAVAILABLE,
-    TOO_LARGE_FOR_MEMORY,
 ];
 
 /// What a handler adds to the description of its operation.

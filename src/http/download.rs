@@ -12,7 +12,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::error::Error;
 use super::request_id::RequestId;
-use crate::service::{Pieces, StoreError};
+use super::response::keeping;
+use crate::service::{Caller, Service, StoreError};
 
 /// If a browser displays a download as a page, the page runs no scripts and loads nothing.
 pub(super) const POLICY: &str = "default-src 'none'; sandbox";
@@ -40,8 +41,14 @@ pub(super) fn attachment(
 }
 
 /// The message `id` as received, sent while it is read.
-pub(super) fn eml(id: &str, pieces: Pieces, request_id: RequestId) -> Result<Response, Error> {
-    let size = pieces.size();
+pub(super) async fn eml(
+    service: &Service,
+    caller: &Caller,
+    id: &str,
+    request_id: RequestId,
+) -> Result<Response, Error> {
+    let pieces = service.raw_message(caller, id).await?;
+    let (size, job) = (pieces.size(), service.sending(caller, &pieces).await?);
     let steps = stream::try_unfold(pieces, async |mut pieces| {
         Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
     });
@@ -49,7 +56,7 @@ pub(super) fn eml(id: &str, pieces: Pieces, request_id: RequestId) -> Result<Res
     let mut response = attachment(
         "message/rfc822",
         &format!("{}.eml", id.to_ascii_lowercase()),
-        body,
+        keeping(job, body),
     )?;
     response.headers_mut().insert(CONTENT_LENGTH, size.into());
     Ok(response)

@@ -10,7 +10,7 @@ use restante_api::ErrorBody;
 use restante_mail::compose::ComposeError;
 
 use super::response::json;
-use crate::memory::NoMemory;
+use crate::jobs::Busy;
 use crate::model::FieldError;
 use crate::service::{
     AddressError, ClaimError, OutboxError, ProjectError, RetentionError, ServiceError, StoreError,
@@ -73,12 +73,6 @@ pub(super) enum Error {
     SlowBody,
     #[error("body too large")]
     BodyTooLarge,
-    #[error("body too large: {0} (--max-body-memory)")]
-    BodyOverMemory(NoMemory),
-    #[error(
-        "message too large: {0} (--max-body-memory); its bytes as received can always be downloaded"
-    )]
-    OverMemory(NoMemory),
     #[error("too many concurrent waits")]
     TooManyWaits,
     #[error("too many concurrent sends")]
@@ -162,8 +156,7 @@ impl Error {
             Self::AddressTaken => StatusCode::CONFLICT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout(_) | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyTooLarge | Self::BodyOverMemory(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::OverMemory(_) => StatusCode::INSUFFICIENT_STORAGE,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooManyWaits
             | Self::TooManySends
             | Self::TooManyStreams
@@ -215,7 +208,6 @@ impl From<ServiceError> for Error {
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Unavailable => Self::unavailable(error),
-            ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
         }
     }
@@ -237,12 +229,9 @@ impl From<Unhealthy> for Error {
     }
 }
 
-impl From<NoMemory> for Error {
-    fn from(error: NoMemory) -> Self {
-        match error {
-            NoMemory::InTime => Self::Busy,
-            NoMemory::Ever { .. } => Self::OverMemory(error),
-        }
+impl From<Busy> for Error {
+    fn from(Busy: Busy) -> Self {
+        Self::Busy
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn page(
     download: impl Into<String>,
     links: Links,
 ) -> Result<Response, Error> {
-    let (message, room) = app.service.whole_message(caller, id).await?;
+    let (message, job) = app.service.whole_message(caller, id).await?;
     let sandbox = if links == Links::Shown {
         SANDBOX
     } else {
@@ -66,9 +66,8 @@ pub(super) async fn page(
     };
     let policy = format!("{sandbox}{}", images.policy());
     let download = download.into();
-    let making = room.run(move || view::page(&message.raw, &download, &links));
-    let (html, mut room) = making.await.map_err(Error::internal)?;
-    room.shrink(html.len());
+    let making = job.run(move || view::page(&message.raw, &download, &links));
+    let (html, job) = making.await.map_err(Error::internal)?;
     let headers = [
         (CONTENT_TYPE.as_str(), "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY.as_str(), policy.as_str()),
@@ -78,5 +77,5 @@ pub(super) async fn page(
         ("permissions-policy", PERMISSIONS),
         ("cross-origin-resource-policy", "same-origin"),
     ];
-    Ok((headers, room.hold(html.into())).into_response())
+    Ok((headers, job.answer(html.into())).into_response())
 }

@@ -9,12 +9,14 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
+use tokio::runtime::Handle;
 
 use super::app::App;
 use super::auth::Authenticated;
 use super::body::read;
 use super::error::Error;
 use super::host::own_host;
+use crate::jobs::SMALL;
 use crate::mcp::{Addresses, Endpoint, Installation, PATH, Tools};
 
 /// What a request needs in addition to the text of a message: the envelope and the field names.
@@ -61,8 +63,18 @@ async fn answer(
     own_host(&parts.method, &parts.headers, app.base_url.as_str())?;
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
     parts.extensions.insert(addresses(&app, &parts.headers));
-    let (body, room) = read(body, largest_body(&app), app.service.budget(), caller.key.0).await?;
-    Ok(endpoint
-        .handle(caller, room, Request::from_parts(parts, body))
-        .await?)
+    let mut job = app.service.jobs().job(caller.key.0);
+    let body = read(body, largest_body(&app), &mut job).await?;
+    if body.len() > app.limits.body && !Endpoint::takes_large(&body) {
+        return Err(Error::BodyTooLarge);
+    }
+    let is_small = body.len() <= SMALL;
+    let request = Request::from_parts(parts, body);
+    if is_small {
+        return Ok(endpoint.handle(caller, request).await);
+    }
+    // Parsing a large one takes a while.
+    let runtime = Handle::current();
+    let answering = job.run(move || runtime.block_on(endpoint.handle(caller, request)));
+    Ok(answering.await.map_err(Error::internal)?.0)
 }

@@ -56,6 +56,10 @@ pub fn router(app: App) -> Router {
         .merge(compression::compressed(dashboard::router(&app)))
         .fallback(dashboard::unknown)
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            auth::admit,
+        ))
         .layer(middleware::from_fn(request_id::stamp))
         .with_state(app)
 }

@@ -1,8 +1,10 @@
 //! JSON responses.
 
+use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
 use serde::Serialize;
 
 /// The media type of every API response.
@@ -15,6 +17,14 @@ pub(super) const JSON: &str = "application/json";
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> serde_json::Result<Response> {
     let body = serde_json::to_vec(value)?;
     Ok((status, [(CONTENT_TYPE, JSON)], body).into_response())
+}
+
+/// The body, which keeps something until it is sent.
+pub(super) fn keeping(kept: impl Send + 'static, body: Body) -> Body {
+    Body::new(body.map_err(move |error| {
+        let _kept = &kept;
+        error
+    }))
 }
 
 /// Writes a part of a string as JSON. A character may be split.

@@ -5,13 +5,12 @@
 //! its wait frees its slot. A `notifications/cancelled` of an older protocol does the same if it
 //! reaches the node that runs the call.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -20,20 +19,21 @@ use uuid::Uuid;
 
 use super::protocol::Protocol;
 use super::running::{CallId, Running};
-use super::tools::{HeldRoom, Tools};
-use crate::memory::{Budget, NoMemory, Room};
+use super::tools::Tools;
 use crate::service::Caller;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Longer session ids were not issued by this server.
 const SESSION_BYTES: usize = 64;
 
+/// Maximum number of values of a large body.
+const MAX_VALUES: usize = 10_000;
+
 /// The endpoint. Cheap to clone.
 #[derive(Clone)]
 pub struct Endpoint {
     http: StreamableHttpService<Protocol<Tools>, NeverSessionManager>,
     running: Running,
-    budget: Budget,
 }
 
 /// The fields of a message that are read before rmcp reads it.
@@ -50,13 +50,14 @@ struct Envelope {
 struct Params {
     #[serde(rename = "requestId")]
     request_id: Option<RequestId>,
+    /// The tool of a call.
+    name: Option<String>,
 }
 
 impl Endpoint {
     /// Creates the endpoint for these tools, with bodies of at most this many bytes.
     #[must_use]
     pub fn new(tools: Tools, largest_body: usize) -> Self {
-        let budget = tools.budget().clone();
         let protocol = Protocol::new(tools);
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -69,21 +70,21 @@ impl Endpoint {
         Self {
             http,
             running: Running::default(),
-            budget,
         }
     }
 
-    /// Answers a request of a caller whose key is valid. `room` is the memory reservation of its
-    /// body.
-    ///
-    /// # Errors
-    /// [`NoMemory`] if there is no memory for the response.
-    pub async fn handle(
-        &self,
-        caller: Caller,
-        room: Room,
-        mut request: Request<Bytes>,
-    ) -> Result<Response<Body>, NoMemory> {
+    /// Whether a body may be larger than others: a message that is sent. Many values would take
+    /// many times their size.
+    #[must_use]
+    pub fn takes_large(body: &[u8]) -> bool {
+        let tool = serde_json::from_slice::<Envelope>(body)
+            .ok()
+            .and_then(|envelope| envelope.params.name);
+        tool.as_deref() == Some("send_message") && commas(body) <= MAX_VALUES
+    }
+
+    /// Answers a request of a caller whose key is valid.
+    pub async fn handle(&self, caller: Caller, mut request: Request<Bytes>) -> Response<Body> {
         let envelope: Option<Envelope> = serde_json::from_slice(request.body()).ok();
         let session = session(request.headers());
         let call = |request| {
@@ -107,9 +108,7 @@ impl Endpoint {
             self.running.cancel(&id);
         }
         let id = envelope.and_then(|envelope| envelope.id).and_then(call);
-        let held = HeldRoom::new(room);
         request.extensions_mut().insert(caller);
-        request.extensions_mut().insert(held.clone());
         // rmcp has no use for the key, and may log the headers.
         request.headers_mut().remove(AUTHORIZATION);
         request.headers_mut().remove("x-api-key");
@@ -120,38 +119,32 @@ impl Endpoint {
         };
         // No client waits for the response of a cancelled call.
         let Some(answer) = answer else {
-            return Ok(status_alone(StatusCode::ACCEPTED));
+            return status_alone(StatusCode::ACCEPTED);
         };
-        let mut answer = self.held(&caller, held.take(), answer).await?;
+        let mut answer = answer.map(Body::new);
         if is_initialize && answer.status().is_success() {
             let session = HeaderValue::from_str(&Uuid::now_v7().to_string());
             answer
                 .headers_mut()
                 .extend(session.ok().map(|session| (SESSION, session)));
         }
-        Ok(answer)
+        answer
     }
+}
 
-    /// Adds the memory reservation of the request to the response, which keeps it until it is sent.
-    async fn held<B>(
-        &self,
-        caller: &Caller,
-        mut room: Room,
-        answer: Response<B>,
-    ) -> Result<Response<Body>, NoMemory>
-    where
-        B: BodyExt<Data = Bytes, Error = Infallible>,
-    {
-        let (parts, body) = answer.into_parts();
-        let Ok(body) = body.collect().await;
-        let body = body.to_bytes();
-        if room.is_reserved() {
-            room.shrink(body.len());
-        } else {
-            room = self.budget.reserve(caller.key.0, body.len()).await?;
+/// The commas and brackets of a JSON text outside its strings: there are at least as many as values.
+fn commas(json: &[u8]) -> usize {
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'{' | b'[' if !in_string => count += 1,
+            _ => {}
         }
-        Ok(Response::from_parts(parts, room.hold(body.into()).into()))
     }
+    count
 }
 
 fn session(headers: &HeaderMap) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use restante_mail::compose::ComposeError;
 
-use crate::memory::NoMemory;
 use crate::model::FieldError;
 use crate::service::{AddressError, ServiceError, StoreError};
 
@@ -25,8 +24,6 @@ pub(super) enum ToolError {
     AttachmentTooLarge { size: usize, url: String },
     #[error("service is busy")]
     Busy,
-    #[error("message too large: {0}")]
-    OverMemory(NoMemory),
     #[error("service is stopping")]
     Stopping,
     #[error(transparent)]
@@ -64,7 +61,6 @@ impl ToolError {
                 return format!("Download it with the project's key: GET {url}");
             }
             Self::Busy => "Try again in a few seconds.",
-            Self::OverMemory(_) => "Download it with the project's key: GET /v1/messages/{id}/raw",
             Self::Stopping => "Try again when the server is running again.",
             Self::Address(AddressError::NotAccepted) => {
                 "Use an address on a domain that setup lists, or start the server with --accept-domains and the domain."
@@ -124,7 +120,6 @@ impl From<ServiceError> for ToolError {
         match error {
             ServiceError::Stopping => Self::Stopping,
             ServiceError::Unavailable | ServiceError::Busy => Self::Busy,
-            ServiceError::NoMemory(error) => error.into(),
             ServiceError::Compose(ComposeError::Address(_)) => Self::InvalidField("to"),
             ServiceError::Store(error) => error.into(),
             ServiceError::Compose(_) => Self::internal(error),
@@ -148,15 +143,6 @@ impl From<StoreError> for ToolError {
             Self::Busy
         } else {
             Self::internal(error)
-        }
-    }
-}
-
-impl From<NoMemory> for ToolError {
-    fn from(error: NoMemory) -> Self {
-        match error {
-            NoMemory::InTime => Self::Busy,
-            NoMemory::Ever { .. } => Self::OverMemory(error),
         }
     }
 }

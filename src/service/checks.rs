@@ -1,5 +1,4 @@
-//! Checks whether a message is good, on a blocking thread and within the memory budget; on request
-//! also whether its sender was allowed to send it, with the DNS.
+//! Checks whether a message is good, on a blocking thread; on request also whether its sender was allowed to send it, with the DNS.
 
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
@@ -7,7 +6,6 @@ use restante_mail::checks::{self, Checks};
 use super::shares::{Share, Shares};
 use super::{Caller, Service, ServiceError};
 use crate::authentication::{Signed, Verifier};
-use crate::memory::{Room, UNCOUNTED};
 use crate::model::{Envelope, Everything, ProjectId, Timestamp};
 use crate::store::StoreError;
 
@@ -66,7 +64,7 @@ impl Verifiable {
 
 impl Service {
     /// The problems of a message in one of the caller's live inboxes, with SPF, DKIM and DMARC if
-    /// `dns` is set, and the reservation of their memory.
+    /// `dns` is set.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`], [`ServiceError::Busy`], or if it cannot be read.
@@ -75,7 +73,7 @@ impl Service {
         caller: &Caller,
         id: &str,
         dns: bool,
-    ) -> Result<(Checked, Room), ServiceError> {
+    ) -> Result<Checked, ServiceError> {
         let (
             Everything {
                 raw,
@@ -83,31 +81,24 @@ impl Service {
                 envelope,
                 ..
             },
-            room,
+            job,
         ) = self.whole_message(caller, id).await?;
         let check = move || {
             let checks = checks::checks(&raw, received_at.as_millis() / 1_000);
             (checks, dns.then(|| Verifiable::read(&raw)))
         };
-        let ((checks, verifiable), mut room) =
-            room.run(check).await.map_err(StoreError::Aborted)?;
+        let ((checks, verifiable), _) = job.run(check).await.map_err(StoreError::Aborted)?;
         let authentication = match verifiable {
-            Some(message) => {
-                room.shrink(UNCOUNTED + message.0.size());
-                Some(
-                    self.authentication(caller.project, &message, &envelope, received_at)
-                        .await?,
-                )
-            }
+            Some(message) => Some(
+                self.authentication(caller.project, &message, &envelope, received_at)
+                    .await?,
+            ),
             None => None,
         };
-        Ok((
-            Checked {
-                checks,
-                authentication,
-            },
-            room,
-        ))
+        Ok(Checked {
+            checks,
+            authentication,
+        })
     }
 
     /// SPF, DKIM and DMARC of a message of a project, with queries to the DNS.

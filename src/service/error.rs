@@ -1,7 +1,7 @@
 //! Why requests of callers, SMTP clients and administrators are rejected. The HTTP and SMTP layers
 //! choose the codes.
 
-use crate::memory::NoMemory;
+use crate::jobs::Busy;
 use crate::store::StoreError;
 use restante_delivery::Refusal;
 use restante_smtp::Refusal as Reason;
@@ -63,12 +63,15 @@ pub enum ServiceError {
     /// The database is unavailable.
     #[error("the database is unavailable")]
     Unavailable,
-    /// There is no memory for the request.
-    #[error(transparent)]
-    NoMemory(#[from] NoMemory),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<Busy> for ServiceError {
+    fn from(Busy: Busy) -> Self {
+        Self::Busy
+    }
 }
 
 impl From<DeliverError> for ServiceError {

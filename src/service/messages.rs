@@ -1,18 +1,14 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::memory::{Holder, Room, UNCOUNTED};
+use crate::jobs::{Holder, Job, LARGE};
 use crate::model::{
     Envelope, Everything, Inbox, KeyHash, MessageFilter, MessageId, MessageStart, Via,
 };
 use crate::store::{Found, Pieces, Selection, StoredMessage};
-use restante_mail::working_memory;
 
 /// Bytes of parsed parts in one page of a list, without those of large messages.
 const PAGE_BYTES: usize = 512 * 1024;
-/// The memory for a list: a page that is being read, and a page or a piece of a large message that
-/// is being sent.
-const LIST_MEMORY: usize = 3 * PAGE_BYTES;
 
 /// The filter and the limits of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,11 +25,8 @@ pub struct ListFilter {
 #[derive(Debug)]
 pub struct MessagePages {
     service: Service,
-    caller: Caller,
     inbox: Inbox,
     selection: Selection,
-    /// The reservation; a short list needs none.
-    room: Room,
     /// The list continues before this sequence; `None` at its end.
     before: Option<i64>,
     left: i64,
@@ -66,7 +59,7 @@ impl Service {
     /// Opens a message in one of the caller's live inboxes. Its parts are read in pieces.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`], [`ServiceError::NoMemory`].
+    /// [`ServiceError::MessageNotFound`].
     pub async fn open_message(
         &self,
         caller: &Caller,
@@ -77,64 +70,27 @@ impl Service {
             .store
             .message(caller.project, parse(id)?, self.0.clock.now())
             .await?;
-        self.with_memory(caller, found.ok_or(ServiceError::MessageNotFound)?)
-            .await
+        found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Reserves the memory for reading the parts of a message in pieces.
+    /// The job of an answer that is sent while it is read, which is one of the large ones of the
+    /// key if these pieces are.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`].
-    pub async fn with_memory(
-        &self,
-        caller: &Caller,
-        message: StoredMessage,
-    ) -> Result<StoredMessage, ServiceError> {
-        let room = self.reserve(caller, message.parts.working_memory()).await?;
-        Ok(StoredMessage {
-            parts: message.parts.with_room(room),
-            ..message
-        })
-    }
-
-    /// Opens a message again that was read before, with the reservation that it has.
-    ///
-    /// # Errors
-    /// [`ServiceError::MessageNotFound`] if it was removed in the meantime.
-    pub async fn reopen_message(
-        &self,
-        caller: &Caller,
-        id: &str,
-        room: Room,
-    ) -> Result<StoredMessage, ServiceError> {
-        let found = self
-            .0
-            .store
-            .message(caller.project, parse(id)?, self.0.clock.now())
-            .await?;
-        let message = found.ok_or(ServiceError::MessageNotFound)?;
-        Ok(StoredMessage {
-            parts: message.parts.with_room(room),
-            ..message
-        })
+    /// [`ServiceError::Busy`].
+    pub async fn sending(&self, caller: &Caller, pieces: &Pieces) -> Result<Job, ServiceError> {
+        let mut job = self.0.jobs.job(caller.key.0);
+        if pieces.size() > LARGE {
+            job.be_large().await?;
+        }
+        Ok(job)
     }
 
     /// Opens the bytes of the message as received, which are read in pieces.
     ///
     /// # Errors
-    /// [`ServiceError::MessageNotFound`], [`ServiceError::NoMemory`].
+    /// [`ServiceError::MessageNotFound`].
     pub async fn raw_message(&self, caller: &Caller, id: &str) -> Result<Pieces, ServiceError> {
-        let pieces = self.raw_pieces(caller, id).await?;
-        let room = self.reserve(caller, pieces.working_memory()).await?;
-        Ok(pieces.with_room(room))
-    }
-
-    /// The bytes of the message as received, for reading its first pieces.
-    pub(super) async fn raw_pieces(
-        &self,
-        caller: &Caller,
-        id: &str,
-    ) -> Result<Pieces, ServiceError> {
         let found = self
             .0
             .store
@@ -173,21 +129,20 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Reads a message with its envelope and its bytes. The reservation is enough for parsing it.
+    /// Reads a message with its envelope and its bytes, and takes a place to parse it.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`] if it was removed in the meantime,
-    /// [`ServiceError::NoMemory`].
+    /// [`ServiceError::Busy`].
     pub async fn read_message(
         &self,
         caller: &Caller,
         found: Found,
-    ) -> Result<(Everything, Room), ServiceError> {
-        let room = self
-            .reserve(caller, working_memory(found.raw_size()))
-            .await?;
+    ) -> Result<(Everything, Job), ServiceError> {
+        let mut job = self.0.jobs.job(caller.key.0);
+        job.take_place(found.raw_size()).await?;
         let everything = self.0.store.everything(found).await?;
-        Ok((everything.ok_or(ServiceError::MessageNotFound)?, room))
+        Ok((everything.ok_or(ServiceError::MessageNotFound)?, job))
     }
 
     /// Finds and reads a message.
@@ -198,23 +153,22 @@ impl Service {
         &self,
         caller: &Caller,
         id: &str,
-    ) -> Result<(Everything, Room), ServiceError> {
+    ) -> Result<(Everything, Job), ServiceError> {
         let found = self.find_message(caller, id).await?;
         self.read_message(caller, found).await
     }
 
     /// A message that was sent over an API: with a key, in an inbox of its project; without one,
-    /// sent without a key. Without one, its memory is that of `anyone`.
+    /// sent without a key.
     ///
     /// # Errors
     /// See [`Self::read_message`].
     pub async fn message_of_api(
         &self,
         caller: Option<&Caller>,
-        anyone: Holder,
         id: &str,
         via: Via,
-    ) -> Result<(Everything, Room), ServiceError> {
+    ) -> Result<(Everything, Job), ServiceError> {
         let project = self
             .0
             .store
@@ -223,9 +177,9 @@ impl Service {
             .ok_or(ServiceError::MessageNotFound)?;
         let anyone = Caller {
             project,
-            key: KeyHash(anyone),
+            key: KeyHash(Holder::default()),
         };
-        let (message, room) = self.whole_message(caller.unwrap_or(&anyone), id).await?;
+        let (message, job) = self.whole_message(caller.unwrap_or(&anyone), id).await?;
         let Envelope {
             via: used,
             authenticated,
@@ -233,7 +187,7 @@ impl Service {
         } = &message.envelope;
         let is_found = *used == Some(via) && (caller.is_some() || *authenticated == Some(false));
         if is_found {
-            Ok((message, room))
+            Ok((message, job))
         } else {
             Err(ServiceError::MessageNotFound)
         }
@@ -262,7 +216,6 @@ impl Service {
     /// [`ServiceError::InvalidAfter`], [`ServiceError::InvalidBefore`].
     pub async fn list(
         &self,
-        caller: &Caller,
         inbox: &Inbox,
         filter: &ListFilter,
     ) -> Result<MessagePages, ServiceError> {
@@ -279,10 +232,8 @@ impl Service {
             .map_or(i64::MAX, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
         Ok(MessagePages {
             service: self.clone(),
-            caller: *caller,
             inbox: inbox.clone(),
             selection,
-            room: Room::default(),
             before: Some(before),
             left,
         })
@@ -336,54 +287,23 @@ impl MessagePages {
         self.before.filter(|_| self.left > 0)
     }
 
-    /// The reservation for the list.
-    #[must_use]
-    pub fn room(&self) -> Room {
-        self.room.clone()
-    }
-
-    /// Reads the next messages, as many as fit into memory; `None` after the last. If the first
-    /// page, which is small, is not the whole list, the memory for the rest is reserved.
+    /// Reads the next messages; `None` after the last.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`] for the first page, or if the store fails.
+    /// If the store fails.
     pub async fn next_page(&mut self) -> Result<Option<Vec<StoredMessage>>, ServiceError> {
         let Some(before) = self.next_before() else {
             return Ok(None);
         };
         let now = self.service.0.clock.now();
-        let bytes = if self.room.is_reserved() {
-            PAGE_BYTES
-        } else {
-            UNCOUNTED
-        };
+        let most = (self.left, PAGE_BYTES);
         let store = &self.service.0.store;
         let page = store
-            .page(
-                &self.inbox,
-                &self.selection,
-                before,
-                (self.left, bytes),
-                now,
-            )
+            .page(&self.inbox, &self.selection, before, most, now)
             .await?;
         self.before = page.next;
         self.left -= i64::try_from(page.messages.len()).unwrap_or(self.left);
-        let is_large = page
-            .messages
-            .iter()
-            .any(|message| !message.parts.is_whole());
-        if !self.room.is_reserved() && (is_large || !self.are_over()) {
-            self.room = self.service.reserve(&self.caller, LIST_MEMORY).await?;
-        }
-        let held = |message: StoredMessage| StoredMessage {
-            parts: message.parts.with_room(self.room()),
-            ..message
-        };
-        Ok(
-            Some(page.messages.into_iter().map(held).collect::<Vec<_>>())
-                .filter(|messages| !messages.is_empty()),
-        )
+        Ok(Some(page.messages).filter(|messages| !messages.is_empty()))
     }
 }
 

@@ -61,7 +61,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::db::Database;
-use crate::memory::{Budget, Room};
+use crate::jobs::Jobs;
 use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
@@ -91,6 +91,9 @@ pub use sessions::{Session, SignInError, Viewer};
 pub use shares::in_turns;
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
+
+/// Maximum number of requests of a key that run at once, without its open waits.
+const MAX_REQUESTS: usize = 64;
 
 /// The settings of the service.
 #[derive(Clone, Debug)]
@@ -134,7 +137,7 @@ pub struct Service(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    budget: Budget,
+    jobs: Jobs,
     clock: Clock,
     options: Options,
     default_project: ProjectId,
@@ -236,7 +239,7 @@ impl Service {
         let service = Self(Arc::new(Inner {
             sign_ins: guesses::Guesses::new(clock.clone()),
             smtp_logins: guesses::Guesses::new(clock.clone()),
-            budget: Budget::new(options.limits.request_memory),
+            jobs: Jobs::new(MAX_REQUESTS + usize::from(options.limits.waits_per_key)),
             wait_slots: slots::Slots::new(
                 store.locks().clone(),
                 waits,
@@ -296,16 +299,10 @@ impl Service {
         &self.0.clock
     }
 
-    /// The memory budget of requests and their responses.
+    /// The walls in front of requests.
     #[must_use]
-    pub fn budget(&self) -> &Budget {
-        &self.0.budget
-    }
-
-    /// Reserves memory for all that a request of this caller will hold, and waits for it. A request
-    /// calls this before it reads, and not again while it holds the reservation.
-    async fn reserve(&self, caller: &Caller, bytes: usize) -> Result<Room, ServiceError> {
-        Ok(self.0.budget.reserve(caller.key.0, bytes).await?)
+    pub fn jobs(&self) -> &Jobs {
+        &self.0.jobs
     }
 
     /// The projects and their keys.

@@ -1,9 +1,8 @@
 //! The messages of a project as one list, for the API of Mailpit.
 
 use super::{Caller, Service, ServiceError};
-use crate::memory::Room;
 use crate::model::{KeyHash, MailEntries, MailSearch, MessageId, address_of};
-use crate::store::{PAGE_MEMORY, StoreError};
+use crate::store::StoreError;
 
 impl Service {
     /// A caller without a key, who may use the default project. All such callers share one caller's
@@ -17,25 +16,23 @@ impl Service {
     }
 
     /// The messages of the caller's project that meet the conditions, without the first `start`,
-    /// and at most `limit`; `None` if they cannot be found in time. The reservation is for the
-    /// page.
+    /// and at most `limit`; `None` if they cannot be found in time.
     ///
     /// # Errors
-    /// [`ServiceError::NoMemory`], or if the store fails.
+    /// [`ServiceError::Busy`], or if the store fails.
     pub async fn project_mail(
         &self,
         caller: &Caller,
         search: &MailSearch,
         (start, limit): (usize, usize),
-    ) -> Result<Option<(MailEntries, Room)>, ServiceError> {
-        let room = self.reserve(caller, PAGE_MEMORY).await?;
+    ) -> Result<Option<MailEntries>, ServiceError> {
+        let _scan = self.0.jobs.scan(caller.project.0).await?;
         let now = self.0.clock.now();
-        let found = self
+        Ok(self
             .0
             .store
             .project_mail(caller.project, search, (start, limit), now)
-            .await?;
-        Ok(found.map(|found| (found, room)))
+            .await?)
     }
 
     /// The number of messages of the caller's project, at most 100,000.
@@ -89,7 +86,7 @@ impl Service {
         caller: &Caller,
         search: &MailSearch,
     ) -> Result<u64, ServiceError> {
-        let _room = self.reserve(caller, PAGE_MEMORY).await?;
+        let _scan = self.0.jobs.scan(caller.project.0).await?;
         Ok(self
             .0
             .store

@@ -1,7 +1,9 @@
 //! Lists and searches the mail of a project or of an inbox, as the dashboard does, and finds
 //! inboxes.
 
-use super::{Caller, Service, ServiceError};
+use uuid::Uuid;
+
+use super::{Service, ServiceError};
 use crate::model::{FoundInbox, Inbox, MailFilter, MessageStart, ProjectId, SearchText};
 use crate::store::StoreError;
 
@@ -23,41 +25,21 @@ pub struct FoundMail {
 
 impl Service {
     /// A page of at most `limit` messages of a project or of one of its inboxes, newest first, and
-    /// where the list continues.
+    /// where the list continues; without a project, of all projects, for the administrator.
     ///
     /// # Errors
-    /// If the store fails.
+    /// [`ServiceError::Busy`] if other scans of the project take too long, or if the store fails.
     pub async fn mail(
         &self,
-        caller: &Caller,
-        filter: &MailFilter,
-        limit: usize,
-    ) -> Result<FoundMail, ServiceError> {
-        self.mail_in(Some(caller.project), caller, filter, limit)
-            .await
-    }
-
-    /// Like [`Service::mail`], of all projects, for the administrator.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub async fn mail_of_all(
-        &self,
-        caller: &Caller,
-        filter: &MailFilter,
-        limit: usize,
-    ) -> Result<FoundMail, ServiceError> {
-        self.mail_in(None, caller, filter, limit).await
-    }
-
-    async fn mail_in(
-        &self,
         project: Option<ProjectId>,
-        caller: &Caller,
         filter: &MailFilter,
         limit: usize,
     ) -> Result<FoundMail, ServiceError> {
-        let _room = self.reserve(caller, filter.working_memory()).await?;
+        let _scan = self
+            .0
+            .jobs
+            .scan(project.map_or(Uuid::nil(), |project| project.0))
+            .await?;
         let page = self
             .0
             .store

@@ -143,7 +143,7 @@ impl Service {
         id: &str,
         to: EmailAddress,
     ) -> Result<OutgoingId, ServiceError> {
-        let (message, _room) = self.whole_message(caller, id).await?;
+        let (message, _job) = self.whole_message(caller, id).await?;
         if let Some(recipient) = self.recipient(&to) {
             self.check_local_recipient(&recipient, caller.project)
                 .await?;
@@ -213,7 +213,7 @@ impl Service {
     }
 
     async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
-        let mut pieces = self.raw_pieces(caller, id).await?;
+        let mut pieces = self.raw_message(caller, id).await?;
         let mut header = Vec::new();
         // The message may be large, so only its header is read.
         while header.len() < MAX_HEADER_BYTES

@@ -14,7 +14,7 @@ use rand::distr::Alphanumeric;
 use sha2::{Digest, Sha256};
 
 use super::{Caller, Projects, Service};
-use crate::memory::Holder;
+use crate::jobs::Holder;
 use crate::model::{KeyHash, ProjectId};
 use crate::store::StoreError;
 
@@ -83,7 +83,7 @@ impl Session {
         self.viewer == Viewer::Administrator
     }
 
-    /// The holder of the memory for its requests.
+    /// The holder of its jobs.
     #[must_use]
     pub fn holder(&self) -> Holder {
         self.credential.0

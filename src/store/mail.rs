@@ -125,12 +125,6 @@ impl Candidate {
 }
 
 impl MailFilter {
-    /// The memory for comparing one batch; 0 if none is compared.
-    #[must_use]
-    pub fn working_memory(&self) -> usize {
-        if self.is_any() { self.batch_bytes() } else { 0 }
-    }
-
     /// After this many bytes, a batch is compared even if it has fewer messages.
     fn batch_bytes(&self) -> usize {
         if self.reads_text() {

@@ -59,7 +59,6 @@ pub use mail::MailPage;
 pub use messages::{Cursor, Page, StoredMessage};
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use parts::PartsReader;
-pub(crate) use project_mail::PAGE_MEMORY;
 pub use queue::{Claim, Claimed, DomainQueue, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::Holder;

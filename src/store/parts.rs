@@ -16,7 +16,6 @@ use restante_mail::ParsedMessage;
 
 pub(super) use super::content::CUT_OFF;
 use super::{Pieces, StoreError};
-use crate::memory::Room;
 
 /// The version that this program writes, and the only one that it reads.
 const VERSION: u8 = 1;
@@ -126,12 +125,6 @@ impl PartsReader {
     /// The bytes of the text that have not been read.
     pub(super) fn text_size(&self) -> usize {
         self.text
-    }
-
-    /// The memory reservation of the pieces.
-    #[must_use]
-    pub fn room(&self) -> Room {
-        self.pieces.room()
     }
 
     /// The next bytes of the text, at most `most`; `None` at its end. A character may be split.

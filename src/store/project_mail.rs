@@ -12,7 +12,7 @@ use memchr::memmem;
 use restante_mail::details::Mailbox;
 use restante_mail::{Addressing, addressing};
 
-use super::content::{PIECE, decompress, fold_case, on_blocking_thread, unpack};
+use super::content::{decompress, fold_case, on_blocking_thread, unpack};
 use super::mail::candidates;
 use super::messages::{Head, MAX_HEAD_BYTES};
 use super::parts::beginning_of_text;
@@ -38,10 +38,6 @@ const MAX_CONTENTS_AT_ONCE: usize = 4;
 /// Bytes of a text that are compared, and that an entry shows.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 const MAX_SHOWN_BYTES: usize = 1_024;
-
-/// The memory for reading a page of a list or a search.
-pub(crate) const PAGE_MEMORY: usize =
-    MAX_HEAD_BYTES + 2 * MAX_PAGE_BYTES + MAX_CONTENTS_AT_ONCE * 4 * PIECE;
 
 /// A walk through the matching messages, newest first.
 pub(super) struct Walk<'a> {

@@ -8,18 +8,12 @@ use super::content::{PIECE, decode, decompress, unpack};
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
-use crate::memory::Room;
-
-/// The memory for a piece that is being sent, and the next one, which is being decompressed.
-const PIECE_ROOM: usize = 3 * PIECE;
 
 /// One form of a message, read in pieces.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     /// The total number of bytes.
     size: usize,
-    /// The memory reservation of the pieces.
-    room: Room,
     rest: Rest,
 }
 
@@ -91,11 +85,7 @@ impl Store {
             form,
             position: 0,
         };
-        Pieces {
-            size,
-            room: Room::default(),
-            rest,
-        }
+        Pieces { size, rest }
     }
 
     /// Reads a piece of a large message, at most [`PIECE`] bytes; `None` if the message was removed
@@ -124,7 +114,6 @@ impl Pieces {
     pub(super) fn whole(bytes: Vec<u8>) -> Self {
         Self {
             size: bytes.len(),
-            room: Room::default(),
             rest: Rest::Whole(bytes),
         }
     }
@@ -135,31 +124,7 @@ impl Pieces {
         self.size
     }
 
-    /// Whether all of it is in memory.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        matches!(self.rest, Rest::Whole(..))
-    }
-
-    /// The memory for reading the pieces one by one; 0 for an ordinary message, which has been
-    /// read.
-    #[must_use]
-    pub fn working_memory(&self) -> usize {
-        if self.is_whole() { 0 } else { PIECE_ROOM }
-    }
-
-    /// The reservation.
-    pub(super) fn room(&self) -> Room {
-        self.room.clone()
-    }
-
-    /// Keeps this reservation until the last piece is dropped.
-    #[must_use]
-    pub fn with_room(self, room: Room) -> Self {
-        Self { room, ..self }
-    }
-
-    /// The next piece; `None` after the last. It keeps the reservation.
+    /// The next piece; `None` after the last.
     ///
     /// # Errors
     /// [`StoreError::Removed`] if the message was removed in the meantime; other errors if the
@@ -167,7 +132,7 @@ impl Pieces {
     pub async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
         match std::mem::replace(&mut self.rest, Rest::Nothing) {
             Rest::Nothing => Ok(None),
-            Rest::Whole(bytes) => Ok(Some(self.room.clone().hold(bytes))),
+            Rest::Whole(bytes) => Ok(Some(bytes.into())),
             Rest::From {
                 store,
                 content,
@@ -187,7 +152,7 @@ impl Pieces {
                     form,
                     position: position + 1,
                 };
-                Ok(Some(self.room.clone().hold(piece)))
+                Ok(Some(piece.into()))
             }
         }
     }

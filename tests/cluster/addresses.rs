@@ -42,10 +42,7 @@ async fn seed_and_send(node: &Service, caller: &Caller, address: &str, subject: 
 
 async fn subjects(node: &Service, caller: &Caller, address: &str) -> Vec<String> {
     let inbox = node.inbox_by_address(caller, address).await.unwrap();
-    let mut pages = node
-        .list(caller, &inbox, &ListFilter::default())
-        .await
-        .unwrap();
+    let mut pages = node.list(&inbox, &ListFilter::default()).await.unwrap();
     let mut subjects = Vec::new();
     while let Some(page) = pages.next_page().await.unwrap() {
         subjects.extend(page.into_iter().map(|message| message.subject));

@@ -1,12 +1,13 @@
-//! How much memory requests may use: forms and filters have limits, and all bodies and answers
-//! share a budget.
+//! The walls in front of requests: forms and filters have limits, and of a key only so many requests
+//! and large jobs run at once.
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
+use futures_util::FutureExt;
 use futures_util::future::{join_all, select_all};
 use futures_util::stream;
 use http_body_util::BodyExt;
-use restante::config::MIB;
+use restante::jobs::{Holder, Job, Jobs, SMALL};
 use tower::ServiceExt;
 
 use super::server::{LONG, Server};
@@ -86,50 +87,50 @@ async fn a_send_takes_its_place_before_its_body_is_read(engine: Engine) {
         api.call("POST", &send, "x").await.error(),
         (400, "invalid JSON".to_owned())
     );
-    assert_eq!(api.service.budget().free() as u64, 256 * MIB);
+    assert!(api.service.jobs().are_idle());
+}
+
+/// A message of 1.6 MB.
+fn large() -> String {
+    let text = "0123456789abcde\r\n".repeat(100_000);
+    format!("Subject: large\r\n\r\n{text}")
+}
+
+/// The key of the harness as the holder of its jobs.
+async fn holder(api: &Harness) -> Holder {
+    let caller = api.service.authenticate(api.key.as_str()).await.unwrap();
+    caller.unwrap().key.0
+}
+
+/// Two large jobs, as many as a key may have.
+async fn two_large(jobs: &Jobs, holder: Holder) -> [Job; 2] {
+    let mut large = [jobs.job(holder), jobs.job(holder)];
+    for job in &mut large {
+        job.take_place(2 * SMALL).await.unwrap();
+    }
+    large
 }
 
 #[testkit::each_engine]
-async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine) {
+async fn past_two_large_jobs_a_key_waits_and_then_gets_a_503(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let holder = api
-        .service
-        .authenticate(api.key.as_str())
-        .await
-        .unwrap()
-        .unwrap()
-        .key
-        .0;
-    let budget = api.service.budget();
-    let all = budget.reserve(holder, budget.share()).await.unwrap();
-    // Small bodies, small messages and short lists are still served.
+    let both = two_large(api.service.jobs(), holder(&api).await).await;
+    // Small bodies, small messages and lists are still served.
     let small = api.deliver(&inbox, "Hello").await;
     assert_eq!(api.call("POST", "/v1/inboxes", "{}").await.status, 201);
-    for path in [
-        format!("/v1/messages/{small}"),
-        format!("/v1/inboxes/{inbox}/messages"),
-    ] {
+    let large = api.deliver_raw(&inbox, &large()).await;
+    let messages = format!("/v1/inboxes/{inbox}/messages");
+    for path in [format!("/v1/messages/{small}"), messages.clone()] {
         assert_eq!(api.get(&path).await.status, 200);
     }
-    let large = api
-        .deliver_raw(
-            &inbox,
-            &format!(
-                "Subject: large\r\n\r\n{}",
-                "0123456789abcde\r\n".repeat(100_000)
-            ),
-        )
-        .await;
     let message = |form: &str| format!("/v1/messages/{large}{form}");
-    let messages = format!("/v1/inboxes/{inbox}/messages");
     let paths = [
         message(""),
         message("/raw"),
         message("/page"),
         message("/details"),
         format!("{messages}/wait?subject=large"),
-        messages,
     ];
     // All wait at the same time, in real time: a paused clock would let a query of PostgreSQL time
     // out.
@@ -138,80 +139,104 @@ async fn past_the_budget_a_request_waits_and_then_gets_a_503(engine: Engine) {
         assert_eq!(answer.error(), (503, "service is busy".to_owned()));
         assert_eq!(answer.headers["retry-after"], "1");
     }
-    drop(all);
+    drop(both);
     for path in &paths {
         assert_eq!(api.get(path).await.status, 200);
     }
+    assert!(api.service.jobs().are_idle());
 }
 
 #[testkit::each_engine]
-async fn a_key_without_memory_delays_no_other_key(engine: Engine) {
+async fn a_key_with_two_large_jobs_delays_no_other_key(engine: Engine) {
     let api = Harness::on(engine).await;
-    let holder = api
-        .service
-        .authenticate(api.key.as_str())
-        .await
-        .unwrap()
-        .unwrap()
-        .key
-        .0;
-    let budget = api.service.budget();
-    let _all = budget.reserve(holder, budget.share()).await.unwrap();
+    let _both = two_large(api.service.jobs(), holder(&api).await).await;
     let theirs = api.create_inbox_with(&api.other_key).await;
-    let text = "0123456789abcde\r\n".repeat(100_000);
-    let large = api
-        .deliver_raw(&theirs, &format!("Subject: large\r\n\r\n{text}"))
-        .await;
+    let id = api.deliver_raw(&theirs, &large()).await;
     let send = format!(
         "{{\"to\":\"{theirs}@restante.example.com\",\"subject\":\"s\",\"text\":{:?}}}",
-        text
+        "0123456789abcde\r\n".repeat(100_000)
     );
     let messages = format!("/v1/inboxes/{theirs}/messages");
-    // A request that waits for memory would need ten seconds.
-    within(async {
-        for form in ["", "/raw", "/page", "/details"] {
-            let path = format!("/v1/messages/{large}{form}");
-            assert_eq!(
-                api.call_with(&api.other_key, "GET", &path, Body::empty())
-                    .await
-                    .status,
-                200,
-                "{path}"
-            );
-        }
-        assert_eq!(
-            api.call_with(&api.other_key, "GET", &messages, Body::empty())
-                .await
-                .status,
-            200
-        );
-        assert_eq!(
-            api.call_with(&api.other_key, "POST", &messages, send)
-                .await
-                .status,
-            202
-        );
-    })
-    .await;
+    for form in ["", "/raw", "/page", "/details"] {
+        let path = format!("/v1/messages/{id}{form}");
+        let read = within(api.call_with(&api.other_key, "GET", &path, Body::empty())).await;
+        assert_eq!(read.status, 200, "{path}");
+    }
+    let listed = within(api.call_with(&api.other_key, "GET", &messages, Body::empty())).await;
+    assert_eq!(listed.status, 200);
+    let sent = within(api.call_with(&api.other_key, "POST", &messages, send)).await;
+    assert_eq!(sent.status, 202);
 }
 
 #[testkit::each_engine]
-async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
+async fn requests_of_a_key_are_queued_and_those_of_another_are_not(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let (jobs, holder) = (api.service.jobs(), holder(&api).await);
+    // 64, and as many as it may have waits.
+    let running = join_all((0..68).map(|_| jobs.request(holder))).await;
+    let mut queued = Box::pin(api.call("POST", "/v1/inboxes", "{}"));
+    assert!(queued.as_mut().now_or_never().is_none());
+    within(api.create_inbox_with(&api.other_key)).await;
+    drop(running);
+    assert_eq!(within(queued).await.status, 201);
+    assert!(jobs.are_idle());
+}
+
+/// Downloads of 24 clients that read only the beginning.
+#[testkit::each_engine]
+async fn of_slow_downloads_of_a_key_two_run_and_take_no_place_of_another(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
-    let large = format!(
-        "Subject: large\r\n\r\n{}",
-        "0123456789abcde\r\n".repeat(100_000)
+    let image = format!(
+        "Content-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n{}",
+        ("QUJD".repeat(18) + "\r\n").repeat(8 * 1024 * 1024 / 74)
     );
-    let id = api.deliver_raw(&inbox, &large).await;
-    api.deliver_raw(&inbox, &large).await;
-    let free = || api.service.budget().free() as u64;
-    let paths = [
-        format!("/v1/messages/{id}"),
-        format!("/v1/messages/{id}/raw"),
-        format!("/v1/inboxes/{inbox}/messages"),
-    ];
-    for path in paths {
+    let id = api.deliver_raw(&inbox, &image).await;
+    let jobs = api.service.jobs();
+    let get = |path: &str| {
+        let request = request(&api.key, "GET", path, Body::empty());
+        Box::pin(api.router.clone().oneshot(request))
+    };
+    for form in ["/raw", "/attachments/0"] {
+        let path = format!("/v1/messages/{id}{form}");
+        let mut slow = Vec::new();
+        for _ in 0..2 {
+            let mut body = within(get(&path)).await.unwrap().into_body();
+            let piece = within(body.frame()).await.unwrap().unwrap();
+            slow.push((piece, body));
+        }
+        let mut queued: Vec<_> = (0..22).map(|_| get(&path)).collect();
+        for download in &mut queued {
+            assert!(download.as_mut().now_or_never().is_none());
+        }
+        // All places of the process are free: two keys with two large jobs each find one.
+        let others = join_all([[1; 32], [2; 32]].map(|other| two_large(jobs, other)));
+        assert_eq!(within(others).await.len(), 2);
+        drop((slow, queued));
+        within(async {
+            while !jobs.are_idle() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+/// How many large jobs of a key may start now.
+fn large_left(jobs: &Jobs, holder: Holder) -> usize {
+    let mut own = [jobs.job(holder), jobs.job(holder)];
+    let started = own.each_mut().map(|job| job.be_large().now_or_never());
+    started.into_iter().flatten().count()
+}
+
+#[testkit::each_engine]
+async fn an_answer_is_one_of_the_large_ones_until_it_is_sent(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let id = api.deliver_raw(&inbox, &large()).await;
+    let (jobs, holder) = (api.service.jobs(), holder(&api).await);
+    for form in ["", "/raw"] {
+        let path = format!("/v1/messages/{id}{form}");
         let response = api
             .router
             .clone()
@@ -219,43 +244,39 @@ async fn an_answer_holds_its_room_until_it_is_sent(engine: Engine) {
             .await
             .unwrap();
         let mut body = response.into_body();
-        let mut most = 0;
         while let Some(piece) = within(body.frame()).await {
-            most = most.max(256 * MIB - free());
-            drop(piece.unwrap());
+            piece.unwrap();
         }
-        // A piece takes memory until it is sent, and not longer.
-        assert!((MIB / 4..=2 * MIB).contains(&most), "{path} holds {most}");
+        assert_eq!(large_left(jobs, holder), 1, "{path}");
         drop(body);
-        assert_eq!(free(), 256 * MIB, "{path}");
+        assert_eq!(large_left(jobs, holder), 2, "{path}");
+        assert!(api.service.jobs().are_idle(), "{path}");
     }
 }
 
 #[testkit::each_engine]
-async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget(engine: Engine) {
+async fn one_scan_of_a_project_runs_at_once(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    api.deliver(&inbox, "Hello").await;
+    let caller = api.service.authenticate(api.key.as_str()).await.unwrap();
+    let project = caller.unwrap().project;
+    let jobs = api.service.jobs();
+    let scan = jobs.scan(project.0).await.unwrap();
+    let mut search = Box::pin(api.get("/v1/project/messages?search=hello"));
+    assert!(search.as_mut().now_or_never().is_none());
+    drop(scan);
+    assert_eq!(within(search).await.status, 200);
+    assert!(jobs.are_idle());
+}
+
+#[testkit::each_engine]
+async fn a_list_of_large_messages_is_sent_in_pieces(engine: Engine) {
     let server = Server::start(engine, LONG).await;
     let inbox = server.api.create_inbox().await;
-    let large = format!(
-        "Subject: large\r\n\r\n{}",
-        "0123456789abcde\r\n".repeat(100_000)
-    );
     for _ in 0..8 {
-        server.api.deliver_raw(&inbox, &large).await;
+        server.api.deliver_raw(&inbox, &large()).await;
     }
-    let holder = server
-        .api
-        .service
-        .authenticate(server.api.key.as_str())
-        .await
-        .unwrap()
-        .unwrap()
-        .key
-        .0;
-    let budget = server.api.service.budget();
-    let _rest = budget
-        .reserve(holder, budget.share() - 2 * 1024 * 1024)
-        .await
-        .unwrap();
     let mut client = server.connect().await;
     let head = server.head("GET", &format!("/v1/inboxes/{inbox}/messages"));
     client
@@ -264,4 +285,40 @@ async fn a_list_of_large_messages_fits_into_a_small_part_of_the_budget(engine: E
     let answer = client.read_to_end().await;
     assert_eq!(answer.matches("\"subject\":\"large\"").count(), 8);
     assert!(answer.ends_with("\r\n0\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn a_large_body_of_mcp_is_a_message_of_texts() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let call = async |tool: &str, html: String| {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":
+                {{"inbox":"{inbox}","to":"{inbox}@restante.example.com","subject":"s","html":{html}}}}}}}"#
+        );
+        let mut request = request(&api.key, "POST", "/mcp", call);
+        let host = "127.0.0.1:8025".parse().unwrap();
+        request.headers_mut().insert("host", host);
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ] {
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        api.send(request).await
+    };
+    let many = |value: &str, bytes: usize| format!("[{}0]", value.repeat(bytes / value.len()));
+    let text = format!("\"{}\"", "a,{[".repeat(20_000));
+    for (tool, html, status) in [
+        ("get_message", text.clone(), 413),
+        ("send_message", many("{},", 9_400_000), 413),
+        ("send_message", many("0,", 9_400_000), 413),
+        ("send_message", text, 200),
+    ] {
+        let answer = within(call(tool, html)).await;
+        assert_eq!(answer.status, status, "{tool}: {answer:.300?}");
+    }
+    let messages = api.get(&format!("/v1/inboxes/{inbox}/messages")).await;
+    assert_eq!(messages.json()["messages"].as_array().unwrap().len(), 1);
+    assert!(api.service.jobs().are_idle());
 }

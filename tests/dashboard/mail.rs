@@ -51,29 +51,21 @@ async fn hostile_text_stays_text_in_every_tab() {
 }
 
 #[tokio::test]
-async fn a_search_in_texts_stays_within_the_memory_budget() {
+async fn a_search_waits_for_the_one_before_it() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     harness.deliver(&inbox, "Found").await;
     let page = format!("{}/mail?q=hello", own.project_path().await);
-    let budget = harness.service.budget();
-    let holder = harness
-        .service
-        .authenticate(harness.key.as_str())
-        .await
-        .unwrap()
-        .unwrap()
-        .key
-        .0;
-    let all = budget.reserve(holder, budget.share()).await.unwrap();
+    let caller = harness.service.authenticate(harness.key.as_str()).await;
+    let project = caller.unwrap().unwrap().project;
+    let scan = harness.service.jobs().scan(project.0).await.unwrap();
     tokio::time::pause();
     assert_eq!(own.get(&page).await.status, 503);
     tokio::time::resume();
-    drop(all);
-    let free = budget.free();
+    drop(scan);
     assert!(own.get(&page).await.body.contains("Found"));
-    assert_eq!(budget.free(), free);
+    assert!(harness.service.jobs().are_idle());
 }
 
 /// Four batches of long texts, which take more than the time of one step to compare.

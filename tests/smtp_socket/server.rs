@@ -171,13 +171,13 @@ impl Server {
         };
         let mut pages = self
             .service
-            .list(&caller, &inbox, &ListFilter::default())
+            .list(&inbox, &ListFilter::default())
             .await
             .unwrap();
         let mut raw = Vec::new();
         while let Some(page) = pages.next_page().await.unwrap() {
             for message in page {
-                let (whole, _room) = self
+                let (whole, _job) = self
                     .service
                     .whole_message(&caller, &message.id.to_string())
                     .await
@@ -206,12 +206,12 @@ impl Server {
         let inbox = self.service.inbox(&caller, inbox).await.unwrap();
         let mut pages = self
             .service
-            .list(&caller, &inbox, &ListFilter::default())
+            .list(&inbox, &ListFilter::default())
             .await
             .unwrap();
         let mut versions = Vec::new();
         for message in pages.next_page().await.unwrap().unwrap() {
-            let (whole, _room) = self
+            let (whole, _job) = self
                 .service
                 .whole_message(&caller, &message.id.to_string())
                 .await

@@ -46,15 +46,6 @@ pub enum Budget {
     BodySize,
 }
 
-/// The memory for reading a message of this many bytes, with the message itself, as
-/// [`crate::details::details`] and the functions of [`crate::view`] do. Text and HTML take twice
-/// the size of the message at most, and so many small header fields as fit into their limit take
-/// several times their size.
-#[must_use]
-pub fn working_memory(bytes: usize) -> usize {
-    3 * bytes + 16 * bytes.min(HEADER_SECTION_BYTES)
-}
-
 impl fmt::Display for Budget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

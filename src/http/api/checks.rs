@@ -5,16 +5,15 @@ use std::sync::Arc;
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use restante_api::{CheckQuery, MessageChecks, MessagePath};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{BUSY, Describe, MESSAGE_NOT_FOUND, TOO_LARGE_FOR_MEMORY};
+use crate::http::describe::{BUSY, Describe, MESSAGE_NOT_FOUND};
 use crate::http::error::Error;
 use crate::http::query::Parameters;
-use crate::http::response::JSON;
+use crate::http::response::json;
 use crate::wire;
 
 pub(super) async fn show(
@@ -28,10 +27,8 @@ pub(super) async fn show(
         "true" => true,
         _ => return Err(Error::InvalidParameter("dns")),
     };
-    let (checked, mut room) = app.service.checks(&caller, &path.id, dns).await?;
-    let body = serde_json::to_vec(&wire::checked(checked))?;
-    room.shrink(body.len());
-    Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+    let checked = app.service.checks(&caller, &path.id, dns).await?;
+    Ok(json(StatusCode::OK, &wire::checked(checked))?)
 }
 
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -51,5 +48,4 @@ pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<
         .returns::<MessageChecks>(StatusCode::OK, "The problems.")
         .refuses_as(&MESSAGE_NOT_FOUND)
         .refuses_as(&BUSY)
-        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }

@@ -16,9 +16,7 @@ use restante_mail::{Recognised, Rule};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{
-    ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY,
-};
+use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
@@ -29,9 +27,9 @@ pub(super) async fn show(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    let (mut message, room) = app.service.whole_message(&caller, &path.id).await?;
+    let (mut message, job) = app.service.whole_message(&caller, &path.id).await?;
     let mail_domain = app.service.mail_domain().clone();
-    let writing = room.run(move || {
+    let writing = job.run(move || {
         let raw = std::mem::take(&mut message.raw);
         let (mut details, size) = (details::details(&raw), raw.len());
         drop(raw);
@@ -40,10 +38,8 @@ pub(super) async fn show(
         }
         serde_json::to_vec(&message_details(message, size, details, &mail_domain))
     });
-    let (body, mut room) = writing.await.map_err(Error::internal)?;
-    let body = body?;
-    room.shrink(body.len());
-    Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+    let (body, job) = writing.await.map_err(Error::internal)?;
+    Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], job.answer(body?)).into_response())
 }
 
 pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -60,7 +56,6 @@ pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOpera
         .returns::<MessageDetails>(StatusCode::OK, "The details.")
         .refuses_as(&MESSAGE_NOT_FOUND)
         .refuses_as(&BUSY)
-        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 pub(super) async fn download(
@@ -68,19 +63,18 @@ pub(super) async fn download(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<AttachmentPath>,
 ) -> Result<Response, Error> {
-    let (message, room) = app.service.whole_message(&caller, &path.id).await?;
+    let (message, job) = app.service.whole_message(&caller, &path.id).await?;
     let index: usize = path.index.parse().map_err(|_| Error::AttachmentNotFound)?;
-    let decoding = room.run(move || details::attachment_content(&message.raw, index));
-    let (found, mut room) = decoding.await.map_err(Error::internal)?;
+    let decoding = job.run(move || details::attachment_content(&message.raw, index));
+    let (found, job) = decoding.await.map_err(Error::internal)?;
     let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
-    room.shrink(content.len());
     let name = found
         .file_name
         .as_deref()
         .map(safe_name)
         .filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("attachment-{index}"));
-    attachment(media_type(&found.content_type), &name, room.hold(content))
+    attachment(media_type(&found.content_type), &name, job.answer(content))
 }
 
 pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -95,7 +89,6 @@ pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformO
             &[Error::AttachmentNotFound, Error::MessageNotFound],
         )
         .refuses_as(&BUSY)
-        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 fn message_details(

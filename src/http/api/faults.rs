@@ -51,13 +51,8 @@ pub(super) async fn replace(
     owned: OwnedInbox,
     body: Body,
 ) -> Result<Response, Error> {
-    let (body, _room) = read(
-        body,
-        app.limits.body,
-        app.service.budget(),
-        owned.caller.key.0,
-    )
-    .await?;
+    let mut job = app.service.jobs().job(owned.caller.key.0);
+    let body = read(body, app.limits.body, &mut job).await?;
     let faults = read_faults(&body)?;
     Ok(json(
         StatusCode::OK,

@@ -39,7 +39,8 @@ pub(super) async fn create(
 
 /// The body is absent or an empty object.
 async fn read_nothing(app: &App, caller: &Caller, body: Body) -> Result<(), Error> {
-    let (body, _room) = read(body, app.limits.body, app.service.budget(), caller.key.0).await?;
+    let mut job = app.service.jobs().job(caller.key.0);
+    let body = read(body, app.limits.body, &mut job).await?;
     if !body.is_empty() {
         parse::<CreateInboxBody>(&body)?;
     }

@@ -12,9 +12,7 @@ use restante_mail::display::Links;
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
-use crate::http::describe::{
-    ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF, TOO_LARGE_FOR_MEMORY,
-};
+use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
 use crate::http::download;
 use crate::http::error::Error;
 use crate::http::frame;
@@ -29,7 +27,7 @@ pub(super) async fn show(
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
     let message = app.service.open_message(&caller, &path.id).await?;
-    stream::message(message, app.service.mail_domain(), request_id).await
+    stream::message(&app.service, &caller, message, request_id).await
 }
 
 pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -57,10 +55,7 @@ pub(super) async fn list(
         before: given(query.before),
         limit: limit(query.limit)?,
     };
-    let pages = app
-        .service
-        .list(&owned.caller, &owned.inbox, &filter)
-        .await?;
+    let pages = app.service.list(&owned.inbox, &filter).await?;
     stream::list(pages, app.service.mail_domain(), request_id).await
 }
 
@@ -98,8 +93,7 @@ pub(super) async fn raw(
     Authenticated(caller): Authenticated,
     PathOf(path): PathOf<MessagePath>,
 ) -> Result<Response, Error> {
-    let pieces = app.service.raw_message(&caller, &path.id).await?;
-    download::eml(&path.id, pieces, request_id)
+    download::eml(&app.service, &caller, &path.id, request_id).await
 }
 
 pub(super) fn describe_raw(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -152,7 +146,6 @@ pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOpera
         .returns_content("text/html", "The page.", &[policy, NOSNIFF])
         .refuses_as(&MESSAGE_NOT_FOUND)
         .refuses_as(&BUSY)
-        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 pub(super) async fn remove(

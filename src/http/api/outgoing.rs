@@ -14,7 +14,7 @@ use restante_api::{
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
 use crate::http::body::{parse, read};
-use crate::http::describe::{Describe, STOPPING, TOO_LARGE_FOR_MEMORY};
+use crate::http::describe::{Describe, STOPPING};
 use crate::http::error::Error;
 use crate::http::response::json;
 use crate::model::{EmailAddress, FieldError, OutgoingId, OutgoingStatus};
@@ -29,15 +29,13 @@ pub(super) async fn send(
     // Taken before the body is read, so that the number of a key's bodies in memory is limited like
     // its sends.
     let place = app.service.begin_send(&owned.caller).await?;
-    let (body, _room) = read(
-        body,
-        app.limits.send_body,
-        app.service.budget(),
-        owned.caller.key.0,
-    )
-    .await?;
-    let draft = read_draft(&body)?;
-    drop(body);
+    let mut job = app.service.jobs().job(owned.caller.key.0);
+    let body = read(body, app.limits.send_body, &mut job).await?;
+    let (draft, _job) = job
+        .run(move || read_draft(&body))
+        .await
+        .map_err(Error::internal)?;
+    let draft = draft?;
     let id = app
         .service
         .send(place, &owned.caller, &owned.inbox, draft)
@@ -87,14 +85,11 @@ pub(super) async fn forward(
     body: Body,
 ) -> Result<Response, Error> {
     let place = app.service.begin_send(&caller).await?;
-    let (body, _room) = read(
-        body,
-        app.limits.send_body,
-        app.service.budget(),
-        caller.key.0,
-    )
-    .await?;
+    let mut job = app.service.jobs().job(caller.key.0);
+    let body = read(body, app.limits.send_body, &mut job).await?;
     let ForwardBody { to } = parse(&body)?;
+    // Forwarding takes a place of its own.
+    drop((body, job));
     let to = EmailAddress::parse(&to).map_err(|_| FieldError::Invalid("to"))?;
     let id = app.service.forward(place, &caller, &path.id, to).await?;
     let accepted = SendAccepted {
@@ -125,7 +120,6 @@ pub(super) fn describe_forward(operation: TransformOperation<'_>) -> TransformOp
         )
         .refuses(too_many, &[Error::TooManySends, Error::RecipientFull])
         .refuses_as(&STOPPING)
-        .refuses_as(&TOO_LARGE_FOR_MEMORY)
 }
 
 fn read_draft(body: &[u8]) -> Result<Draft, Error> {

@@ -104,7 +104,10 @@ pub(super) async fn messages(
         before: before.transpose()?,
         ..MailFilter::containing(text)
     };
-    let found = app.service.mail(&caller, &filter, most).await?;
+    let found = app
+        .service
+        .mail(Some(caller.project), &filter, most)
+        .await?;
     let messages = found
         .messages
         .into_iter()

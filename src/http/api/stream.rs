@@ -10,10 +10,9 @@ use serde::ser::Error as _;
 
 use crate::http::error::Error;
 use crate::http::request_id::RequestId;
-use crate::http::response::{JSON, escape};
-use crate::memory::Room;
+use crate::http::response::{JSON, escape, keeping};
 use crate::model::{Domain, address_of};
-use crate::service::{MessagePages, PartsReader, ServiceError, StoredMessage};
+use crate::service::{Caller, MessagePages, PartsReader, Service, ServiceError, StoredMessage};
 
 /// A chunk of a response is sent when it has at least this many bytes.
 const CHUNK: usize = 64 * 1024;
@@ -26,9 +25,6 @@ const PARTS: &str = r#""text":"","html":"","links":[]"#;
 trait Json: Send + Sized + 'static {
     /// Writes the next portion; `false` after the last.
     fn write(&mut self, chunk: &mut Vec<u8>) -> impl Future<Output = Result<bool, Error>> + Send;
-
-    /// The reservation for what is written.
-    fn room(&self) -> Room;
 
     /// Fills a chunk; `false` if the JSON ends in it.
     fn fill(&mut self, chunk: &mut Vec<u8>) -> impl Future<Output = Result<bool, Error>> + Send {
@@ -44,7 +40,6 @@ trait Json: Send + Sized + 'static {
 
     /// The first chunk and the rest, which is read when it is sent.
     fn body(self, first: Vec<u8>, request_id: RequestId) -> Body {
-        let room = self.room();
         let rest = stream::try_unfold(self, async |mut json| {
             let mut chunk = Vec::new();
             json.fill(&mut chunk).await?;
@@ -54,9 +49,7 @@ trait Json: Send + Sized + 'static {
                     .map(|chunk| (chunk, json)),
             )
         });
-        let chunks = stream::iter([Ok(first)])
-            .chain(rest)
-            .map_ok(move |chunk| room.clone().hold(chunk));
+        let chunks = stream::iter([Ok(first)]).chain(rest);
         Body::from_stream(chunks.inspect_err(move |error| request_id.log_failure(error)))
     }
 }
@@ -157,20 +150,18 @@ impl Json for MessageJson {
         }
         Ok(true)
     }
-
-    fn room(&self) -> Room {
-        self.parts.room()
-    }
 }
 
 /// A message as a response.
 pub(super) async fn message(
+    service: &Service,
+    caller: &Caller,
     message: StoredMessage,
-    mail_domain: &Domain,
     request_id: RequestId,
 ) -> Result<Response, Error> {
+    let job = service.sending(caller, &message.parts).await?;
     let mut chunk = Vec::new();
-    let json = MessageJson::start(message, mail_domain, &mut chunk).await?;
+    let json = MessageJson::start(message, service.mail_domain(), &mut chunk).await?;
     let mut json = json.ok_or(ServiceError::MessageNotFound)?;
     if !json.fill(&mut chunk).await? {
         return Ok(([(CONTENT_TYPE, JSON)], chunk).into_response());
@@ -180,7 +171,7 @@ pub(super) async fn message(
         (CONTENT_TYPE, JSON.to_owned()),
         (CONTENT_LENGTH, size.to_string()),
     ];
-    Ok((headers, json.body(chunk, request_id)).into_response())
+    Ok((headers, keeping(job, json.body(chunk, request_id))).into_response())
 }
 
 /// A list that is being written.
@@ -249,9 +240,5 @@ impl Json for ListJson {
                 .into_iter();
         }
         Ok(true)
-    }
-
-    fn room(&self) -> Room {
-        self.pages.room()
     }
 }

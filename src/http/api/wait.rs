@@ -40,8 +40,7 @@ pub(super) async fn wait(
         }
         error => error.into(),
     })?;
-    let message = app.service.with_memory(&owned.caller, message).await?;
-    stream::message(message, app.service.mail_domain(), request_id).await
+    stream::message(&app.service, &owned.caller, message, request_id).await
 }
 
 pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -164,7 +164,11 @@ async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<
     let AllMailPage { base, filters, .. } = &*shown;
     let mail = app
         .service
-        .mail(&page.caller(), &filters.filter(mail_domain, now), PAGE)
+        .mail(
+            Some(page.project.id),
+            &filters.filter(mail_domain, now),
+            PAGE,
+        )
         .await?;
     if filters.is_any {
         let total = match filters.search.counted() {

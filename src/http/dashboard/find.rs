@@ -23,7 +23,7 @@ use crate::model::{
     Failure, FailureFilter, FoundInbox, InboxEnd, MessageStart, ProjectId, SearchText, Timestamp,
     address_of,
 };
-use crate::service::{Caller, ServiceError, title};
+use crate::service::{ServiceError, title};
 
 /// Maximum number of results of each kind.
 const MAX_RESULTS: usize = 8;
@@ -54,7 +54,6 @@ pub(super) struct Found {
 /// Where is searched, and for whom.
 pub(super) struct Scope<'a> {
     app: &'a App,
-    caller: Caller,
     /// `None` for all projects.
     project: Option<ProjectId>,
     /// The names of the projects, if results of several are shown.
@@ -69,7 +68,10 @@ pub(super) async fn in_project(
     query: Query,
 ) -> Result<Response, PageError> {
     let is_administrator = page.session.is_administrator();
-    let scope = Scope::new(&app, page.caller(), is_administrator).await?;
+    let scope = match is_administrator {
+        true => Scope::of_all(&app).await?,
+        false => Scope::of(&app, &page),
+    };
     let mut places = places(NavPlace::of_project(), &page.path(""));
     if is_administrator {
         places.extend(self::places(NavPlace::of_installation(), ""));
@@ -86,8 +88,7 @@ pub(super) async fn everywhere(
     viewer: SignedIn,
     query: Query,
 ) -> Result<Response, PageError> {
-    // Only the memory is reserved for the caller, so its project has no effect.
-    let scope = Scope::new(&app, viewer.0.caller(app.service.anyone().project), true).await?;
+    let scope = Scope::of_all(&app).await?;
     let shell = viewer.shell("Find", NavPlace::Projects);
     let places = places(NavPlace::of_installation(), "");
     Ok(html(
@@ -129,21 +130,16 @@ async fn find(
 }
 
 impl<'a> Scope<'a> {
-    async fn new(app: &'a App, caller: Caller, is_administrator: bool) -> Result<Self, Error> {
-        let projects = if is_administrator {
-            app.service.projects().list().await?
-        } else {
-            Vec::new()
-        };
+    /// All projects.
+    async fn of_all(app: &'a App) -> Result<Self, Error> {
+        let projects = app.service.projects().list().await?;
         let names = projects
             .into_iter()
             .map(|project| (project.id, project.name))
             .collect();
-        let project = (!is_administrator).then_some(caller.project);
         Ok(Self {
             app,
-            caller,
-            project,
+            project: None,
             names,
             now: app.service.clock().now(),
         })
@@ -151,11 +147,9 @@ impl<'a> Scope<'a> {
 
     /// The project of a page.
     pub(super) fn of(app: &'a App, page: &ProjectPage) -> Self {
-        let (caller, project) = (page.caller(), Some(page.project.id));
         Self {
             app,
-            caller,
-            project,
+            project: Some(page.project.id),
             names: HashMap::new(),
             now: app.service.clock().now(),
         }
@@ -296,14 +290,7 @@ impl<'a> Scope<'a> {
         let service = &self.app.service;
         let mut filter = search.query.filter(service.mail_domain());
         filter.before = search.before;
-        let mut found = match self.project {
-            Some(_) => service.mail(&self.caller, &filter, MAX_RESULTS).await?,
-            None => {
-                service
-                    .mail_of_all(&self.caller, &filter, MAX_RESULTS)
-                    .await?
-            }
-        };
+        let mut found = service.mail(self.project, &filter, MAX_RESULTS).await?;
         let total = match search.counted() {
             Some(total) => total,
             None if found.next.is_some() => service.messages_of(self.project).await?,

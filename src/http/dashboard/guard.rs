@@ -26,7 +26,7 @@ use crate::model::{Project, ProjectId};
 use crate::service::Session;
 
 /// The name of the session's cookie.
-pub(super) const COOKIE_NAME: &str = "restante_session";
+pub(in crate::http) const COOKIE_NAME: &str = "restante_session";
 
 /// A request with this header is answered with the content of the page only, without the navigation
 /// and an open message: the script replaces the regions that have changed.
@@ -172,7 +172,7 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
 }
 
 /// The value of a cookie.
-pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(in crate::http) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers
         .get_all(COOKIE)
         .iter()
@@ -205,16 +205,20 @@ async fn read_form(
     };
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let holder = session.map(Session::holder).unwrap_or_default();
-    let (body, room) = read(body, limit, app.service.budget(), holder).await?;
+    let mut job = app.service.jobs().job(holder);
+    let body = read(body, limit, &mut job).await?;
     let most = match route {
         Some(route) if route.as_str().ends_with("/delete-inboxes") => MAX_CHOSEN,
         _ => MAX_PAIRS,
     };
-    let form = pairs(&body, most);
+    let (form, job) = job
+        .run(move || pairs(&body, most))
+        .await
+        .map_err(Error::internal)?;
     if form.len() > most {
         Err(Error::BodyTooLarge)
     } else {
-        Ok(Form::new(form, room))
+        Ok(Form::new(form, job))
     }
 }
 

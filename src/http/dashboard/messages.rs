@@ -10,7 +10,7 @@ use super::deletions::Undo;
 use super::failure::PageError;
 use super::faults::FaultsPanel;
 use super::notices::Notices;
-use super::page::{NavPlace, Shell, given, html, html_in, subject, with_query};
+use super::page::{NavPlace, Shell, given, html, subject, with_query};
 use super::parts::MessagePath;
 use super::plain::shown;
 use super::reader::{MessageView, ReaderQuery};
@@ -202,10 +202,8 @@ async fn respond(
     let Some(open) = open.filter(|_| !page.of.is_part) else {
         return Ok(html(&shown)?);
     };
-    // Last, so that no other reservation is made while the page has one for the message.
-    let (message, room) = MessageView::read(app, page, open, &reader).await?;
-    shown.message = Some(message);
-    Ok(html_in(room, &shown)?)
+    shown.message = Some(MessageView::read(app, page, open, &reader).await?);
+    Ok(html(&shown)?)
 }
 
 /// A page of the messages; none if the search has a mistake or is not for messages.
@@ -224,7 +222,10 @@ async fn found(app: &App, page: &InboxPage, searched: &PageSearch) -> Result<Fou
         before: searched.before,
         ..filter
     };
-    Ok(app.service.mail(&page.of.caller(), &filter, PAGE).await?)
+    Ok(app
+        .service
+        .mail(Some(page.of.project.id), &filter, PAGE)
+        .await?)
 }
 
 async fn inbox_panel(

@@ -57,7 +57,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use super::App;
 
 pub use access::Access;
-pub(super) use guard::unknown;
+pub(super) use guard::{COOKIE_NAME, cookie, unknown};
 
 /// A route of the dashboard.
 pub struct Route {

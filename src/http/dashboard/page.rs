@@ -9,7 +9,6 @@ use super::assets;
 use super::failure::sentence;
 use super::plain::shown;
 use crate::http::error::Error;
-use crate::memory::Room;
 use crate::model::{Project, SUBJECT_CHARACTERS, cut};
 use crate::service::Session;
 
@@ -246,21 +245,8 @@ impl Navigation {
 /// # Errors
 /// [`Error::Internal`] if it cannot be rendered.
 pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
-    html_in(Room::default(), page)
-}
-
-/// A page as a response which keeps a reservation until it is sent.
-///
-/// # Errors
-/// [`Error::Internal`] if it cannot be rendered.
-pub(super) fn html_in(mut room: Room, page: &impl Template) -> Result<Response, Error> {
     let body = page.render().map_err(Error::internal)?;
-    room.shrink(body.len());
-    let mut response = (
-        [(CONTENT_TYPE, "text/html; charset=utf-8")],
-        room.hold(body.into()),
-    )
-        .into_response();
+    let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     // With no-referrer, the Origin of a form would be null. Both values send nothing to other

@@ -17,7 +17,7 @@ use crate::http::App;
 use crate::http::download::{POLICY, attachment, eml as eml_download, safe_name};
 use crate::http::error::Error;
 use crate::http::request_id::RequestId;
-use crate::memory::Room;
+use crate::jobs::Job;
 use restante_mail::anatomy::{self, PartContent, PartSummary};
 
 /// The message of a path.
@@ -69,8 +69,7 @@ pub(super) async fn eml(
     request_id: RequestId,
     Params(MessagePath { message }): Params<MessagePath>,
 ) -> Result<Response, PageError> {
-    let pieces = app.service.raw_message(&page.caller(), &message).await?;
-    Ok(eml_download(&message, pieces, request_id)?)
+    Ok(eml_download(&app.service, &page.caller(), &message, request_id).await?)
 }
 
 pub(super) async fn download(
@@ -78,13 +77,13 @@ pub(super) async fn download(
     page: ProjectPage,
     Params(path): Params<PartPath>,
 ) -> Result<Response, PageError> {
-    let (part, room) = find(&app, &page, &path).await?;
+    let (part, job) = find(&app, &page, &path).await?;
     let name = part.file_name.as_deref().map(safe_name).and_then(given);
     let name = name.unwrap_or_else(|| format!("part-{}", path.part));
     Ok(attachment(
         "application/octet-stream",
         &name,
-        room.hold(part.bytes),
+        job.answer(part.bytes),
     )?)
 }
 
@@ -93,28 +92,23 @@ pub(super) async fn image(
     page: ProjectPage,
     Params(path): Params<PartPath>,
 ) -> Result<Response, PageError> {
-    let (part, room) = find(&app, &page, &path).await?;
+    let (part, job) = find(&app, &page, &path).await?;
     let content_type = part.image_type.ok_or(Error::NotFound)?;
     let headers = [
         (CONTENT_TYPE, content_type),
         (CONTENT_SECURITY_POLICY, POLICY),
     ];
-    Ok((headers, room.hold(part.bytes)).into_response())
+    Ok((headers, job.answer(part.bytes)).into_response())
 }
 
-async fn find(
-    app: &App,
-    page: &ProjectPage,
-    path: &PartPath,
-) -> Result<(PartContent, Room), Error> {
-    let (message, room) = app
+async fn find(app: &App, page: &ProjectPage, path: &PartPath) -> Result<(PartContent, Job), Error> {
+    let (message, job) = app
         .service
         .whole_message(&page.caller(), &path.message)
         .await?;
     let index = path.part;
-    let reading = room.run(move || anatomy::part(&message.raw, index));
-    let (part, mut room) = reading.await.map_err(Error::internal)?;
+    let reading = job.run(move || anatomy::part(&message.raw, index));
+    let (part, job) = reading.await.map_err(Error::internal)?;
     let part = part.ok_or(Error::NotFound)?;
-    room.shrink(part.bytes.len());
-    Ok((part, room))
+    Ok((part, job))
 }

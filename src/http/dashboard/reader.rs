@@ -12,7 +12,6 @@ use super::visit::InboxPage;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::memory::Room;
 use crate::model::{Everything, Timestamp};
 use crate::service::{Found, Verifiable};
 use restante_api::Authentication;
@@ -252,8 +251,8 @@ impl MessageView {
         page: &InboxPage,
         message: Found,
         query: &ReaderQuery,
-    ) -> Result<(Self, Room), Error> {
-        let (opened, room) = Opened::read(app, page, message, query).await?;
+    ) -> Result<Self, Error> {
+        let opened = Opened::read(app, page, message, query).await?;
         let has_html = opened.shown.html.bytes > 0;
         let tab = query
             .tab
@@ -265,7 +264,7 @@ impl MessageView {
         };
         let inbox_url = page.path();
         let address = page.inbox.address(app.service.mail_domain());
-        let shown = Self {
+        Ok(Self {
             subject: subject(&opened.everything.subject),
             letter: opened.letter(&address, app.service.clock().now()),
             reply_url: format!("{inbox_url}/send?reply={}", opened.everything.id),
@@ -288,8 +287,7 @@ impl MessageView {
                 .map(|budget| budget.to_string()),
             tabs: opened.tabs(tab, has_html, query.search.as_deref()),
             view: opened.view(tab, query),
-        };
-        Ok((shown, room))
+        })
     }
 }
 
@@ -299,16 +297,16 @@ impl Opened {
         page: &InboxPage,
         message: Found,
         query: &ReaderQuery,
-    ) -> Result<(Self, Room), Error> {
+    ) -> Result<Self, Error> {
         let (shows_html, is_checked) = (
             matches!(query.tab, None | Some(Tab::Html)),
             query.tab == Some(Tab::Check),
         );
         let with_dns = is_checked && query.with_dns;
-        let (mut everything, room) = app.service.read_message(&page.of.caller(), message).await?;
+        let (mut everything, job) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
         let received_at = everything.received_at;
-        let reading = room.run(move || {
+        let reading = job.run(move || {
             let checks = is_checked.then(|| checks::checks(&raw, received_at.as_millis() / 1_000));
             let shown = view::view(&raw);
             let remote_images = shows_html.then(|| display::remote_images(&shown.html.start));
@@ -319,7 +317,7 @@ impl Opened {
                 with_dns.then(|| Verifiable::read(&raw)),
             )
         });
-        let ((shown, remote_images, checks, verifiable), room) =
+        let ((shown, remote_images, checks, verifiable), _) =
             reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
             Some(message) => {
@@ -332,7 +330,7 @@ impl Opened {
             }
             None => None,
         };
-        let opened = Self {
+        Ok(Self {
             url: format!("{}/messages/{}", page.path(), everything.id),
             parts_url: page.of.path(&format!("/messages/{}", everything.id)),
             everything,
@@ -340,8 +338,7 @@ impl Opened {
             remote_images: remote_images.unwrap_or_default(),
             checks: checks.unwrap_or_default(),
             authentication,
-        };
-        Ok((opened, room))
+        })
     }
 
     fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {

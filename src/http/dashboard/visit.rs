@@ -12,7 +12,7 @@ use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::memory::Room;
+use crate::jobs::Job;
 use crate::model::{Inbox, Project, Watched};
 use crate::service::{Caller, Session};
 
@@ -59,8 +59,8 @@ pub(super) struct Params<T>(pub(super) T);
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     fields: Arc<Vec<(String, String)>>,
-    /// The memory that the form takes.
-    _room: Room,
+    /// What a large form has taken.
+    _job: Arc<Job>,
 }
 
 impl SignedIn {
@@ -105,10 +105,10 @@ impl InboxPage {
 }
 
 impl Form {
-    pub(super) fn new(fields: Vec<(String, String)>, room: Room) -> Self {
+    pub(super) fn new(fields: Vec<(String, String)>, job: Job) -> Self {
         Self {
             fields: Arc::new(fields),
-            _room: room,
+            _job: Arc::new(job),
         }
     }
 

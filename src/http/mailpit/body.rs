@@ -2,8 +2,7 @@
 //! never in memory as a whole.
 
 use axum::body::Body;
-use futures_util::TryStreamExt;
-use futures_util::stream;
+use futures_util::{TryStreamExt, stream};
 use serde::ser::Error as _;
 
 use super::json::Message;
@@ -33,7 +32,6 @@ struct Writer {
 }
 
 /// The JSON of a message: `message` has everything but the text and the HTML, which are in `parts`.
-/// The reservation of `parts` is kept until the end.
 pub(super) async fn body(
     message: &Message,
     parts: StoredMessage,
@@ -47,7 +45,7 @@ pub(super) async fn body(
     let parts = PartsReader::open(parts.parts)
         .await?
         .ok_or(Error::MessageNotFound)?;
-    let (head, room) = ([head, r#""Text":""#].concat(), parts.room());
+    let head = [head, r#""Text":""#].concat();
     let writer = Writer {
         step: Step::Head(head.into()),
         parts,
@@ -56,7 +54,6 @@ pub(super) async fn body(
     let chunks = stream::try_unfold(writer, async |mut writer| {
         Ok::<_, Error>(writer.next().await?.map(|chunk| (chunk, writer)))
     });
-    let chunks = chunks.map_ok(move |chunk| room.clone().hold(chunk));
     Ok(Body::from_stream(
         chunks.inspect_err(move |error| request_id.log_failure(error)),
     ))

@@ -86,7 +86,8 @@ pub(super) async fn mark(
     admitted: Admitted,
     body: Body,
 ) -> Result<Response, Refused> {
-    read(body, MAX_BODY, app.service.budget(), admitted.caller.key.0).await?;
+    let mut job = app.service.jobs().job(admitted.caller.key.0);
+    read(body, MAX_BODY, &mut job).await?;
     Ok("ok".into_response())
 }
 
@@ -104,7 +105,7 @@ pub(super) async fn latest(
     let Some(search) = search else {
         return Ok(None);
     };
-    let (found, _room) = app
+    let found = app
         .service
         .project_mail(caller, &search, (0, 1))
         .await?
@@ -141,20 +142,16 @@ async fn answer(
     } else {
         limit.min(MAX_LIMIT)
     };
-    let nothing = (
-        MailEntries {
-            entries: Vec::new(),
-            found: 0,
-        },
-        crate::memory::Room::default(),
-    );
-    let (found, mut room) = match search {
+    let found = match search {
         Some(search) => app
             .service
             .project_mail(caller, search, (start, limit))
             .await?
             .ok_or(Refused::TooSlow)?,
-        None => nothing,
+        None => MailEntries {
+            entries: Vec::new(),
+            found: 0,
+        },
     };
     let total = match search {
         Some(search) if search.is_empty() => found.found,
@@ -175,9 +172,7 @@ async fn answer(
         tags: [],
         messages,
     };
-    let body = serde_json::to_vec(&list)?;
-    room.shrink(body.len());
-    Ok(([(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+    Ok(([(CONTENT_TYPE, JSON)], serde_json::to_vec(&list)?).into_response())
 }
 
 fn given(query: &Query) -> Option<String> {
@@ -206,7 +201,8 @@ fn parsed(query: &Query) -> Result<Parsed, Refused> {
 /// The messages in the body, which may be missing: JSON, or a form. Mailpit deletes all messages if
 /// it cannot read a body, or does not know its field; here that is an error.
 async fn named(app: &App, caller: &Caller, body: Body) -> Result<Vec<String>, Refused> {
-    let (body, _room) = read(body, MAX_BODY, app.service.budget(), caller.key.0).await?;
+    let mut job = app.service.jobs().job(caller.key.0);
+    let body = read(body, MAX_BODY, &mut job).await?;
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }

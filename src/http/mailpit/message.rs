@@ -20,8 +20,8 @@ use crate::http::download::{attachment, eml, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::http::request_id::RequestId;
-use crate::http::response::JSON;
-use crate::memory::Room;
+use crate::http::response::{JSON, keeping};
+use crate::jobs::Job;
 use crate::model::Everything;
 use crate::service::Caller;
 
@@ -35,25 +35,19 @@ pub(super) async fn show(
     Path(id): Path<String>,
     query: Query,
 ) -> Result<Response, Refused> {
-    let (message, room) = whole(&app, &admitted.caller, &id, &query).await?;
+    let (message, job) = whole(&app, &admitted.caller, &id, &query).await?;
     let recipients = app
         .service
         .recipients_of_message(&admitted.caller, message.id)
         .await?;
     let id = message.id.to_string();
-    let (message, room) = room
-        .run(move || fields(message, recipients))
-        .await
-        .map_err(Error::internal)?;
-    let stored = app
-        .service
-        .reopen_message(&admitted.caller, &id, room)
-        .await?;
-    Ok((
-        [(CONTENT_TYPE, JSON)],
-        body(&message, stored, request_id).await?,
-    )
-        .into_response())
+    let reading = job.run(move || fields(message, recipients));
+    // Its place is free before it is sent, which it may be slowly.
+    let message = reading.await.map_err(Error::internal)?.0;
+    let stored = app.service.open_message(&admitted.caller, &id).await?;
+    let job = app.service.sending(&admitted.caller, &stored.parts).await?;
+    let body = body(&message, stored, request_id).await?;
+    Ok(([(CONTENT_TYPE, JSON)], keeping(job, body)).into_response())
 }
 
 pub(super) async fn headers(
@@ -62,8 +56,8 @@ pub(super) async fn headers(
     Path(id): Path<String>,
     query: Query,
 ) -> Result<Response, Refused> {
-    let (message, room) = whole(&app, &admitted.caller, &id, &query).await?;
-    json(room, move || serde_json::to_vec(&header(&message))).await
+    let (message, job) = whole(&app, &admitted.caller, &id, &query).await?;
+    json(job, move || serde_json::to_vec(&header(&message))).await
 }
 
 pub(super) async fn raw(
@@ -74,8 +68,7 @@ pub(super) async fn raw(
     query: Query,
 ) -> Result<Response, Refused> {
     let id = named(&app, &admitted.caller, &id, &query).await?;
-    let pieces = app.service.raw_message(&admitted.caller, &id).await?;
-    let mut response = eml(&id, pieces, request_id)?;
+    let mut response = eml(&app.service, &admitted.caller, &id, request_id).await?;
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
@@ -93,16 +86,15 @@ pub(super) async fn part(
     Path((id, part)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, Refused> {
-    let (message, room) = whole(&app, &admitted.caller, &id, &query).await?;
-    let decoding = room.run(move || {
+    let (message, job) = whole(&app, &admitted.caller, &id, &query).await?;
+    let decoding = job.run(move || {
         let found = each_attachment(&message.raw, |one, number, content| {
             (number == part).then(|| (one, content.to_vec()))
         });
         found.into_iter().flatten().next()
     });
-    let (found, mut room) = decoding.await.map_err(Error::internal)?;
+    let (found, job) = decoding.await.map_err(Error::internal)?;
     let (found, content) = found.ok_or(Error::AttachmentNotFound)?;
-    room.shrink(content.len());
     let name = found
         .file_name
         .as_deref()
@@ -111,7 +103,7 @@ pub(super) async fn part(
     Ok(attachment(
         media_type(&found.content_type),
         &name.unwrap_or_else(|| "attachment".to_owned()),
-        room.hold(content),
+        job.answer(content),
     )?)
 }
 
@@ -135,19 +127,17 @@ pub(super) async fn whole(
     caller: &Caller,
     id: &str,
     query: &Query,
-) -> Result<(Everything, Room), Refused> {
+) -> Result<(Everything, Job), Refused> {
     let id = named(app, caller, id, query).await?;
     Ok(app.service.whole_message(caller, &id).await?)
 }
 
 async fn json(
-    room: Room,
+    job: Job,
     write: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static,
 ) -> Result<Response, Refused> {
-    let (body, mut room) = room.run(write).await.map_err(Error::internal)?;
-    let body = body?;
-    room.shrink(body.len());
-    Ok(([(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+    let (body, job) = job.run(write).await.map_err(Error::internal)?;
+    Ok(([(CONTENT_TYPE, JSON)], job.answer(body?)).into_response())
 }
 
 /// All but the text and the HTML.

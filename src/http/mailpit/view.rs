@@ -25,13 +25,12 @@ pub(super) async fn show(
         return html(&app, &admitted, id, &query).await;
     }
     let id = file.strip_suffix(".txt").ok_or(Error::NotFound)?;
-    let (message, room) = whole(&app, &admitted.caller, id, &query).await?;
-    let reading = room.run(move || restante_mail::parse(&message.raw).text.into_bytes());
-    let (text, mut room) = reading.await.map_err(Error::internal)?;
-    room.shrink(text.len());
+    let (message, job) = whole(&app, &admitted.caller, id, &query).await?;
+    let reading = job.run(move || restante_mail::parse(&message.raw).text.into_bytes());
+    let (text, job) = reading.await.map_err(Error::internal)?;
     Ok((
         [(CONTENT_TYPE, "text/plain; charset=utf-8")],
-        room.hold(text),
+        job.answer(text),
     )
         .into_response())
 }

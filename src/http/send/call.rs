@@ -12,29 +12,26 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::Senders;
-use super::batch::BYTES;
 use super::credential::Credential;
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::outgoing::{Addresses, Outgoing};
 use crate::config::SmtpAuth;
-use crate::http::body::{self, read_as, reserve};
+use crate::http::body::{self, read};
 use crate::http::client::client;
 use crate::http::error::Error;
 use crate::http::host::own_host;
 use crate::http::mailpit::Admitted;
 use crate::http::server::Disconnect;
-use crate::memory::{Holder, Room, UNCOUNTED};
+use crate::jobs::{Holder, Job, SMALL};
 use crate::model::{Refusal, Via};
 use crate::service::Caller;
-use crate::tcp::client_of;
 
 /// How long a request may take: its body, its delivery, and the longest delay that a fault asks
 /// for.
 pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(120 + 300));
-/// How many times its size a body takes at most: the body, its decoded files, and the message
-/// composed of them.
-const COPIES: usize = 3;
+/// How many messages of the maximum size a request may store.
+const STORED: u64 = 4;
 
 /// A provider's API.
 pub(super) struct Provider {
@@ -44,11 +41,10 @@ pub(super) struct Provider {
 }
 
 /// A request that was read.
-#[derive(Clone)]
 pub(super) struct Received {
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// The bytes that its messages may have together; there is memory for them.
+    /// The bytes that its messages may have together.
     pub(super) most: usize,
     /// Reads its addresses.
     pub(super) addresses: Addresses,
@@ -63,6 +59,8 @@ pub(super) struct Call<'a> {
     pub(super) caller: Option<Caller>,
     /// How long faults delay the answer.
     pub(super) delay: Duration,
+    /// The bytes that its messages may still have.
+    pub(super) left: u64,
     /// Whether a part of the body may still arrive: it would be read as the next request.
     is_unread: bool,
 }
@@ -76,14 +74,14 @@ impl Provider {
         &self,
         senders: &Senders,
         request: Request,
-        parse: impl Fn(&Received) -> Result<Vec<Outgoing>, Failure> + Send + Sync + 'static,
+        parse: impl FnOnce(&Received) -> Result<Vec<Outgoing>, Failure> + Send + 'static,
         answer: impl FnOnce(&[Sent]) -> Response,
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
         let mut call = Call::new(self, senders, &parts)?;
         let sent = async {
-            let (messages, room) = call.read(parts, body, parse).await?;
-            call.send_all(messages, &room).await
+            let (messages, job) = call.read(parts, body, parse).await?;
+            call.send_all(messages, &job).await
         };
         let sent = sent.await;
         Ok(call.answer(sent.map(|sent| answer(&sent))).await)
@@ -97,21 +95,20 @@ impl Provider {
         &self,
         senders: &Senders,
         request: Request,
-        parse: impl Fn(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure>
+        parse: impl FnOnce(&Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure>
         + Send
-        + Sync
         + 'static,
         answer: impl FnOnce(&[Result<Sent, Failure>]) -> Response,
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
         let mut call = Call::new(self, senders, &parts)?;
         let sent = async {
-            let (messages, room) = call.read(parts, body, parse).await?;
+            let (messages, job) = call.read(parts, body, parse).await?;
             let mut outcomes = Vec::with_capacity(messages.len());
             for message in messages {
                 let outcome = match message {
                     Ok(message) => call
-                        .send_all(vec![message], &room)
+                        .send_all(vec![message], &job)
                         .await
                         .map(|mut sent| sent.swap_remove(0)),
                     Err(failure) => Err(call.recorded(failure, "", &[])),
@@ -137,13 +134,13 @@ impl Provider {
         &self,
         senders: &Senders,
         parts: &Parts,
-        find: impl AsyncFnOnce(Option<&Caller>, Holder) -> Result<Response, Error>,
+        find: impl AsyncFnOnce(Option<&Caller>) -> Result<Response, Error>,
     ) -> Result<Response, Error> {
         let mut call = Call::new(self, senders, parts)?;
         if let Err(failure) = call.authenticate(parts).await {
             return Ok(call.answer(Err(failure)).await);
         }
-        match find(call.caller.as_ref(), call.holder()).await {
+        match find(call.caller.as_ref()).await {
             Err(Error::MessageNotFound) => Ok(call
                 .answer(Err(Failure::new(Kind::NotFound, "message not found")))
                 .await),
@@ -172,18 +169,19 @@ impl<'a> Call<'a> {
             client,
             caller: None,
             delay: Duration::ZERO,
+            left: app.limits.message_size.saturating_mul(STORED),
             is_unread: false,
         })
     }
 
-    /// Checks the credential and the disk, then reads the body and parses it. The memory is for all
+    /// Checks the credential and the disk, then reads the body and parses it. The place is for all
     /// that is made of it.
     async fn read<T: Send + 'static>(
         &mut self,
         parts: Parts,
         body: axum::body::Body,
-        parse: impl Fn(&Received) -> Result<T, Failure> + Send + Sync + 'static,
-    ) -> Result<(T, Room), Failure> {
+        parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<(T, Arc<Job>), Failure> {
         let read = self.read_checked(parts, body, parse).await;
         read.map_err(|failure| self.recorded(failure, "", &[]))
     }
@@ -192,8 +190,8 @@ impl<'a> Call<'a> {
         &mut self,
         parts: Parts,
         body: axum::body::Body,
-        parse: impl Fn(&Received) -> Result<T, Failure> + Send + Sync + 'static,
-    ) -> Result<(T, Room), Failure> {
+        parse: impl FnOnce(&Received) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<(T, Arc<Job>), Failure> {
         self.is_unread = true;
         self.authenticate(&parts).await?;
         if self.senders.disk.is_full().await {
@@ -204,71 +202,23 @@ impl<'a> Call<'a> {
         // limited.
         let limit = usize::try_from(app.limits.message_size / 2 * 3)
             .unwrap_or(usize::MAX)
-            .max(UNCOUNTED);
-        let (body, room) =
-            read_as(body, limit, COPIES, app.service.budget(), self.holder()).await?;
+            .max(SMALL);
+        let holder = self.caller.map_or(Holder::default(), |caller| caller.key.0);
+        let mut job = app.service.jobs().job(holder);
+        let body = read(body, limit, &mut job).await?;
         self.is_unread = false;
-        let addresses = Addresses::up_to(app.limits.recipients);
-        let most = body.len().saturating_mul(2).max(UNCOUNTED);
-        self.parsed(
-            Received {
-                headers: parts.headers,
-                body,
-                most,
-                addresses,
-            },
-            room,
-            parse,
-        )
-        .await
-    }
-
-    /// Even a small body can ask for large messages: one text with many variables, or a template.
-    /// If they have more bytes than those for which there is memory, they are made again with more
-    /// memory.
-    async fn parsed<T: Send + 'static>(
-        &self,
-        received: Received,
-        room: Room,
-        parse: impl Fn(&Received) -> Result<T, Failure> + Send + Sync + 'static,
-    ) -> Result<(T, Room), Failure> {
-        let parse = Arc::new(parse);
-        let attempt = async |room: Room, received: Received| {
-            let parse = Arc::clone(&parse);
-            let parsed = room.run(move || parse(&received)).await;
-            parsed.map_err(|error| {
-                tracing::error!(%error, "parsing a request failed");
-                Failure::refused(Refusal::StoreFailure)
-            })
+        let received = Received {
+            headers: parts.headers,
+            body,
+            most: usize::try_from(self.left).unwrap_or(usize::MAX),
+            addresses: Addresses::up_to(app.limits.recipients),
         };
-        let (parsed, room) = attempt(room, received.clone()).await?;
-        let is_too_large = matches!(&parsed, Err(failure) if failure.kind == Kind::TooLarge);
-        if !is_too_large || received.most >= BYTES {
-            return Ok((parsed?, room));
-        }
-        let room = self.more(room).await?;
-        let (parsed, room) = attempt(
-            room,
-            Received {
-                most: BYTES,
-                ..received
-            },
-        )
-        .await?;
-        Ok((parsed?, room))
-    }
-
-    /// Memory for messages that are larger than their request.
-    async fn more(&self, mut room: Room) -> Result<Room, Failure> {
-        const MORE: usize = BYTES * COPIES;
-        if !room.is_reserved() {
-            return Ok(reserve(MORE, self.senders.app.service.budget(), self.holder()).await?);
-        }
-        if room.grow(MORE) {
-            Ok(room)
-        } else {
-            Err(Error::Busy.into())
-        }
+        let parsed = job.run(move || parse(&received)).await;
+        let (parsed, job) = parsed.map_err(|error| {
+            tracing::error!(%error, "parsing a request failed");
+            Failure::refused(Refusal::StoreFailure)
+        })?;
+        Ok((parsed?, Arc::new(job)))
     }
 
     /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential
@@ -307,21 +257,6 @@ impl<'a> Call<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// The holder of the memory: the key. Without one it is the client's network, so that a client
-    /// whose body stalls keeps no other from sending.
-    fn holder(&self) -> Holder {
-        if let Some(caller) = &self.caller {
-            return caller.key.0;
-        }
-        let network = match client_of(self.client) {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(network) => network,
-        };
-        let mut holder = Holder::default();
-        holder[..16].copy_from_slice(&network.to_bits().to_be_bytes());
-        holder
     }
 
     /// The response, after the delay of the faults.

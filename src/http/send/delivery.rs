@@ -2,14 +2,17 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
+use super::batch::too_large;
 use super::call::Call;
 use super::failure::Failure;
 use super::outgoing::{Composed, Outgoing};
-use crate::memory::Room;
+use crate::jobs::Job;
 use crate::metrics;
 use crate::model::{
     EmailAddress, FaultAction, ProjectId, Reception, Refusal, RefusalReason, RefusedMail,
@@ -47,36 +50,27 @@ impl Call<'_> {
     pub(super) async fn send_all(
         &mut self,
         messages: Vec<Outgoing>,
-        room: &Room,
+        job: &Arc<Job>,
     ) -> Result<Vec<Sent>, Failure> {
         let mut envelopes = Vec::with_capacity(messages.len());
         for message in &messages {
             let envelope = self.envelope(message);
             envelopes.push(envelope.map_err(|failure| self.recorded_of(failure, message))?);
         }
-        // They are composed again later, so that only one is in memory. The first is composed next.
-        for message in messages.iter().skip(1) {
-            self.composed(message.clone(), room).await?;
+        let mut composed = Vec::with_capacity(messages.len());
+        for (message, envelope) in messages.into_iter().zip(&envelopes) {
+            let one = self.composed(message, job).await;
+            composed.push(one.map_err(|failure| self.recorded_to(failure, envelope))?);
         }
-        let mut messages = messages.into_iter();
-        let mut next = match messages.next() {
-            Some(first) => Some(self.composed(first, room).await?),
-            None => None,
-        };
         for envelope in &envelopes {
             self.accept(envelope)
                 .await
                 .map_err(|failure| self.recorded_to(failure, envelope))?;
         }
         let mut sent = Vec::with_capacity(envelopes.len());
-        for envelope in envelopes {
-            let Some(composed) = next.take() else { break };
-            let delivered = self.deliver(&envelope, composed, room).await;
+        for (envelope, composed) in envelopes.into_iter().zip(composed) {
+            let delivered = self.deliver(&envelope, composed, job).await;
             sent.push(delivered.map_err(|failure| self.recorded_to(failure, &envelope))?);
-            // One at a time, so that only one is in memory.
-            if let Some(message) = messages.next() {
-                next = Some(self.composed(message, room).await?);
-            }
         }
         Ok(sent)
     }
@@ -105,25 +99,25 @@ impl Call<'_> {
         })
     }
 
-    async fn composed(&self, message: Outgoing, room: &Room) -> Result<Composed, Failure> {
+    async fn composed(&mut self, message: Outgoing, job: &Arc<Job>) -> Result<Composed, Failure> {
         let service = &self.senders.app.service;
         let id = format!("<{}@{}>", Uuid::now_v7(), service.mail_domain());
         let date = service.clock().now().to_rfc5322();
-        let (sender, recipients) = (
-            message.sender().map(|sender| sender.to_string()),
-            message.recipients(),
-        );
-        let composing = room.clone().run(move || message.compose(&date, &id)).await;
-        let composed = composing.map_or_else(
-            |_| Err(Failure::refused(Refusal::StoreFailure)),
-            |(composed, _)| composed,
-        );
-        let most = self.senders.app.limits.message_size;
-        let composed = composed.and_then(|composed| match composed.raw.len() as u64 > most {
-            true => Err(Failure::refused(Refusal::MessageTooLarge).because("--max-message-size")),
-            false => Ok(composed),
+        let held = Arc::clone(job);
+        let composing = spawn_blocking(move || {
+            let composed = message.compose(&date, &id);
+            drop(held);
+            composed
         });
-        composed.map_err(|failure| self.recorded(failure, &sender.unwrap_or_default(), &recipients))
+        let composed = composing
+            .await
+            .map_err(|_| Failure::refused(Refusal::StoreFailure))??;
+        let size = composed.raw.len() as u64;
+        if size > self.senders.app.limits.message_size {
+            return Err(Failure::refused(Refusal::MessageTooLarge).because("--max-message-size"));
+        }
+        self.left = self.left.checked_sub(size).ok_or_else(too_large)?;
+        Ok(composed)
     }
 
     /// Asks for each recipient whether it accepts mail, as RCPT TO does.
@@ -159,7 +153,7 @@ impl Call<'_> {
         &mut self,
         envelope: &Envelope,
         composed: Composed,
-        room: &Room,
+        job: &Arc<Job>,
     ) -> Result<Sent, Failure> {
         // The messages of a request share a file, but each is stored with it.
         if self.senders.disk.is_full().await {
@@ -174,7 +168,7 @@ impl Call<'_> {
         } = composed;
         let time = service.delivery_timeout(raw.len());
         let incoming = self.incoming(envelope, raw);
-        let held = room.clone();
+        let held = Arc::clone(job);
         let storing = async {
             service
                 .store(service.prepare(incoming).await?.holding(held))

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use restante_mail::compose::ComposeError;
 
 use crate::http::error::Error;
+use crate::jobs::Busy;
 use crate::model::{Closing, Refusal, RefusalReason, RequestedReply, closed_on_request, cut};
 use crate::service::DeliverError;
 
@@ -144,10 +145,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::BodyTooLarge => Self::refused(Refusal::MessageTooLarge),
-            Error::BodyOverMemory(_) => Self::refused(Refusal::MessageTooLarge).because(error),
-            Error::Busy => {
-                Self::refused(Refusal::StoreFailure).because("out of memory for requests")
-            }
+            Error::Busy => Self::refused(Refusal::StoreFailure).because(Busy),
             Error::SlowBody => Self::refused(Refusal::TimedOut),
             _ => Self::invalid("the body is incomplete"),
         }

@@ -2,29 +2,43 @@
 //! parsed form needs little more memory than they do.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
+use serde::de::{self, DeserializeOwned, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
 
-/// Maximum number of strings, objects and lists of a body. Each needs memory, however small it is.
-/// Numbers do not: no type here keeps one, except as a byte of a file.
-const MAX_VALUES: usize = 100_000;
+/// Maximum number of strings, objects and lists of a value, and of a batch. Each needs memory,
+/// however small it is. Numbers do not: no type here keeps one, except as a byte of a file.
+const MAX_VALUES: usize = 10_000;
+const MAX_VALUES_OF_BATCH: usize = 100_000;
 
-/// Parses a body.
+/// Parses a body, or another value.
 ///
 /// # Errors
 /// [`Failure`] that says what is wrong, and where.
-pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
-    if values(body) > MAX_VALUES {
+pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Failure> {
+    parse_up_to(MAX_VALUES, json)
+}
+
+/// Parses the body of a request for several messages.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_batch<T: DeserializeOwned>(json: &[u8]) -> Result<T, Failure> {
+    parse_up_to(MAX_VALUES_OF_BATCH, json)
+}
+
+fn parse_up_to<T: DeserializeOwned>(most: usize, json: &[u8]) -> Result<T, Failure> {
+    if values(json) > most {
         return Err(Failure::invalid(format!(
-            "the JSON has more than {MAX_VALUES} values"
+            "the JSON has more than {most} values"
         )));
     }
-    serde_json::from_slice(body).map_err(|error| Failure::invalid(format!("invalid JSON: {error}")))
+    serde_json::from_slice(json).map_err(|error| Failure::invalid(format!("invalid JSON: {error}")))
 }
 
 /// The strings, objects and lists in JSON.
@@ -43,6 +57,40 @@ fn values(json: &[u8]) -> usize {
         }
     }
     count
+}
+
+/// The messages of a request: at most this many, which ends the list while it is read.
+#[derive(Debug)]
+pub(super) struct Messages<T, const MAX: usize>(pub(super) Vec<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Messages<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bounded<T, const MAX: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Bounded<T, MAX> {
+            type Value = Messages<T, MAX>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut messages = Vec::new();
+                while messages.len() < MAX {
+                    match list.next_element()? {
+                        Some(message) => messages.push(message),
+                        None => return Ok(Messages(messages)),
+                    }
+                }
+                match list.next_element::<IgnoredAny>()? {
+                    None => Ok(Messages(messages)),
+                    Some(_) => Err(de::Error::custom(format_args!(
+                        "a request has at most {MAX} messages"
+                    ))),
+                }
+            }
+        }
+        deserializer.deserialize_seq(Bounded(PhantomData))
+    }
 }
 
 /// One string, or a list of them.
@@ -120,15 +168,24 @@ mod tests {
             parse::<Vec<String>>(many.as_bytes())
                 .unwrap_err()
                 .text
-                .contains("more than 100000 values")
+                .contains("more than 10000 values")
         );
-        let deep = "[".repeat(50_000);
+        let deep = "[".repeat(5_000);
         assert!(
             parse::<Json>(deep.as_bytes())
                 .unwrap_err()
                 .text
                 .starts_with("invalid JSON")
         );
+    }
+
+    #[test]
+    fn a_list_ends_before_the_message_that_is_one_too_many() {
+        let parse = |json: &str| parse_batch::<Messages<OneOrMany, 2>>(json.as_bytes());
+        assert_eq!(parse(r#"["a", ["b"]]"#).unwrap().0.len(), 2);
+        // The third is not built, and what follows is not read.
+        let refused = parse(r#"["a", "b", {}, 1"#).unwrap_err();
+        assert!(refused.text.contains("at most 2 messages"), "{refused:?}");
     }
 
     #[test]

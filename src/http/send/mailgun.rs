@@ -13,11 +13,11 @@ use restante_mail::compose::letter::{Attachment, Letter};
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
-use super::batch::{Batch, MESSAGES, Tags, Work};
+use super::batch::{Batch, Found, MESSAGES, Tags};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::form::{File, Form};
-use super::json::{Json, Template, parse, plain};
+use super::json::{Json, Template, parse, parse_batch, plain};
 use super::outgoing::{Addresses, Content, Outgoing, Parts, metadata};
 use super::{OTHER, Senders, json};
 use crate::http::error::Error;
@@ -41,7 +41,7 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
     let read = |received: &Received| {
         let form = Form::parse(&received.headers, &received.body)?;
-        messages(form, received.addresses, Batch::of(received))
+        messages(form, received.addresses, Batch::of(received.most))
     };
     MAILGUN
         .send(&senders, request, read, |sent| queued(&sent[0].message_id))
@@ -82,7 +82,7 @@ fn queued(message_id: &str) -> Response {
 /// One message, or with variables of the recipients one for each of them.
 fn messages(form: Form, addresses: Addresses, mut batch: Batch) -> Result<Vec<Outgoing>, Failure> {
     let recipients: Recipients = match form.first("recipient-variables") {
-        Some(json) if !json.trim().is_empty() => parse(json.as_bytes())?,
+        Some(json) if !json.trim().is_empty() => parse_batch(json.as_bytes())?,
         _ => Recipients::new(),
     };
     let to = if recipients.is_empty() {
@@ -102,6 +102,11 @@ fn messages(form: Form, addresses: Addresses, mut batch: Batch) -> Result<Vec<Ou
         return Ok(vec![Outgoing::sharing(letter, bcc, parts)]);
     }
     let to = take(&mut letter.to);
+    if to.len() > MESSAGES {
+        return Err(Failure::invalid(format!(
+            "a request sends at most {MESSAGES} messages"
+        )));
+    }
     let each = to.into_iter().map(|to| {
         let address = to.address.as_deref().unwrap_or_default();
         let variables = Variables {
@@ -242,10 +247,13 @@ fn in_json(text: &str) -> Cow<'static, str> {
 }
 
 impl Tags for Variables<'_> {
-    fn first(&self, rest: &str, _: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
-        Ok(self
-            .at(rest)
-            .map(|(length, value)| (length, if self.is_json { in_json(&value) } else { value })))
+    fn next(&self, text: &str, _: &mut Batch) -> Result<Option<Found<'_>>, Failure> {
+        let mut tags = text.match_indices("%recipient");
+        Ok(tags.find_map(|(start, _)| {
+            let (length, value) = self.at(&text[start..])?;
+            let value = if self.is_json { in_json(&value) } else { value };
+            Some((start..start + length, value))
+        }))
     }
 }
 

@@ -100,8 +100,8 @@ impl Outgoing {
         }
     }
 
-    /// About how many bytes of memory the message needs, without what others share now.
-    pub(super) fn own_bytes(&self) -> usize {
+    /// About how many bytes the message has.
+    pub(super) fn bytes(&self) -> usize {
         let (letter, parts) = match &self.content {
             Content::Letter(letter, parts) => (letter, parts),
             Content::Raw(raw) => return raw.len(),
@@ -122,19 +122,12 @@ impl Outgoing {
             .headers
             .iter()
             .map(|(name, value)| ENTRY + name.len() + value.len());
-        let texts = [&parts.text, &parts.html]
-            .into_iter()
-            .filter(|text| Arc::strong_count(text) == 1);
-        let files = Some(&parts.attachments).filter(|files| Arc::strong_count(files) == 1);
-        let files = files
-            .into_iter()
-            .flat_map(|files| files.iter())
+        let files = parts
+            .attachments
+            .iter()
             .map(|file| ENTRY + file.content.len());
-        let rest = mailboxes
-            .chain(headers)
-            .chain(texts.map(|text| text.len()))
-            .chain(files);
-        ENTRY + letter.subject.len() + rest.sum::<usize>()
+        let texts = letter.subject.len() + parts.text.len() + parts.html.len();
+        ENTRY + texts + mailboxes.chain(headers).chain(files).sum::<usize>()
     }
 
     /// A whole message, for these recipients or, if there are none, those of its header. Bcc is

@@ -14,7 +14,7 @@ use serde_json::{Value, json as value};
 use super::call::{Provider, Received};
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
-use super::json::{Json, Template, empty_object, parse, plain};
+use super::json::{Json, Messages, Template, empty_object, parse, parse_batch, plain};
 use super::outgoing::{Addresses, Outgoing, metadata};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
@@ -24,8 +24,8 @@ const POSTMARK: Provider = Provider {
     via: Via::Postmark,
     refuse,
 };
-/// Maximum number of messages of a batch.
-const BATCH: usize = 500;
+/// A batch has at most 500 messages.
+type Batch = Messages<Email, 500>;
 /// The paths, which are also at the root. One client writes some of them with a slash at the end.
 pub(super) const PATHS: [&str; 6] = [
     "/email",
@@ -77,7 +77,7 @@ struct File {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Templates {
-    messages: Vec<Email>,
+    messages: Batch,
 }
 
 pub(super) fn router() -> Router<Arc<Senders>> {
@@ -122,7 +122,7 @@ async fn send_batch(
     State(senders): State<Arc<Senders>>,
     request: Request,
 ) -> Result<Response, Error> {
-    send_all(&senders, request, |received| parse(&received.body)).await
+    send_all(&senders, request, |received| parse_batch(&received.body)).await
 }
 
 async fn send_templates(
@@ -130,7 +130,7 @@ async fn send_templates(
     request: Request,
 ) -> Result<Response, Error> {
     send_all(&senders, request, |received| {
-        Ok(parse::<Templates>(&received.body)?.messages)
+        Ok(parse_batch::<Templates>(&received.body)?.messages)
     })
     .await
 }
@@ -139,15 +139,10 @@ async fn send_templates(
 async fn send_all(
     senders: &Senders,
     request: Request,
-    emails: fn(&Received) -> Result<Vec<Email>, Failure>,
+    emails: fn(&Received) -> Result<Batch, Failure>,
 ) -> Result<Response, Error> {
     let read = move |received: &Received| {
-        let emails = emails(received)?;
-        if emails.len() > BATCH {
-            return Err(Failure::invalid(format!(
-                "a batch has at most {BATCH} messages"
-            )));
-        }
+        let Messages(emails) = emails(received)?;
         Ok(emails
             .into_iter()
             .map(|email| email.into_message(received.addresses))

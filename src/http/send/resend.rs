@@ -20,7 +20,7 @@ use serde_json::json as value;
 use super::call::{Provider, Received};
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
-use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
+use super::json::{Json, Messages, OneOrMany, Template, empty_object, parse, parse_batch, plain};
 use super::outgoing::{Addresses, Outgoing};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
@@ -146,8 +146,8 @@ async fn send_batch(
     request: Request,
 ) -> Result<Response, Error> {
     let read = |received: &Received| {
-        let emails: Vec<Email> = parse(&received.body)?;
-        if !(1..=BATCH).contains(&emails.len()) {
+        let Messages(emails) = parse_batch::<Messages<Email, BATCH>>(&received.body)?;
+        if emails.is_empty() {
             return Err(Failure::invalid(format!("a batch has 1 to {BATCH} emails")));
         }
         emails
@@ -176,16 +176,12 @@ async fn show(
     parts: Parts,
 ) -> Result<Response, Error> {
     let service = &senders.app.service;
-    let found = RESEND.look_up(&senders, &parts, async |caller, holder| {
-        let (message, room) = service
-            .message_of_api(caller, holder, &id, Via::Resend)
-            .await?;
+    let found = RESEND.look_up(&senders, &parts, async |caller| {
+        let (message, job) = service.message_of_api(caller, &id, Via::Resend).await?;
         let mail_domain = service.mail_domain().clone();
-        let writing = room.run(move || serde_json::to_vec(&Shown::of(message, &mail_domain)));
-        let (body, mut room) = writing.await.map_err(Error::internal)?;
-        let body = body?;
-        room.shrink(body.len());
-        Ok(([(CONTENT_TYPE, JSON)], room.hold(body)).into_response())
+        let writing = job.run(move || serde_json::to_vec(&Shown::of(message, &mail_domain)));
+        let (body, job) = writing.await.map_err(Error::internal)?;
+        Ok(([(CONTENT_TYPE, JSON)], job.answer(body?)).into_response())
     });
     found.await
 }

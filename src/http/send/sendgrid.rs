@@ -1,6 +1,5 @@
 //! SendGrid: `POST /v3/mail/send`.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -16,10 +15,10 @@ use serde::Deserialize;
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
-use super::batch::{Batch, Tags, Work};
+use super::batch::{Batch, Found, Tags};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
-use super::json::{Json, OneOrMany, Template, empty_object, parse, plain};
+use super::json::{Json, Messages, OneOrMany, Template, empty_object, parse_batch, plain};
 use super::outgoing::{Outgoing, Parts, metadata, named};
 use super::{OTHER, Senders, base64, json};
 use crate::http::error::Error;
@@ -35,7 +34,7 @@ const PERSONALIZATIONS: usize = 1_000;
 
 #[derive(Deserialize)]
 struct MailSend {
-    personalizations: Option<Vec<Personalization>>,
+    personalizations: Option<Messages<Personalization, PERSONALIZATIONS>>,
     from: Option<Person>,
     reply_to: Option<Person>,
     reply_to_list: Option<Vec<Person>>,
@@ -91,8 +90,9 @@ pub(super) fn router() -> Router<Arc<Senders>> {
 }
 
 async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<Response, Error> {
-    let read =
-        |received: &Received| parse::<MailSend>(&received.body)?.into_messages(Batch::of(received));
+    let read = |received: &Received| {
+        parse_batch::<MailSend>(&received.body)?.into_messages(Batch::of(received.most))
+    };
     let answer = SENDGRID.send(&senders, request, read, |sent| {
         let mut accepted = super::answer(202, JSON, String::new());
         if let Ok(id) = HeaderValue::try_from(&sent[0].id) {
@@ -106,8 +106,9 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
 impl MailSend {
     /// One message for each personalization.
     fn into_messages(mut self, mut batch: Batch) -> Result<Vec<Outgoing>, Failure> {
-        let personalizations = self.personalizations.take().unwrap_or_default();
-        if !(1..=PERSONALIZATIONS).contains(&personalizations.len()) {
+        let given = self.personalizations.take();
+        let personalizations = given.map_or_else(Vec::new, |Messages(given)| given);
+        if personalizations.is_empty() {
             return Err(Failure::invalid(format!(
                 "The personalizations field is required and must have 1 to {PERSONALIZATIONS} entries."
             )));
@@ -274,12 +275,13 @@ impl Substitutions {
 }
 
 impl Tags for Substitutions {
-    fn first(&self, rest: &str, work: &mut Work) -> Result<Option<(usize, Cow<'_, str>)>, Failure> {
-        let tags = rest.bytes().next().and_then(|first| self.0.get(&first));
-        for (tag, value) in tags.into_iter().flatten() {
-            work.take(1 + tag.len() / 64)?;
-            if rest.starts_with(tag) {
-                return Ok(Some((tag.len(), value.into())));
+    fn next(&self, text: &str, batch: &mut Batch) -> Result<Option<Found<'_>>, Failure> {
+        for (start, first) in text.bytes().enumerate() {
+            for (tag, value) in self.0.get(&first).into_iter().flatten() {
+                batch.take(1 + tag.len() / 64)?;
+                if text.as_bytes()[start..].starts_with(tag.as_bytes()) {
+                    return Ok(Some((start..start + tag.len(), value.into())));
+                }
             }
         }
         Ok(None)

@@ -1,6 +1,6 @@
 //! Checks whether a message is good.
 
-use super::{Answer, HeldRoom, Tools};
+use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::{input, text};
@@ -11,15 +11,12 @@ impl Tools {
     pub(super) async fn check_message(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         input: input::CheckMessage,
     ) -> Result<Answer, ToolError> {
-        held.check_free()?;
-        let (checked, room) = self
+        let checked = self
             .service
             .checks(caller, &input.message, input.dns)
             .await?;
-        held.put(room);
         let checks = output::Checks {
             notice: NOTICE.to_owned(),
             checks: wire::checked(checked),

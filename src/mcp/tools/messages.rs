@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use restante_mail::details::{self, Attachment};
 
-use super::{Answer, HeldRoom, Tools};
+use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
@@ -62,7 +62,7 @@ impl Tools {
             before: given(input.before),
             limit: Some(input.limit),
         };
-        let mut pages = self.service.list(caller, &inbox, &filter).await?;
+        let mut pages = self.service.list(&inbox, &filter).await?;
         let mut messages = Vec::new();
         while let Some(page) = pages.next_page().await? {
             messages.extend(page.into_iter().map(|message| output::Summary {
@@ -109,7 +109,10 @@ impl Tools {
             before: before.transpose()?,
             ..MailFilter::containing(SearchText::new(&input.text, self.service.mail_domain()))
         };
-        let found = self.service.mail(caller, &filter, limit).await?;
+        let found = self
+            .service
+            .mail(Some(caller.project), &filter, limit)
+            .await?;
         let summary = |message: MessageStart| output::Summary {
             id: message.id.to_string(),
             inbox_id: message.inbox_id.to_string(),
@@ -130,7 +133,6 @@ impl Tools {
     pub(super) async fn get_message(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         input: input::GetMessage,
     ) -> Result<Answer, ToolError> {
         if !(1..=MAX_CHARACTERS).contains(&input.max_characters) {
@@ -141,20 +143,17 @@ impl Tools {
             start: input.start,
             characters: input.max_characters,
         };
-        let view = self
-            .message_view(caller, held, &input.message, shown)
-            .await?;
+        let view = self.message_view(caller, &input.message, shown).await?;
         Answer::new(text::message(&view, shown.start), &view)
     }
 
     pub(super) async fn message_view(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         id: &str,
         shown: Shown,
     ) -> Result<output::Message, ToolError> {
-        self.read(caller, held, id, move |message| view(message, shown))
+        self.read(caller, id, move |message| view(message, shown))
             .await
     }
 
@@ -162,31 +161,24 @@ impl Tools {
     pub(super) async fn read<T: Send + 'static>(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         id: &str,
         work: impl FnOnce(Everything) -> T + Send + 'static,
     ) -> Result<T, ToolError> {
-        held.check_free()?;
-        let (message, room) = self.service.whole_message(caller, id).await?;
-        let (done, room) = room
-            .run(move || work(message))
-            .await
-            .map_err(ToolError::internal)?;
-        held.put(room);
-        Ok(done)
+        let (message, job) = self.service.whole_message(caller, id).await?;
+        let done = job.run(move || work(message)).await;
+        Ok(done.map_err(ToolError::internal)?.0)
     }
 
     pub(super) async fn get_attachment(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         input: input::GetAttachment,
     ) -> Result<Answer, ToolError> {
         let index = input.index;
         let decode = move |message: Everything| {
             (message.id, details::attachment_content(&message.raw, index))
         };
-        let (id, found) = self.read(caller, held, &input.message, decode).await?;
+        let (id, found) = self.read(caller, &input.message, decode).await?;
         let (found, content) = found.ok_or(ToolError::AttachmentNotFound)?;
         if content.len() > MAX_ATTACHMENT_BYTES {
             let url = format!(

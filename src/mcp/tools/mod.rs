@@ -8,7 +8,7 @@ mod messages;
 mod send;
 mod wait;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::http::request::Parts;
 use rmcp::RoleServer;
@@ -22,7 +22,6 @@ use super::input::{self, read};
 use super::protocol::Backend;
 use super::setup::{Addresses, Installation};
 use super::text;
-use crate::memory::{Budget, Room};
 use crate::service::{Caller, Service, ServiceError};
 
 /// The tools on a service.
@@ -32,40 +31,6 @@ pub struct Tools {
     installation: Arc<Installation>,
     /// How the client reaches the installation; each request has its own.
     addresses: Addresses,
-}
-
-/// The memory reservation of a call, which its response keeps: a large body has one, and reading a
-/// message makes one.
-#[derive(Clone, Debug)]
-pub(super) struct HeldRoom(Arc<Mutex<Room>>);
-
-impl HeldRoom {
-    pub(super) fn new(room: Room) -> Self {
-        Self(Arc::new(Mutex::new(room)))
-    }
-
-    pub(super) fn take(&self) -> Room {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn put(&self, room: Room) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = room;
-    }
-
-    /// A call can make a reservation only if it has none: only arguments that are very large have
-    /// taken memory.
-    fn check_free(&self) -> Result<(), ToolError> {
-        let is_reserved = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_reserved();
-        if is_reserved {
-            Err(ToolError::InvalidField("message"))
-        } else {
-            Ok(())
-        }
-    }
 }
 
 /// The result of a tool: a readable text, and the same as data.
@@ -94,15 +59,9 @@ impl Tools {
         }
     }
 
-    /// The memory budget of requests and their responses.
-    pub(super) fn budget(&self) -> &Budget {
-        self.service.budget()
-    }
-
     async fn answer(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         name: &str,
         arguments: JsonObject,
     ) -> Result<Answer, ToolError> {
@@ -110,14 +69,14 @@ impl Tools {
             "setup" => read::<input::Nothing>(arguments).and_then(|_| self.setup()),
             "create_inbox" => self.create_inbox(caller, read(arguments)?).await,
             "delete_inbox" => self.delete_inbox(caller, read(arguments)?).await,
-            "wait_for_message" => self.wait_for_message(caller, held, read(arguments)?).await,
+            "wait_for_message" => self.wait_for_message(caller, read(arguments)?).await,
             "list_messages" => self.list_messages(caller, read(arguments)?).await,
             "search_messages" => self.search_messages(caller, read(arguments)?).await,
-            "get_message" => self.get_message(caller, held, read(arguments)?).await,
-            "get_attachment" => self.get_attachment(caller, held, read(arguments)?).await,
+            "get_message" => self.get_message(caller, read(arguments)?).await,
+            "get_attachment" => self.get_attachment(caller, read(arguments)?).await,
             "send_message" => self.send_message(caller, read(arguments)?).await,
             "get_outgoing" => self.get_outgoing(caller, read(arguments)?).await,
-            "check_message" => self.check_message(caller, held, read(arguments)?).await,
+            "check_message" => self.check_message(caller, read(arguments)?).await,
             "explain_missing" => self.explain_missing(caller, read(arguments)?).await,
             "get_faults" => self.get_faults(caller, read(arguments)?).await,
             "set_faults" => self.set_faults(caller, read(arguments)?).await,
@@ -146,23 +105,16 @@ impl Backend for Tools {
             .extensions
             .get::<Parts>()
             .map(|parts| &parts.extensions);
-        let call = extensions.and_then(|extensions| {
-            Some((extensions.get::<Caller>()?, extensions.get::<HeldRoom>()?))
-        });
-        let answered = match call {
-            Some((caller, held)) => {
+        let caller = extensions.and_then(|extensions| extensions.get::<Caller>());
+        let answered = match caller {
+            Some(caller) => {
                 let addresses = extensions.and_then(|extensions| extensions.get().cloned());
                 let tools = Self {
                     addresses: addresses.unwrap_or_else(|| self.addresses.clone()),
                     ..self.clone()
                 };
                 tools
-                    .answer(
-                        caller,
-                        held,
-                        &request.name,
-                        request.arguments.unwrap_or_default(),
-                    )
+                    .answer(caller, &request.name, request.arguments.unwrap_or_default())
                     .await
             }
             None => Err(ServiceError::Unauthorized.into()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::messages::Shown;
-use super::{Answer, HeldRoom, Tools};
+use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::{Inbox, MessageFilter};
@@ -16,7 +16,6 @@ impl Tools {
     pub(super) async fn wait_for_message(
         &self,
         caller: &Caller,
-        held: &HeldRoom,
         input: input::Wait,
     ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
@@ -28,7 +27,7 @@ impl Tools {
         match self.wait(caller, &inbox, &filter, timeout).await {
             Ok(message) => {
                 let message = self
-                    .message_view(caller, held, &message.id.to_string(), Shown::default())
+                    .message_view(caller, &message.id.to_string(), Shown::default())
                     .await?;
                 let text = text::message(&message, 0);
                 Answer::new(

@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::requests::{API, HTML, Letter, TEXT, query};
-use super::{JSON_PATHS, Post, address, header, messages, only_details};
-use restante::config::Limits;
-use restante::service::Options;
-use testkit::{Engine, Harness};
+use super::{JSON_PATHS, Post, address, header, messages, only_details, with_messages_of};
+use testkit::{Harness, within};
 
 /// A text that would begin other header fields, and the body.
 const EVIL: &str = "x\r\nBcc: evil@restante.example.com\r\nX-Evil: yes\r\n\r\nbody";
@@ -289,7 +287,6 @@ async fn broken_bodies_are_clear_errors() {
 async fn a_body_of_30_mib_is_too_large_and_not_kept() {
     let api = Harness::start().await;
     let inbox = api.create_inbox().await;
-    let free = api.service.budget().free();
     for one in &API {
         let large = Letter {
             text: "a b\n".repeat(30 * 256 * 1024),
@@ -303,14 +300,17 @@ async fn a_body_of_30_mib_is_too_large_and_not_kept() {
             "{}: {refused:?}",
             one.name
         );
-        assert_eq!(api.service.budget().free(), free);
+        assert!(api.service.jobs().are_idle());
     }
     assert!(messages(&api, &inbox).await.is_empty());
 }
 
-/// Small requests whose messages have 3 MiB.
+/// The maximum size of the messages of a request together, if one may have 1 MiB.
+const STORED: usize = 4 * 1024 * 1024;
+
+/// Small requests whose messages have more than 4 MiB.
 fn growing(to: &str) -> [Post; 3] {
-    let (word, many) = ("x".repeat(3 * 1024), 1024);
+    let (word, many) = ("x".repeat(4 * 1024), 1030);
     let ses = json!({
         "FromEmailAddress": "a@app.example",
         "Destination": {"ToAddresses": [to]},
@@ -345,37 +345,91 @@ fn growing(to: &str) -> [Post; 3] {
 }
 
 #[tokio::test]
-async fn a_small_request_needs_memory_for_its_large_messages() {
-    for (request_memory, is_enough) in [(16, false), (64, true)] {
-        let limits = Limits {
-            request_memory: request_memory * 1024 * 1024,
-            ..Limits::default()
-        };
-        let api = Harness::with_options(
-            Engine::Sqlite,
-            Options {
-                limits,
-                ..testkit::options(10)
-            },
-        )
-        .await;
-        let inbox = api.create_inbox().await;
-        let free = api.service.budget().free();
-        for post in growing(&address(&inbox)) {
-            let path = post.path.clone();
-            assert!(post.body.len() < 64 * 1024, "{path}");
-            let answer = post.send(&api).await;
-            assert_eq!(answer.status < 300, is_enough, "{path}: {answer:?}");
-            assert!(
-                is_enough || answer.body.contains("this needs 24 MiB of memory"),
-                "{path}: {answer:?}"
-            );
-            assert_eq!(api.service.budget().free(), free, "{path}");
-        }
-        assert_eq!(
-            messages(&api, &inbox).await.len(),
-            if is_enough { 3 } else { 0 }
+async fn a_small_request_does_not_grow_past_four_messages() {
+    let api = with_messages_of(1024 * 1024).await;
+    let inbox = api.create_inbox().await;
+    for post in growing(&address(&inbox)) {
+        let path = post.path.clone();
+        assert!(post.body.len() < 64 * 1024, "{path}");
+        let refused = post.send(&api).await;
+        assert!(
+            refused.body.contains("at most four times"),
+            "{path}: {refused:?}"
         );
+        assert!(api.service.jobs().are_idle());
+    }
+    assert!(messages(&api, &inbox).await.is_empty());
+}
+
+/// A text in many messages is stored as often.
+#[tokio::test]
+async fn a_request_stores_at_most_four_messages_of_the_maximum_size() {
+    for (text, many, status) in [
+        (800_000, 1_000, 413),
+        (800_000, 5, 413),
+        (800_000, 4, 202),
+        (2_000, 1_000, 202),
+    ] {
+        let api = with_messages_of(1024 * 1024).await;
+        let inbox = api.create_inbox().await;
+        let one = json!({"to": [{"email": address(&inbox)}]});
+        let body = json!({
+            "personalizations": vec![one; many], "from": {"email": "a@app.example"}, "subject": "s",
+            "content": [{"type": "text/html", "value": "a b\n".repeat(text / 4)}],
+        });
+        let post = Post::json("/send/sendgrid/v3/mail/send", &body);
+        let answer = within(post.send(&api)).await;
+        assert_eq!(answer.status, status, "{text} {many}: {answer:?}");
+        let stored = messages(&api, &inbox).await.len();
+        assert_eq!(stored, if status == 202 { many } else { 0 });
+        assert!(stored * text <= STORED);
+    }
+}
+
+/// Half a million objects, of which each would become a message.
+#[tokio::test]
+async fn a_list_of_nothing_ends_at_the_maximum_of_the_provider() {
+    let api = Harness::start().await;
+    let many = |count: usize| format!("[{}{{}}]", "{},".repeat(count - 1));
+    for (path, before, after, most) in [
+        ("/send/postmark/email/batch", "", "", 500),
+        (
+            "/send/postmark/email/batchWithTemplates",
+            r#"{"Messages":"#,
+            "}",
+            500,
+        ),
+        ("/send/resend/emails/batch", "", "", 100),
+        (
+            "/send/sendgrid/v3/mail/send",
+            r#"{"personalizations":"#,
+            "}",
+            1_000,
+        ),
+        (
+            "/send/ses/v2/email/outbound-bulk-emails",
+            r#"{"BulkEmailEntries":"#,
+            "}",
+            50,
+        ),
+    ] {
+        let post = |count: usize| Post {
+            path: path.to_owned(),
+            content_type: "application/json".to_owned(),
+            body: format!("{before}{}{after}", many(count)).into(),
+        };
+        for count in [most + 1, 99_000, 500_000] {
+            let refused = within(post(count).send(&api)).await;
+            let text = if count > 100_000 {
+                "more than 100000 values".to_owned()
+            } else {
+                format!("at most {most} messages")
+            };
+            assert!(
+                (400..=422).contains(&refused.status) && refused.body.contains(&text),
+                "{path} {count}: {refused:?}"
+            );
+        }
     }
 }
 

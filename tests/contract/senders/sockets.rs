@@ -1,7 +1,6 @@
-//! The APIs on a real socket: bodies that stall, memory that is used up, and connections that end
+//! The APIs on a real socket: bodies that stall, places that are taken, and connections that end
 //! after an answer.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -11,10 +10,8 @@ use tokio::time::{advance, pause, resume};
 use super::requests::{API, Api, Letter};
 use super::{Post, address, messages};
 use crate::server::{Client, LONG, Server};
+use restante::jobs::SMALL;
 use testkit::{Answer, Engine, within};
-
-/// More than this part of a body needs memory of the budget.
-const UNCOUNTED: usize = 64 * 1024;
 
 /// A connection with the head of a request.
 async fn connect(server: &Server, post: &Post, fields: &str) -> Client {
@@ -96,7 +93,7 @@ async fn a_body_that_stalls_is_an_error_that_clients_repeat() {
 }
 
 #[tokio::test]
-async fn past_the_memory_budget_a_large_body_is_an_error_that_clients_repeat() {
+async fn past_two_large_bodies_another_is_an_error_that_clients_repeat() {
     let server = Server::start(Engine::Sqlite, LONG).await;
     let inbox = server.api.create_inbox().await;
     let large = Letter {
@@ -104,39 +101,51 @@ async fn past_the_memory_budget_a_large_body_is_an_error_that_clients_repeat() {
         ..Letter::to(&address(&inbox))
     };
     let posts = API.each_ref().map(|one| (one.request)(&large));
-    let budget = server.api.service.budget();
-    // The clients of a network without a key share one holder.
-    let mut holder = [0; 32];
-    holder[..16].copy_from_slice(&Ipv4Addr::LOCALHOST.to_ipv6_mapped().to_bits().to_be_bytes());
-    let all = budget.reserve(holder, budget.share()).await.unwrap();
-    let mut clients = join_all(
-        posts
-            .iter()
-            .map(|post| stalled_after(&server, post, UNCOUNTED + 1)),
-    )
-    .await;
-    // They wait for memory at the same time, in real time: nothing shows when the last of them
-    // begins to.
-    let refused = within(join_all(clients.iter_mut().map(Client::read))).await;
-    for ((one, answer), client) in API.iter().zip(&refused).zip(&mut clients) {
-        let text = "451 4.3.0 Storage failure, try again later: out of memory for requests";
-        assert_later(one, answer, text, client).await;
+    let jobs = server.api.service.jobs();
+    // All clients without a key are one.
+    let mut both = [jobs.job([0; 32]), jobs.job([0; 32])];
+    for job in &mut both {
+        job.take_place(2 * SMALL).await.unwrap();
     }
-    // Those of another network still have memory.
+    let mut clients = Vec::new();
+    for post in &posts {
+        let mut client = connect(&server, post, "Authorization: Bearer any\r\n").await;
+        client.write(&post.body).await;
+        clients.push(client);
+    }
+    // They wait at the same time, in real time: nothing shows when the last of them begins to.
+    let refused = within(join_all(clients.iter_mut().map(Client::read))).await;
+    for (one, answer) in API.iter().zip(&refused) {
+        assert_eq!(answer.status, 429, "{}", one.name);
+        assert!(answer.body.contains("too many requests run"), "{answer:?}");
+    }
+    drop(both);
     for (one, post) in API.iter().zip(&posts) {
         assert!(post.send(&server.api).await.status < 300, "{}", one.name);
     }
-    drop(all);
-    let free = budget.free();
+    assert_eq!(messages(&server.api, &inbox).await.len(), API.len());
+}
+
+/// Nothing is taken for what has not arrived.
+#[tokio::test]
+async fn bodies_that_stall_after_70_kb_keep_nobody_from_sending() {
+    let server = Server::start(Engine::Sqlite, LONG).await;
+    let inbox = server.api.create_inbox().await;
+    let large = Letter {
+        text: "a b\n".repeat(25_000),
+        ..Letter::to(&address(&inbox))
+    };
+    let posts = API.each_ref().map(|one| (one.request)(&large));
+    let _stalled = join_all(
+        posts
+            .iter()
+            .map(|post| stalled_after(&server, post, 70_000)),
+    )
+    .await;
     for (one, post) in API.iter().zip(&posts) {
-        let mut client = connect(&server, post, "Authorization: Bearer any\r\n").await;
-        client.write(&post.body).await;
-        assert!(within(client.read()).await.status < 300, "{}", one.name);
+        let sent = within(post.send(&server.api)).await;
+        assert!(sent.status < 300, "{}: {sent:?}", one.name);
     }
-    assert_eq!(
-        (messages(&server.api, &inbox).await.len(), budget.free()),
-        (2 * API.len(), free)
-    );
 }
 
 #[tokio::test]

@@ -26,9 +26,8 @@ const NOTICED: Duration = Duration::from_secs(8);
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
 /// Settings that must make no difference to the clients.
-const SETTINGS: [&[&str]; 4] = [
+const SETTINGS: [&[&str]; 3] = [
     &["--max-smtp-connections", "64"],
-    &["--max-body-memory", "64MiB"],
     &["--mailpit-api", "key"],
     &["--keep-failures", "1h"],
 ];

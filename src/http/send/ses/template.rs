@@ -3,7 +3,7 @@
 //!
 //! SES uses Handlebars. The template comes from a client, so the work must be bounded, which no
 //! library for Handlebars offers: this file has its variables, `if`, `unless` and `each`, with
-//! limits on depth, steps and output.
+//! limits on depth, and on what is read and written.
 
 use std::sync::Arc;
 
@@ -11,38 +11,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::v2::{File, Pair, files, pairs};
-use crate::http::send::call::Received;
+use crate::http::send::batch::Batch;
 use crate::http::send::failure::Failure;
 use crate::http::send::json::{self, empty_object};
-use crate::model::Refusal;
 use restante_mail::compose::letter::Attachment;
 
 /// Maximum number of bytes of the variables, as SES allows.
 const DATA: usize = 256 * 1024;
-/// Maximum number of steps for all texts of a request: texts and tags that are read, or parts of
-/// them.
-const MAX_STEPS: usize = 400_000;
-/// The bytes that are read in a step.
+/// What even an empty text or tag takes.
 const STEP: usize = 64;
 /// Maximum number of blocks within each other.
 const DEPTH: usize = 20;
-
-/// What the texts of a request may still take.
-pub(super) struct Limits {
-    steps: usize,
-    /// Bytes of rendered texts.
-    bytes: usize,
-}
-
-impl Limits {
-    /// The limits of a request.
-    pub(super) fn of(received: &Received) -> Self {
-        Self {
-            steps: MAX_STEPS,
-            bytes: received.most,
-        }
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -91,7 +70,7 @@ impl Template {
         &self,
         files: &Arc<Vec<Attachment>>,
         replacement: Option<&str>,
-        limits: &mut Limits,
+        batch: &mut Batch,
     ) -> Result<Rendered, Failure> {
         let mut variables = object(self.template_data.as_deref())?;
         variables.extend(object(replacement)?);
@@ -124,7 +103,7 @@ impl Template {
                 template.as_deref().unwrap_or_default(),
                 &variables,
                 is_html,
-                limits,
+                batch,
             )
         };
         Ok(Rendered {
@@ -142,19 +121,19 @@ fn object(json: Option<&str>) -> Result<Map<String, Value>, Failure> {
     if json.len() > DATA {
         return Err(Failure::invalid("the template data is larger than 256 KiB"));
     }
-    serde_json::from_str(json)
-        .map_err(|error| Failure::invalid(format!("invalid template data: {error}")))
+    json::parse(json.as_bytes())
+        .map_err(|failure| Failure::invalid(format!("template data: {}", failure.text)))
 }
 
 fn render(
     template: &str,
     variables: &Value,
     is_html: bool,
-    limits: &mut Limits,
+    batch: &mut Batch,
 ) -> Result<String, Failure> {
     let mut rendering = Rendering {
         output: String::new(),
-        limits,
+        batch,
         is_html,
     };
     let mut rest = template;
@@ -184,7 +163,7 @@ struct Scope<'a> {
 
 struct Rendering<'s> {
     output: String,
-    limits: &'s mut Limits,
+    batch: &'s mut Batch,
     /// Whether values are escaped.
     is_html: bool,
 }
@@ -227,14 +206,12 @@ impl Rendering<'_> {
 
     /// Counts what was read, because a block is read for each entry of its list, shown or not.
     fn step(&mut self, read: &str, scopes: &[Scope<'_>]) -> Result<(), Failure> {
-        let left = self
-            .limits
-            .steps
-            .checked_sub(1 + read.len() / STEP)
-            .filter(|_| scopes.len() <= DEPTH);
-        self.limits.steps =
-            left.ok_or_else(|| Failure::invalid("the template takes too many steps"))?;
-        Ok(())
+        if scopes.len() > DEPTH {
+            return Err(Failure::invalid(format!(
+                "the template has more than {DEPTH} blocks within each other"
+            )));
+        }
+        self.batch.take(STEP + read.len())
     }
 
     fn block<'t>(
@@ -309,11 +286,7 @@ impl Rendering<'_> {
         if !is_shown {
             return Ok(());
         }
-        let left = self.limits.bytes.checked_sub(text.len());
-        self.limits.bytes = left.ok_or_else(|| {
-            Failure::refused(Refusal::MessageTooLarge)
-                .because("the rendered texts of the request are too large")
-        })?;
+        self.batch.take(text.len())?;
         self.output.push_str(text);
         Ok(())
     }
@@ -367,15 +340,8 @@ mod tests {
 
     use super::*;
 
-    fn limits() -> Limits {
-        Limits {
-            steps: MAX_STEPS,
-            bytes: 1024 * 1024,
-        }
-    }
-
     fn render(template: &str, variables: &Value, is_html: bool) -> Result<String, Failure> {
-        super::render(template, variables, is_html, &mut limits())
+        super::render(template, variables, is_html, &mut Batch::of(4_000_000))
     }
 
     #[test]
@@ -435,13 +401,13 @@ mod tests {
             render(&nested, &data, true)
                 .unwrap_err()
                 .text
-                .contains("too many steps")
+                .contains("four times")
         );
         assert!(
             render(&"{{long}}".repeat(100), &data, true)
                 .unwrap_err()
                 .text
-                .contains("too large")
+                .contains("four times")
         );
         for silent in [
             "x".repeat(100_000),
@@ -452,7 +418,7 @@ mod tests {
                 render(&silent, &data, true)
                     .unwrap_err()
                     .text
-                    .contains("too many steps")
+                    .contains("four times")
             );
         }
         let deep = format!("{}{}", "{{#if a}}".repeat(10_000), "{{/if}}".repeat(10_000));
@@ -460,18 +426,18 @@ mod tests {
             render(&deep, &data, true)
                 .unwrap_err()
                 .text
-                .contains("too many steps")
+                .contains("more than 20 blocks")
         );
     }
     #[test]
-    fn all_texts_of_a_request_have_their_steps_together() {
-        let (data, mut limits) = (json!({"a": vec![0; 1_000]}), limits());
+    fn all_texts_of_a_request_are_limited_together() {
+        let (data, mut batch) = (json!({"a": vec![0; 1_000]}), Batch::of(25_000_000));
         let mut render = || {
             super::render(
                 "{{#each a}}{{@index}}{{@index}}{{/each}}",
                 &data,
                 true,
-                &mut limits,
+                &mut batch,
             )
         };
         let rendered = (0..200).take_while(|_| render().is_ok()).count();

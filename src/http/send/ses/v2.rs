@@ -12,13 +12,13 @@ use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
-use super::template::{Limits, Rendered, Template};
+use super::template::{Rendered, Template};
 use crate::http::error::Error;
 use crate::http::send::batch::Batch;
 use crate::http::send::call::{Provider, Received};
 use crate::http::send::delivery::Sent;
 use crate::http::send::failure::{Failure, Kind};
-use crate::http::send::json::parse;
+use crate::http::send::json::{Messages, parse, parse_batch};
 use crate::http::send::outgoing::{Addresses, Outgoing, Parts};
 use crate::http::send::{OTHER, Senders, base64, json};
 use crate::model::Via;
@@ -50,7 +50,7 @@ struct SendBulkEmail {
     feedback_forwarding_email_address: Option<String>,
     default_email_tags: Option<Vec<Pair>>,
     default_content: Option<Content>,
-    bulk_email_entries: Vec<Entry>,
+    bulk_email_entries: Messages<Entry, ENTRIES>,
     configuration_set_name: Option<String>,
 }
 
@@ -161,7 +161,7 @@ async fn send_bulk(
     request: Request,
 ) -> Result<Response, Error> {
     let read =
-        |received: &Received| parse::<SendBulkEmail>(&received.body)?.into_messages(received);
+        |received: &Received| parse_batch::<SendBulkEmail>(&received.body)?.into_messages(received);
     let answer = |outcomes: &[Result<Sent, Failure>]| {
         let each = outcomes.iter().map(|outcome| match outcome {
             Ok(sent) => value!({"Status": "SUCCESS", "MessageId": sent.id}),
@@ -200,7 +200,7 @@ impl SendEmail {
         let rendered = match (content.simple, &content.template) {
             (Some(simple), _) => simple.rendered()?,
             (None, Some(template)) => {
-                template.render(&template.files()?, None, &mut Limits::of(received))?
+                template.render(&template.files()?, None, &mut Batch::of(received.most))?
             }
             (None, None) => return Err(missing("Content.Simple, Content.Raw or Content.Template")),
         };
@@ -218,7 +218,8 @@ impl SendEmail {
 impl SendBulkEmail {
     /// Each message, or why it cannot be sent.
     fn into_messages(self, received: &Received) -> Result<Vec<Result<Outgoing, Failure>>, Failure> {
-        if !(1..=ENTRIES).contains(&self.bulk_email_entries.len()) {
+        let Messages(entries) = self.bulk_email_entries;
+        if entries.is_empty() {
             return Err(Failure::invalid(format!(
                 "BulkEmailEntries must have 1 to {ENTRIES} entries"
             )));
@@ -226,13 +227,13 @@ impl SendBulkEmail {
         let template = self.default_content.and_then(|content| content.template);
         let template = template.ok_or_else(|| missing("DefaultContent.Template"))?;
         let (addresses, files) = (received.addresses, template.files()?);
-        let (mut batch, mut limits) = (Batch::of(received), Limits::of(received));
+        let mut batch = Batch::of(received.most);
         let mut message = |entry: Entry| {
             let replacement = entry
                 .replacement_email_content
                 .and_then(|content| content.replacement_template);
             let data = replacement.and_then(|template| template.replacement_template_data);
-            let mut rendered = template.render(&files, data.as_deref(), &mut limits)?;
+            let mut rendered = template.render(&files, data.as_deref(), &mut batch)?;
             rendered.headers.extend(pairs(entry.replacement_headers));
             let envelope = Envelope {
                 from: self.from_email_address.as_deref(),
@@ -244,16 +245,13 @@ impl SendBulkEmail {
                     .or(self.default_email_tags.as_deref()),
                 set: self.configuration_set_name.as_deref(),
             };
-            envelope.message(&entry.destination.unwrap_or_default(), addresses, rendered)
+            let destination = entry.destination.unwrap_or_default();
+            batch.add(envelope.message(&destination, addresses, rendered)?)
         };
-        let each = self
-            .bulk_email_entries
-            .into_iter()
-            .map(|entry| match message(entry) {
-                Ok(message) => batch.add(message).map(Ok),
-                Err(failure) if failure.kind == Kind::TooLarge => Err(failure),
-                failed => Ok(failed),
-            });
+        let each = entries.into_iter().map(|entry| match message(entry) {
+            Err(failure) if failure.kind == Kind::TooLarge => Err(failure),
+            made => Ok(made),
+        });
         each.collect()
     }
 }
