@@ -169,7 +169,8 @@ impl Activity {
 
     /// Reports to the other nodes, so that they know that this one is running.
     pub(super) async fn report(&self, store: &Store) -> Result<(), StoreError> {
-        let (used, now) = (self.used(), self.0.clock.now());
+        let used = self.used();
+        let now = self.0.clock.now();
         store
             .report_node(
                 self.0.node,

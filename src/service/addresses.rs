@@ -19,7 +19,6 @@ pub enum AddressError {
     /// The address is on the mail domain, and is an inbox of another project, or reserved for one.
     #[error("address belongs to another project")]
     Taken,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -38,7 +37,6 @@ pub enum ClaimError {
     /// The address is in use, or reserved for another project.
     #[error("this address is taken")]
     Taken,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -7,21 +7,21 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::shares::Shares;
+use super::quotas::Quotas;
 
 /// How long a reader waits at most.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+const MAX_BARRIER_WAIT: Duration = Duration::from_secs(1);
 
 /// The side of the readers.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct Barrier {
     done: watch::Receiver<()>,
     readers: watch::Sender<usize>,
 }
 
 /// The side of the task that writes.
 #[derive(Debug)]
-pub(super) struct Writing {
+pub(super) struct BarrierWriter {
     done: watch::Sender<()>,
     readers: watch::Receiver<usize>,
 }
@@ -29,39 +29,39 @@ pub(super) struct Writing {
 /// A reader that waits. It is counted until it is dropped, even if its request is cancelled.
 struct Reader<'a>(&'a watch::Sender<usize>);
 
-pub(super) fn written() -> (Written, Writing) {
+pub(super) fn barrier() -> (Barrier, BarrierWriter) {
     let (progress, done) = watch::channel(());
     let (readers, waiting) = watch::channel(0);
     (
-        Written { done, readers },
-        Writing {
+        Barrier { done, readers },
+        BarrierWriter {
             done: progress,
             readers: waiting,
         },
     )
 }
 
-impl Written {
+impl Barrier {
     /// Returns when the items that these owners have in the queue now are written, or could not be,
     /// or after a second.
     pub(super) async fn wait<K: Clone + Eq + Hash>(
         &self,
-        shares: &Shares<K>,
+        quotas: &Quotas<K>,
         is_wanted: impl Fn(&K) -> bool,
     ) {
-        let marks = shares.marks(is_wanted);
-        if !shares.have_left(&marks) {
+        let marks = quotas.marks(is_wanted);
+        if !quotas.have_left(&marks) {
             let _reader = Reader::start(&self.readers);
             let _ = timeout(
-                WRITTEN_WITHIN,
-                self.done.clone().wait_for(|()| shares.have_left(&marks)),
+                MAX_BARRIER_WAIT,
+                self.done.clone().wait_for(|()| quotas.have_left(&marks)),
             )
             .await;
         }
     }
 }
 
-impl Writing {
+impl BarrierWriter {
     /// Items were written, or could not be, and have left the queue.
     pub(super) fn done(&self) {
         self.done.send_replace(());
@@ -94,10 +94,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_cancelled_reader_no_longer_ends_the_pause() {
-        let ((written, mut writing), shares, item) = (written(), Shares::new(), [((), 1)]);
-        assert!(shares.take(&item));
+        let ((reached, mut writing), quotas, item) = (barrier(), Quotas::new(), [((), 1)]);
+        assert!(quotas.take(&item));
         {
-            let mut reader = Box::pin(written.wait(&shares, |()| true));
+            let mut reader = Box::pin(reached.wait(&quotas, |()| true));
             assert!(reader.as_mut().now_or_never().is_none());
             assert!(
                 Box::pin(writing.pause(Duration::MAX))
@@ -112,10 +112,10 @@ mod tests {
                 .is_none(),
             "the reader is gone"
         );
-        shares.give_back(&item);
+        quotas.give_back(&item);
         writing.done();
         assert!(
-            Box::pin(written.wait(&shares, |()| true))
+            Box::pin(reached.wait(&quotas, |()| true))
                 .now_or_never()
                 .is_some()
         );

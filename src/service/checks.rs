@@ -3,7 +3,7 @@
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
 
-use super::shares::{Share, Shares};
+use super::quotas::{Quota, Quotas};
 use super::{Caller, Service, ServiceError};
 use crate::authentication::{Signed, Verifier};
 use crate::model::{Envelope, Everything, ProjectId, Timestamp};
@@ -14,10 +14,8 @@ use crate::store::StoreError;
 const MAX_VERIFIED: usize = 64;
 const MAX_VERIFIED_OF_PROJECT: usize = 8;
 
-/// The results.
 #[derive(Debug)]
 pub struct Checked {
-    /// The problems.
     pub checks: Checks,
     /// SPF, DKIM and DMARC, if they were requested.
     pub authentication: Option<Authentication>,
@@ -28,29 +26,29 @@ pub struct Checked {
 pub struct Verifiable(Signed);
 
 /// How many messages are verified at the moment: of a project, and (`None`) of all.
-pub(super) type Verifying = Shares<Option<ProjectId>>;
+pub(super) type Verifying = Quotas<Option<ProjectId>>;
 
 /// A message that is verified until this is dropped.
 struct Verified<'a> {
     verifying: &'a Verifying,
-    shares: [Share<Option<ProjectId>>; 2],
+    quotas: [Quota<Option<ProjectId>>; 2],
 }
 
 impl<'a> Verified<'a> {
     fn new(verifying: &'a Verifying, project: ProjectId) -> Option<Self> {
-        let shares = [
+        let quotas = [
             (Some(project), MAX_VERIFIED_OF_PROJECT),
             (None, MAX_VERIFIED),
         ];
         verifying
-            .take(&shares)
-            .then_some(Self { verifying, shares })
+            .take(&quotas)
+            .then_some(Self { verifying, quotas })
     }
 }
 
 impl Drop for Verified<'_> {
     fn drop(&mut self) {
-        self.verifying.give_back(&self.shares);
+        self.verifying.give_back(&self.quotas);
     }
 }
 
@@ -131,11 +129,9 @@ mod tests {
 
     #[test]
     fn a_project_that_verifies_many_messages_leaves_room_for_others() {
-        let (verifying, busy, other) = (
-            Verifying::new(),
-            ProjectId(Uuid::now_v7()),
-            ProjectId(Uuid::now_v7()),
-        );
+        let verifying = Verifying::new();
+        let busy = ProjectId(Uuid::now_v7());
+        let other = ProjectId(Uuid::now_v7());
         let mut running: Vec<_> = (0..MAX_VERIFIED_OF_PROJECT)
             .map(|_| Verified::new(&verifying, busy))
             .collect();

@@ -156,7 +156,8 @@ impl BatchWriter {
     /// Takes jobs until there are enough for a batch. Drops those whose caller has stopped waiting,
     /// and has large ones written alone.
     fn select(&self, jobs: &mut VecDeque<Job>) -> Vec<Job> {
-        let (mut selected, mut bytes) = (Vec::new(), 0);
+        let mut selected = Vec::new();
+        let mut bytes = 0;
         while bytes < MAX_BATCH_BYTES
             && let Some(job) = jobs.pop_front()
         {
@@ -276,16 +277,15 @@ mod tests {
         let prepared = delivery("a");
         for seed in orders() {
             let (queue, jobs) = mpsc::channel(2);
-            let (stop, progress) = (
-                CancellationToken::new(),
-                Progress::new(Clock::manual(Timestamp::from_millis(1))),
-            );
+            let stop = CancellationToken::new();
+            let progress = Progress::new(Clock::manual(Timestamp::from_millis(1)));
             let committer = Committer {
                 queue,
                 stop: stop.clone(),
                 progress,
             };
-            let (written, accepted) = (Cell::new(0), Cell::new(0));
+            let written = Cell::new(0);
+            let accepted = Cell::new(0);
             let mut jobs = Jobs { queue: jobs, stop };
             let mut schedule = Schedule::new(seed);
             schedule.add("writer", async {
@@ -304,9 +304,9 @@ mod tests {
             for number in 0..6 {
                 let caller = deliver_once(&committer, &prepared, &accepted);
                 if number % 3 == 0 {
-                    schedule.add_cancellable("left", caller)
+                    schedule.add_cancellable("left", caller);
                 } else {
-                    schedule.add("caller", caller)
+                    schedule.add("caller", caller);
                 }
             }
             schedule.add("shut-down", async {
@@ -356,7 +356,8 @@ mod tests {
 
     async fn started() -> (tempfile::TempDir, Store, ProjectId, TaskTracker, Committer) {
         let (directory, store, policy) = prepared().await;
-        let (tasks, default_project) = (TaskTracker::new(), policy.default_project);
+        let tasks = TaskTracker::new();
+        let default_project = policy.default_project;
         let clock = Clock::manual(policy.now);
         let progress = Progress::new(clock.clone());
         let committer = Committer::start(store.clone(), clock, policy, progress, &tasks);

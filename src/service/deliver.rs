@@ -84,9 +84,7 @@ pub struct Receipt {
 /// What a fault did with a copy that was accepted but not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unstored {
-    /// It bounced.
     Bounced,
-    /// It was dropped.
     Dropped,
 }
 
@@ -199,7 +197,8 @@ impl Service {
             .iter()
             .map(|address| Recipient::of(address, self.mail_domain()))
             .collect();
-        let (project, reverse_path) = (incoming.project, incoming.reverse_path.clone());
+        let project = incoming.project;
+        let reverse_path = incoming.reverse_path.clone();
         let content = encode_on_some_thread(incoming).await?;
         let request = Request {
             recipients,

@@ -63,7 +63,6 @@ pub enum ServiceError {
     /// The database is unavailable.
     #[error("the database is unavailable")]
     Unavailable,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -106,7 +105,6 @@ pub enum DeliverError {
     /// The service is stopping and accepts no more messages.
     #[error("the service is stopping")]
     Stopping,
-    /// The store failed.
     #[error(transparent)]
     Store(StoreError),
 }
@@ -162,7 +160,6 @@ pub enum ProjectError {
     /// Another project uses the chosen key.
     #[error("this API key belongs to another project: choose a different one")]
     KeyTaken,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

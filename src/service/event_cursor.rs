@@ -49,7 +49,8 @@ impl EventCursor {
         let before = after.map_or(Timestamp::from_millis(i64::MIN), |cursor| cursor.horizon);
         let horizon = now.before(RECORDED_WITHIN).max(before);
         let mut known = after.map_or_else(Vec::new, |cursor| cursor.given.clone());
-        let (mut events, mut given) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
+        let mut given = Vec::new();
         for (at, event) in all.into_iter().filter(|(at, _)| *at > before) {
             let hash = hash_of(&event);
             if at > horizon {

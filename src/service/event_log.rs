@@ -15,11 +15,11 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::barrier::{Barrier, BarrierWriter, barrier};
 use super::event_memory::{KEPT_OF_INBOX, MemoryEvents};
 use super::event_table::TableEvents;
 use super::hub::Hub;
-use super::shares::{Share, Shares};
-use super::written::{Writing, Written, written};
+use super::quotas::{Quota, Quotas};
 use super::{Caller, Service};
 use crate::clock::Clock;
 use crate::model::{
@@ -86,7 +86,6 @@ pub(super) trait Events: Debug + Send + Sync {
 /// The waits of an inbox, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// The open waits.
     pub open: Vec<WaitRecord>,
     /// The latest waits that have ended.
     pub ended: Vec<WaitRecord>,
@@ -98,8 +97,8 @@ pub(super) struct EventLog {
     clock: Clock,
     events: Arc<dyn Events>,
     sessions: mpsc::Sender<Arc<SmtpSession>>,
-    shares: Shares<Owner>,
-    written: Arc<Written>,
+    quotas: Quotas<Owner>,
+    barrier: Arc<Barrier>,
 }
 
 /// Who has a share of the queue.
@@ -149,9 +148,9 @@ impl EventLog {
             Arc::new(MemoryEvents::new(hub))
         };
         let (sessions, received) = mpsc::channel(QUEUE);
-        let (written, writing) = written();
-        let shares = Shares::new();
-        let noted = (Arc::clone(&events), shares.clone());
+        let (barrier, writing) = barrier();
+        let quotas = Quotas::new();
+        let noted = (Arc::clone(&events), quotas.clone());
         tokio::spawn(note_sessions(
             received,
             store.clone(),
@@ -163,8 +162,8 @@ impl EventLog {
             clock,
             events,
             sessions,
-            shares,
-            written: Arc::new(written),
+            quotas,
+            barrier: Arc::new(barrier),
         }
     }
 
@@ -244,8 +243,8 @@ impl EventLog {
         named: &str,
         until: Timestamp,
     ) -> Result<Vec<SmtpSession>, StoreError> {
-        self.written
-            .wait(&self.shares, |owner| owner.may_concern(project))
+        self.barrier
+            .wait(&self.quotas, |owner| owner.may_concern(project))
             .await;
         let mut all = self.events.sessions_of(project, named, until).await?;
         all.sort_by_key(|session| session.id);
@@ -254,7 +253,8 @@ impl EventLog {
     }
 
     async fn of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
-        let (all, now) = (self.events.waits_of(inbox).await?, self.clock.now());
+        let all = self.events.waits_of(inbox).await?;
+        let now = self.clock.now();
         let all = all.into_iter().map(|wait| without_lost(wait, now));
         let (open, mut ended): (Vec<_>, Vec<_>) = all.partition(|wait| wait.end.is_none());
         ended.truncate(KEPT_OF_INBOX);
@@ -262,7 +262,8 @@ impl EventLog {
     }
 
     async fn open_of(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
-        let (open, now) = (self.events.open_waits(project).await?, self.clock.now());
+        let open = self.events.open_waits(project).await?;
+        let now = self.clock.now();
         Ok(open
             .into_iter()
             .filter(|wait| !is_lost(wait, now))
@@ -284,14 +285,14 @@ async fn note_sessions(
     mut received: mpsc::Receiver<Arc<SmtpSession>>,
     store: Store,
     default_project: ProjectId,
-    (events, shares): (Arc<dyn Events>, Shares<Owner>),
-    writing: Writing,
+    (events, quotas): (Arc<dyn Events>, Quotas<Owner>),
+    writing: BarrierWriter,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while received.recv_many(&mut batch, BATCH).await > 0 {
         let taken: Vec<_> = batch
             .iter()
-            .flat_map(|session| shares_of(session))
+            .flat_map(|session| quotas_of(session))
             .collect();
         let unknown = batch.iter().filter(|session| session.project.is_none());
         let mut names: Vec<String> = unknown.flat_map(|session| session.named.clone()).collect();
@@ -316,13 +317,13 @@ async fn note_sessions(
             }
             events.note_session(&session, &projects);
         }
-        shares.give_back(&taken);
+        quotas.give_back(&taken);
         writing.done();
     }
 }
 
 /// Where a session needs room.
-fn shares_of(session: &SmtpSession) -> Vec<Share<Owner>> {
+fn quotas_of(session: &SmtpSession) -> Vec<Quota<Owner>> {
     if let Some(project) = session.project {
         return vec![(Owner::Project(project), QUEUED_OF_OWNER)];
     }
@@ -381,27 +382,22 @@ impl Drop for OpenRecord {
 impl Service {
     /// Records an SMTP session that named inboxes.
     pub fn record_session(&self, session: SmtpSession) {
-        let (log, shares) = (&self.0.event_log, shares_of(&session));
-        if !log.shares.take(&shares) {
+        let log = &self.0.event_log;
+        let quotas = quotas_of(&session);
+        if !log.quotas.take(&quotas) {
             return;
         }
         if log.sessions.try_send(Arc::new(session)).is_err() {
-            log.shares.withdraw(&shares);
+            log.quotas.withdraw(&quotas);
         }
     }
 
     /// The waits on an inbox: the open ones, and the latest that have ended.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
         self.0.event_log.of_inbox(inbox).await
     }
 
     /// The open waits on inboxes of a project, newest first.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn open_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
         self.0.event_log.open_of(project).await
     }

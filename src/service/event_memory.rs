@@ -41,7 +41,6 @@ pub(super) struct MemoryEvents {
     memory: Mutex<EventMemory>,
 }
 
-/// The events.
 #[derive(Debug)]
 struct EventMemory {
     open: HashMap<Uuid, WaitRecord>,
@@ -220,7 +219,8 @@ impl EventMemory {
             return;
         }
         self.open.remove(&record.id);
-        let (project, inbox) = (record.project, record.inbox.to_string());
+        let project = record.project;
+        let inbox = record.inbox.to_string();
         // Clients repeat a refused wait. The latest stands for all, so that they displace no other
         // waits.
         if is_refused(&record) {
@@ -387,7 +387,9 @@ mod tests {
 
     #[test]
     fn an_inbox_has_its_latest_waits() {
-        let (mut memory, one, other) = (EventMemory::default(), inbox("one"), inbox("other"));
+        let mut memory = EventMemory::default();
+        let one = inbox("one");
+        let other = inbox("other");
         let open = wait(&mut memory, &one, None);
         for _ in 0..KEPT_OF_INBOX + 10 {
             wait(&mut memory, &one, Some(WaitEnd::Timeout));
@@ -414,7 +416,8 @@ mod tests {
 
     #[test]
     fn refused_waits_displace_no_others() {
-        let (mut memory, one) = (EventMemory::default(), inbox("one"));
+        let mut memory = EventMemory::default();
+        let one = inbox("one");
         let timed_out = wait(&mut memory, &one, Some(WaitEnd::Timeout));
         wait(&mut memory, &one, Some(WaitEnd::TooMany));
         let left = wait(&mut memory, &one, Some(WaitEnd::Left));
@@ -428,7 +431,9 @@ mod tests {
 
     #[test]
     fn no_project_displaces_the_waits_of_another() {
-        let (mut memory, one, quiet) = (EventMemory::default(), inbox("one"), inbox("quiet"));
+        let mut memory = EventMemory::default();
+        let one = inbox("one");
+        let quiet = inbox("quiet");
         let quiet = Inbox {
             project: ProjectId(Uuid::max()),
             ..quiet

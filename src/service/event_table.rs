@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::event_log::{Events, lock};
 use super::event_memory::{KEPT_OF_INBOX, OPEN_SHOWN, Sessions, newest_first};
-use super::shares::{Share, Shares};
+use super::quotas::{Quota, Quotas};
 use crate::model::{Inbox, InboxClaim, InboxId, ProjectId, SmtpSession, Timestamp, WaitRecord};
 use crate::store::{Store, StoreError};
 
@@ -36,7 +36,7 @@ pub(super) struct TableEvents {
     claims: Mutex<Vec<InboxClaim>>,
     /// Each with its project; `None` if it concerns several.
     sessions: Mutex<Vec<(Arc<SmtpSession>, Option<ProjectId>)>>,
-    shares: Shares<(Kind, Option<ProjectId>)>,
+    quotas: Quotas<(Kind, Option<ProjectId>)>,
     added: Notify,
 }
 
@@ -55,7 +55,7 @@ impl TableEvents {
             waits: Mutex::default(),
             claims: Mutex::default(),
             sessions: Mutex::default(),
-            shares: Shares::new(),
+            quotas: Quotas::new(),
             added: Notify::new(),
         }
     }
@@ -77,27 +77,25 @@ impl TableEvents {
     /// Writes one batch. Returns whether there was one.
     async fn write_some(&self) -> bool {
         let waits = take_some(&mut lock(&self.waits));
-        let (claims, sessions) = (
-            take_first(&mut lock(&self.claims)),
-            take_first(&mut lock(&self.sessions)),
-        );
+        let claims = take_first(&mut lock(&self.claims));
+        let sessions = take_first(&mut lock(&self.sessions));
         if waits.is_empty() && claims.is_empty() && sessions.is_empty() {
             return false;
         }
-        let shares = waits
+        let quotas = waits
             .iter()
-            .map(|wait| share(Kind::Wait, Some(wait.project)));
-        let shares = shares.chain(
+            .map(|wait| quota(Kind::Wait, Some(wait.project)));
+        let quotas = quotas.chain(
             claims
                 .iter()
-                .map(|claim| share(Kind::Claim, Some(claim.project))),
+                .map(|claim| quota(Kind::Claim, Some(claim.project))),
         );
-        let shares = shares.chain(
+        let quotas = quotas.chain(
             sessions
                 .iter()
-                .map(|(_, project)| share(Kind::Session, *project)),
+                .map(|(_, project)| quota(Kind::Session, *project)),
         );
-        self.shares.give_back(&shares.collect::<Vec<_>>());
+        self.quotas.give_back(&quotas.collect::<Vec<_>>());
         if let Err(error) = self.store.record_events(&waits, &claims, &sessions).await {
             tracing::debug!(%error, "cannot record events");
         }
@@ -106,7 +104,7 @@ impl TableEvents {
 
     fn push<T>(&self, list: &Mutex<Vec<T>>, item: T, kind: Kind, project: Option<ProjectId>) {
         let mut list = lock(list);
-        if list.len() < QUEUE && self.shares.take(&[share(kind, project)]) {
+        if list.len() < QUEUE && self.quotas.take(&[quota(kind, project)]) {
             list.push(item);
             self.added.notify_one();
         }
@@ -118,7 +116,7 @@ impl Events for TableEvents {
         let mut waits = lock(&self.waits);
         let is_queued = waits.contains_key(&wait.id);
         let has_room =
-            || waits.len() < QUEUE && self.shares.take(&[share(Kind::Wait, Some(wait.project))]);
+            || waits.len() < QUEUE && self.quotas.take(&[quota(Kind::Wait, Some(wait.project))]);
         if is_queued || has_room() {
             waits.insert(wait.id, wait.clone());
             self.added.notify_one();
@@ -196,7 +194,7 @@ impl Events for TableEvents {
     }
 }
 
-fn share(kind: Kind, project: Option<ProjectId>) -> Share<(Kind, Option<ProjectId>)> {
+fn quota(kind: Kind, project: Option<ProjectId>) -> Quota<(Kind, Option<ProjectId>)> {
     ((kind, project), QUEUED_OF_PROJECT)
 }
 

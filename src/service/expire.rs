@@ -16,7 +16,6 @@ const PAUSE_BETWEEN_STEPS: Duration = Duration::from_millis(5);
 /// How often a shared database is searched for contents without a message.
 const ORPHANS_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The sweeper.
 pub(super) struct Sweeper {
     pub(super) store: Store,
     pub(super) clock: Clock,

@@ -24,13 +24,10 @@ const EDITS: usize = 2;
 pub struct Explanation {
     /// One sentence for people.
     pub summary: Summary,
-    /// The cause.
     pub cause: Cause,
-    /// The inbox.
     pub inbox: Inbox,
     /// How it ended, if it has.
     pub ended: Option<InboxEnd>,
-    /// The evidence.
     pub evidence: Evidence,
 }
 
@@ -60,7 +57,8 @@ impl Service {
         filter: &MessageFilter,
         smtp_address: &str,
     ) -> Result<Explanation, ServiceError> {
-        let (id, now) = (self.id_of_name(caller, name).await?, self.0.clock.now());
+        let id = self.id_of_name(caller, name).await?;
+        let now = self.0.clock.now();
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let found = found.filter(|(inbox, _)| !name.contains('@') || self.is_at(inbox, name));
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
@@ -111,7 +109,9 @@ impl Service {
             period,
             watched,
         } = question;
-        let (store, project, default) = (&self.0.store, inbox.project, self.0.default_project);
+        let store = &self.0.store;
+        let project = inbox.project;
+        let default = self.0.default_project;
         let selection = match ended {
             None => self.selection(inbox, filter).await?,
             Some(_) => Selection::default(),
@@ -166,7 +166,8 @@ impl Service {
         let finding = facts.finding();
         refused.truncate(MAX_LISTED);
         let similar = similar.into_iter().map(|(_, similar)| similar).collect();
-        let (smtp, send_apis) = (watched.used, watched.send_apis);
+        let smtp = watched.used;
+        let send_apis = watched.send_apis;
         Ok((
             finding,
             Evidence {
@@ -283,7 +284,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_compared_in_linear_time() {
-        let (mut one, mut other) = (vec!['a'; 1_000_000], vec!['a'; 1_000_000]);
+        let mut one = vec!['a'; 1_000_000];
+        let mut other = vec!['a'; 1_000_000];
         (one[700_000], other[300_000]) = ('b', 'b');
         assert_eq!(edits(&one, &other, EDITS), 2);
         other[500_000] = 'c';

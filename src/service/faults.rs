@@ -106,9 +106,6 @@ impl Service {
     }
 
     /// The faults of an inbox with their uses.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn faults(&self, inbox: &Inbox) -> Result<Vec<FaultState>, StoreError> {
         self.0.store.faults(inbox, self.0.clock.now()).await
     }
@@ -138,11 +135,9 @@ mod tests {
     #[tokio::test]
     async fn an_earlier_change_of_the_same_inbox_does_not_count() {
         let known = broadcast::Sender::new(MAX_QUEUED);
-        let (earlier, change, nodes) = (
-            Uuid::now_v7(),
-            Uuid::now_v7(),
-            [Uuid::now_v7(), Uuid::now_v7()],
-        );
+        let earlier = Uuid::now_v7();
+        let change = Uuid::now_v7();
+        let nodes = [Uuid::now_v7(), Uuid::now_v7()];
         let mut receiver = known.subscribe();
         let mut waiting = Box::pin(until_known(&mut receiver, change, nodes.into()));
         for received in [(earlier, nodes[0]), (earlier, nodes[1]), (change, nodes[0])] {

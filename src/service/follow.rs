@@ -84,11 +84,9 @@ impl Default for OpenSession {
 
 impl Service {
     /// The current mark: the version of the page's content.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
-        let (store, log) = (&self.0.store, &self.0.event_log);
+        let store = &self.0.store;
+        let log = &self.0.event_log;
         let mut mark = store.mark(watched, self.0.clock.now()).await?;
         let waits = match watched {
             Watched::Inbox(project, inbox) => log.mark(*project, Some(inbox)).await?,
@@ -166,9 +164,6 @@ impl Service {
 
 impl Follower {
     /// Waits for the next event; `None` once the session is no longer valid or the service stops.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn next(&mut self) -> Result<Option<News>, ServiceError> {
         let end = self.service.0.followers.end.clone();
         let Some(news) = end
@@ -305,7 +300,8 @@ mod tests {
 
     #[tokio::test]
     async fn concurrent_readers_share_one_lookup() {
-        let (latest, look_ups) = (LatestResult::default(), AtomicU32::new(0));
+        let latest = LatestResult::default();
+        let look_ups = AtomicU32::new(0);
         let look_up = async || {
             tokio::task::yield_now().await;
             Ok::<_, Infallible>(look_ups.fetch_add(1, Ordering::Relaxed))
@@ -321,7 +317,8 @@ mod tests {
     #[test]
     fn a_value_is_shared_while_it_has_a_holder() {
         let shared: WeakMap<&str, LatestResult<()>> = WeakMap::default();
-        let (one, two) = (shared.get(&"a"), shared.get(&"a"));
+        let one = shared.get(&"a");
+        let two = shared.get(&"a");
         assert!(Arc::ptr_eq(&one, &two));
         drop((one, two));
         let _other = shared.get(&"b");

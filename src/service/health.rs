@@ -34,7 +34,6 @@ pub enum Unhealthy {
     /// The database does not answer.
     #[error("the database is unavailable")]
     Unavailable(#[source] StoreError),
-    /// A query fails.
     #[error("the database fails")]
     Failing(#[source] StoreError),
     /// Deliveries wait or fail.
@@ -100,7 +99,8 @@ pub(super) async fn watch_clock(store: Store, clock: Clock) {
         match compared {
             Err(error) => tracing::debug!(%error, "cannot read the clock of the database"),
             Ok(()) if is_wrong && !was_wrong => {
-                let (seconds, most) = (clock.deviation().as_secs(), MAX_DEVIATION.as_secs());
+                let seconds = clock.deviation().as_secs();
+                let most = MAX_DEVIATION.as_secs();
                 tracing::error!(
                     seconds,
                     most,
@@ -108,7 +108,7 @@ pub(super) async fn watch_clock(store: Store, clock: Clock) {
                 );
             }
             Ok(()) if was_wrong && !is_wrong => {
-                tracing::info!("the clock of this node is right again")
+                tracing::info!("the clock of this node is right again");
             }
             Ok(()) => {}
         }
@@ -120,9 +120,6 @@ pub(super) async fn watch_clock(store: Store, clock: Clock) {
 /// Makes the clock follow that of a shared database before anything else uses it. If all answers
 /// are slow, the fastest of them counts: a node whose clock is wrong would end the inboxes of the
 /// others.
-///
-/// # Errors
-/// If the database fails.
 pub(super) async fn follow_database(store: &Store, clock: &Clock) -> Result<(), StoreError> {
     let mut fastest: Option<Comparison> = None;
     for _ in 0..FIRST_TRIES {

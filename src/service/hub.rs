@@ -155,7 +155,8 @@ mod tests {
     async fn entries_vanish_with_the_last_waiter() {
         let hub = Hub::default();
         let inbox = InboxId::parse("a").unwrap();
-        let (one, other) = (hub.register(&inbox), hub.register(&inbox));
+        let one = hub.register(&inbox);
+        let other = hub.register(&inbox);
         drop(one);
         assert_eq!(hub.entries().len(), 1);
         drop(other);
@@ -181,7 +182,8 @@ mod tests {
     /// read again what they have read.
     #[test]
     fn a_change_wakes_the_waits_that_it_concerns() {
-        let (hub, a) = (Hub::default(), InboxId::parse("a").unwrap());
+        let hub = Hub::default();
+        let a = InboxId::parse("a").unwrap();
         let mut waits = [
             hub.register(&a),
             hub.register(&InboxId::parse("b").unwrap()),
@@ -192,7 +194,9 @@ mod tests {
                 .each_mut()
                 .map(|wait| (wait.changed().now_or_never().is_some(), wait.restored()))
         };
-        let (asleep, wakes, reads_again) = ((false, false), (true, false), (true, true));
+        let asleep = (false, false);
+        let wakes = (true, false);
+        let reads_again = (true, true);
         assert_eq!(woken(Change::Inbox(a.clone())), [wakes, asleep]);
         assert_eq!(woken(Change::Restored(a.clone())), [reads_again, asleep]);
         assert_eq!(
@@ -213,7 +217,8 @@ mod tests {
     fn a_wait_that_registers_first_misses_no_message_in_any_order() {
         let inbox = InboxId::parse("a").unwrap();
         for seed in orders() {
-            let (hub, stored) = (Hub::default(), Cell::new(0));
+            let hub = Hub::default();
+            let stored = Cell::new(0);
             let mut schedule = Schedule::new(seed);
             for _ in 0..2 {
                 schedule.add("wait", wait_for(&hub, &inbox, &stored, 3));

@@ -9,17 +9,11 @@ use crate::store::StoreError;
 
 impl Service {
     /// Creates a temporary inbox with an address that was never used before.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn create_inbox(&self, caller: &Caller) -> Result<Inbox, ServiceError> {
         self.create_labelled_inbox(caller, None).await
     }
 
     /// Like [`Service::create_inbox`], with a label that the dashboard shows.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn create_labelled_inbox(
         &self,
         caller: &Caller,
@@ -44,9 +38,6 @@ impl Service {
     }
 
     /// The label of an inbox, if it has one.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
         self.0.store.label(inbox).await
     }
@@ -73,9 +64,6 @@ impl Service {
     }
 
     /// At most `limit` live inboxes of a project, those with the latest activity first.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -89,17 +77,11 @@ impl Service {
     }
 
     /// The number of live inboxes of a project, and other totals.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn inbox_totals(&self, project: ProjectId) -> Result<InboxTotals, StoreError> {
         self.0.store.inbox_totals(project, self.0.clock.now()).await
     }
 
     /// How the inbox `id` of a project ended, if it has ended and its address is still reserved.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn inbox_end(
         &self,
         project: ProjectId,
@@ -113,9 +95,6 @@ impl Service {
 
     /// The inbox `id` of a project, also if it has ended and its address is still reserved, and how
     /// it ended.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn inbox_or_end(
         &self,
         project: ProjectId,

@@ -13,7 +13,6 @@ const PAGE_BYTES: usize = 512 * 1024;
 /// The filter and the limits of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// Which messages match.
     pub matching: MessageFilter,
     /// Only messages before this one: a message id as the caller gave it.
     pub before: Option<String>,
@@ -288,9 +287,6 @@ impl MessagePages {
     }
 
     /// Reads the next messages; `None` after the last.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn next_page(&mut self) -> Result<Option<Vec<StoredMessage>>, ServiceError> {
         let Some(before) = self.next_before() else {
             return Ok(None);

@@ -8,6 +8,7 @@ mod activity;
 mod addresses;
 mod advice;
 mod attempt;
+mod barrier;
 mod checks;
 mod committer;
 mod contents;
@@ -32,6 +33,7 @@ mod progress;
 mod project_mail;
 mod projects;
 mod queue;
+mod quotas;
 mod recipients;
 mod refusals;
 mod remedy;
@@ -40,14 +42,12 @@ mod retention;
 mod search;
 mod send;
 mod sessions;
-mod shares;
 mod slots;
 mod stories;
 mod summary;
 mod timeline;
 mod trash;
 mod wait;
-mod written;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -82,13 +82,13 @@ pub use health::Unhealthy;
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
+pub use quotas::in_turns;
 pub use refusals::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
 pub use remedy::remedy;
 pub use retention::RetentionError;
 pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
-pub use shares::in_turns;
 pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
 
@@ -176,11 +176,9 @@ impl Service {
         let projects = Projects::open(database, clock.clone()).await?;
         let store = projects.store().clone();
         let default_project = projects.default_project().await?;
-        let (tasks, stop, hub) = (
-            TaskTracker::new(),
-            CancellationToken::new(),
-            hub::Hub::default(),
-        );
+        let tasks = TaskTracker::new();
+        let stop = CancellationToken::new();
+        let hub = hub::Hub::default();
         let exceptions = Arc::new(recipients::Exceptions::new(
             store.has_deleted_projects().await?,
         ));
@@ -232,9 +230,10 @@ impl Service {
         );
         if store.is_shared() {
             activity.report(&store).await?;
-            share(&store, &clock, &activity, received, background);
+            quota(&store, &clock, &activity, received, background);
         }
-        let (waits, sends) = (slots::Purpose::Wait, slots::Purpose::Send);
+        let waits = slots::Purpose::Wait;
+        let sends = slots::Purpose::Send;
         let (stories, composer) = stories::queue();
         let service = Self(Arc::new(Inner {
             sign_ins: guesses::Guesses::new(clock.clone()),
@@ -312,17 +311,11 @@ impl Service {
     }
 
     /// The caller with this key; `None` if the key is wrong or no longer valid.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn authenticate(&self, key: &str) -> Result<Option<Caller>, StoreError> {
         self.0.projects.authenticate(key).await
     }
 
     /// The number of queued outgoing items, counted up to 100,000.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         self.0.store.queued_outgoing().await
     }
@@ -361,7 +354,9 @@ fn listen(
     exceptions: &Arc<recipients::Exceptions>,
     news: &Arc<faults::FaultNews>,
 ) {
-    let (hub, exceptions, news) = (hub.clone(), Arc::clone(exceptions), Arc::clone(news));
+    let hub = hub.clone();
+    let exceptions = Arc::clone(exceptions);
+    let news = Arc::clone(news);
     store.listen(move |changes| {
         exceptions.follow(changes);
         news.follow(changes);
@@ -370,7 +365,7 @@ fn listen(
 }
 
 /// Starts what a node does only if others may share its database.
-fn share(
+fn quota(
     store: &Store,
     clock: &Clock,
     activity: &activity::Activity,

@@ -20,12 +20,9 @@ pub enum OutboxError {
     /// Its state does not allow the change.
     #[error("{id} is already {status}")]
     Settled {
-        /// The item.
         id: OutgoingId,
-        /// Its state.
         status: OutgoingStatus,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -50,9 +47,6 @@ impl Outbox {
     }
 
     /// At most `limit` items, newest first.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn list(
         &self,
         filter: &OutgoingFilter,
@@ -62,9 +56,6 @@ impl Outbox {
     }
 
     /// The attempts of the `limit` newest items of a project, in chronological order for each item.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn attempts(
         &self,
         project: ProjectId,
@@ -75,9 +66,6 @@ impl Outbox {
 
     /// An item of a project with its attempts in chronological order; `None` if it belongs to
     /// another project.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn own(
         &self,
         project: ProjectId,

@@ -93,7 +93,8 @@ impl Progress {
     /// Whether deliveries have failed, but none is waiting or has just failed. Then no delivery
     /// will show that the database works again.
     pub(super) fn is_unknown(&self) -> bool {
-        let (now, state) = (self.clock.instant(), self.state());
+        let now = self.clock.instant();
+        let state = self.state();
         let fails = state
             .failed_at
             .is_some_and(|failed_at| now.since(failed_at) < FAILING);

@@ -36,9 +36,6 @@ impl Service {
     }
 
     /// The number of messages of the caller's project, at most 100,000.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn count_mail(&self, caller: &Caller) -> Result<u64, StoreError> {
         self.0
             .store
@@ -47,9 +44,6 @@ impl Service {
     }
 
     /// The addresses of the inboxes of the caller's project that have a message.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn recipients_of_message(
         &self,
         caller: &Caller,
@@ -67,9 +61,6 @@ impl Service {
     }
 
     /// Deletes messages of the caller's project in all its inboxes. Unknown ids are left out.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn delete_mail(&self, caller: &Caller, ids: &[MessageId]) -> Result<u64, StoreError> {
         self.0
             .store
@@ -78,9 +69,6 @@ impl Service {
     }
 
     /// Deletes the messages of the caller's project that meet the conditions.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn delete_found_mail(
         &self,
         caller: &Caller,

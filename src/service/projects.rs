@@ -40,7 +40,6 @@ pub struct Projects {
     remembered: Arc<Mutex<HashMap<KeyHash, Remembered>>>,
 }
 
-/// A cached key.
 #[derive(Clone, Copy, Debug)]
 struct Remembered {
     project: ProjectId,
@@ -100,9 +99,6 @@ impl Projects {
     }
 
     /// All projects, oldest first.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn list(&self) -> Result<Vec<Project>, ProjectError> {
         Ok(self.store.projects(self.clock.now()).await?)
     }
@@ -190,9 +186,6 @@ impl Projects {
     }
 
     /// Whether the key is still valid.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub(super) async fn works(&self, key: &KeyHash) -> Result<bool, StoreError> {
         Ok(self.working_key(key).await?.is_some())
     }
@@ -273,17 +266,11 @@ impl Projects {
     }
 
     /// The live project `id`.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn find(&self, id: ProjectId) -> Result<Option<Project>, ProjectError> {
         Ok(self.store().project(id, self.clock.now()).await?)
     }
 
     /// The live messages of a project, or of each that has any.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn holdings(
         &self,
         project: Option<ProjectId>,
@@ -328,7 +315,8 @@ mod tests {
                 .await
                 .unwrap()
         };
-        let (here, elsewhere) = (open().await, open().await);
+        let here = open().await;
+        let elsewhere = open().await;
         let key = here.create("shop").await.unwrap();
         let works = async || here.authenticate(key.as_str()).await.unwrap().is_some();
         assert!(works().await);

@@ -31,18 +31,12 @@ impl Outbox {
     }
 
     /// The queue: what each project has for each domain.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn queues(&self, now: Timestamp) -> Result<Vec<DomainQueue>, StoreError> {
         self.store.domain_queues(now).await
     }
 
     /// The items of each of these queues that are due and not leased: those that have been due
     /// longest, at most `limit`.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn due(
         &self,
         queues: &[DomainQueue],
@@ -56,9 +50,6 @@ impl Outbox {
 
     /// Leases items for one attempt each; none while the clock of this node is wrong. When this
     /// returns, the attempts are on stable storage.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn claim(
         &self,
         worker: WorkerId,
@@ -74,9 +65,6 @@ impl Outbox {
     }
 
     /// A piece of the message of an item; `None` if the message was removed, or has no such piece.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn piece(
         &self,
         id: OutgoingId,
@@ -86,9 +74,6 @@ impl Outbox {
     }
 
     /// Renews the worker's leases on `items`.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn renew(&self, worker: WorkerId, items: Vec<OutgoingId>) -> Result<(), StoreError> {
         self.store
             .renew_leases(worker, items, self.clock.now().after(LEASE))
@@ -96,25 +81,18 @@ impl Outbox {
     }
 
     /// Releases all leases of the worker when it stops.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn release(&self, worker: WorkerId) -> Result<(), StoreError> {
         self.store.release_leases(worker).await
     }
 
     /// Stores the result of an attempt. Returns `false` if the lease was lost; then nothing was
     /// written.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn settle(&self, settlement: &Settlement) -> Result<bool, StoreError> {
         self.store.settle_outgoing(settlement).await
     }
 }
 
 impl Service {
-    /// The outgoing items.
     #[must_use]
     pub fn outbox(&self) -> Outbox {
         Outbox {

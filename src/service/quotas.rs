@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts the items of each owner in a queue. Clones share the same state.
 #[derive(Clone, Debug)]
-pub(super) struct Shares<K>(Arc<Mutex<Counts<K>>>);
+pub(super) struct Quotas<K>(Arc<Mutex<Counts<K>>>);
 
 #[derive(Debug)]
 struct Counts<K> {
@@ -30,9 +30,9 @@ struct Count {
 pub(super) struct Mark<K>(K, u64);
 
 /// An owner, and the maximum number of its items.
-pub(super) type Share<K> = (K, usize);
+pub(super) type Quota<K> = (K, usize);
 
-impl<K: Clone + Eq + Hash> Shares<K> {
+impl<K: Clone + Eq + Hash> Quotas<K> {
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(Counts {
             owners: HashMap::new(),
@@ -42,15 +42,15 @@ impl<K: Clone + Eq + Hash> Shares<K> {
 
     /// Counts one more item of these owners. Returns whether there is room for it in the share of
     /// each.
-    pub(super) fn take(&self, shares: &[Share<K>]) -> bool {
+    pub(super) fn take(&self, quotas: &[Quota<K>]) -> bool {
         let mut counts = self.lock();
-        let has_room = |(owner, max): &Share<K>| {
+        let has_room = |(owner, max): &Quota<K>| {
             counts
                 .owners
                 .get(owner)
                 .is_none_or(|count| count.items < *max)
         };
-        if !shares.iter().all(has_room) {
+        if !quotas.iter().all(has_room) {
             return false;
         }
         // A new count goes on where any earlier one has ended.
@@ -58,25 +58,25 @@ impl<K: Clone + Eq + Hash> Shares<K> {
             items: 0,
             left: counts.left,
         };
-        shares
+        quotas
             .iter()
             .for_each(|(owner, _)| counts.owners.entry(owner.clone()).or_insert(none).items += 1);
         true
     }
 
     /// An item of these owners has left the queue, after all before it.
-    pub(super) fn give_back(&self, shares: &[Share<K>]) {
-        self.remove(shares, 1);
+    pub(super) fn give_back(&self, quotas: &[Quota<K>]) {
+        self.remove(quotas, 1);
     }
 
     /// An item of these owners has not entered the queue, because that is full.
-    pub(super) fn withdraw(&self, shares: &[Share<K>]) {
-        self.remove(shares, 0);
+    pub(super) fn withdraw(&self, quotas: &[Quota<K>]) {
+        self.remove(quotas, 0);
     }
 
-    fn remove(&self, shares: &[Share<K>], left: u64) {
+    fn remove(&self, quotas: &[Quota<K>], left: u64) {
         let mut counts = self.lock();
-        for (owner, _) in shares {
+        for (owner, _) in quotas {
             let Some(count) = counts.owners.get_mut(owner) else {
                 continue;
             };
@@ -139,26 +139,27 @@ mod tests {
 
     #[test]
     fn a_mark_is_passed_when_the_items_before_it_have_left() {
-        let shares = Shares::new();
-        let (a, b) = ([("a", 2)], [("b", 2)]);
-        assert!(shares.take(&a) && shares.take(&b) && shares.take(&a) && !shares.take(&a));
-        let [of_a, of_c] = ["a", "c"].map(|wanted| shares.marks(|owner| *owner == wanted));
-        let of_all = shares.marks(|_| true);
-        assert!(shares.have_left(&of_c));
-        shares.give_back(&a);
-        assert!(!shares.have_left(&of_a) && shares.take(&a));
-        shares.withdraw(&a);
+        let quotas = Quotas::new();
+        let a = [("a", 2)];
+        let b = [("b", 2)];
+        assert!(quotas.take(&a) && quotas.take(&b) && quotas.take(&a) && !quotas.take(&a));
+        let [of_a, of_c] = ["a", "c"].map(|wanted| quotas.marks(|owner| *owner == wanted));
+        let of_all = quotas.marks(|_| true);
+        assert!(quotas.have_left(&of_c));
+        quotas.give_back(&a);
+        assert!(!quotas.have_left(&of_a) && quotas.take(&a));
+        quotas.withdraw(&a);
         assert!(
-            !shares.have_left(&of_a) && shares.take(&a),
+            !quotas.have_left(&of_a) && quotas.take(&a),
             "what was never in the queue has not left it"
         );
-        shares.give_back(&a);
-        assert!(shares.have_left(&of_a) && !shares.have_left(&of_all));
-        shares.give_back(&b);
-        assert!(shares.have_left(&of_all));
-        shares.give_back(&a);
+        quotas.give_back(&a);
+        assert!(quotas.have_left(&of_a) && !quotas.have_left(&of_all));
+        quotas.give_back(&b);
+        assert!(quotas.have_left(&of_all));
+        quotas.give_back(&a);
         assert!(
-            shares.take(&a) && shares.have_left(&of_a),
+            quotas.take(&a) && quotas.have_left(&of_a),
             "a new count is after the old ones"
         );
     }

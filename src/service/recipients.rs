@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn only_exceptions_are_looked_up() {
         let exceptions = Exceptions::new(false);
-        let (full, other) = (id("full"), id("other"));
+        let full = id("full");
+        let other = id("other");
         exceptions.follow(&[
             Change::InboxFull(full.clone()),
             Change::Inbox(other.clone()),

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::shares::{Share, Shares};
-use super::written::{Writing, Written, written};
+use super::barrier::{Barrier, BarrierWriter, barrier};
+use super::quotas::{Quota, Quotas};
 use super::{Options, Service};
 use crate::clock::Clock;
 use crate::model::{
@@ -78,24 +78,22 @@ impl Owner {
 
 impl Report {
     /// Where it needs room. One client without a key can name any number of recipients.
-    fn shares(&self) -> Vec<Share<Owner>> {
+    fn quotas(&self) -> Vec<Quota<Owner>> {
         if let Some(project) = self.project {
             return vec![(Owner::Project(project), QUEUED_OF_OWNER)];
         }
-        let (recipient, client) = (
-            self.refused.recipient_address().to_ascii_lowercase(),
-            self.network(),
-        );
-        let mut shares = vec![(Owner::Keyless, QUEUED_WITHOUT_KEY)];
+        let recipient = self.refused.recipient_address().to_ascii_lowercase();
+        let client = self.network();
+        let mut quotas = vec![(Owner::Keyless, QUEUED_WITHOUT_KEY)];
         if recipient.is_empty() {
-            shares.push((Owner::Session(client), QUEUED_OF_OWNER));
+            quotas.push((Owner::Session(client), QUEUED_OF_OWNER));
         } else {
-            shares.extend([
+            quotas.extend([
                 (Owner::Recipient(recipient), QUEUED_OF_OWNER),
                 (Owner::Client(client), QUEUED_OF_CLIENT),
             ]);
         }
-        shares
+        quotas
     }
 
     /// The client, or its network.
@@ -112,8 +110,8 @@ impl Report {
 #[derive(Debug)]
 pub(super) struct Recorder {
     queue: mpsc::Sender<Report>,
-    shares: Shares<Owner>,
-    written: Written,
+    quotas: Quotas<Owner>,
+    barrier: Barrier,
     default_project: ProjectId,
     options: Options,
 }
@@ -126,32 +124,32 @@ impl Recorder {
         options: Options,
     ) -> Self {
         let (queue, reports) = mpsc::channel(QUEUE);
-        let (written, writing) = written();
+        let (barrier, writing) = barrier();
         let owners = Owners {
             store,
             clock,
             default_project,
             options: options.clone(),
         };
-        let shares = Shares::new();
-        tokio::spawn(run(owners, reports, shares.clone(), writing));
+        let quotas = Quotas::new();
+        tokio::spawn(run(owners, reports, quotas.clone(), writing));
         Self {
             queue,
-            shares,
-            written,
+            quotas,
+            barrier,
             default_project,
             options,
         }
     }
 
     fn add(&self, report: Report) {
-        let shares = report.shares();
+        let quotas = report.quotas();
         // Without room, there are already enough refusals to see the cause.
-        if !self.shares.take(&shares) {
+        if !self.quotas.take(&quotas) {
             return;
         }
         if self.queue.try_send(report).is_err() {
-            self.shares.withdraw(&shares);
+            self.quotas.withdraw(&quotas);
         }
     }
 
@@ -160,8 +158,8 @@ impl Recorder {
     pub(super) async fn written(&self, project: ProjectId) {
         let is_default = project == self.default_project;
         let is_local = |domain: &Domain| self.options.is_local(domain);
-        self.written
-            .wait(&self.shares, |owner| {
+        self.barrier
+            .wait(&self.quotas, |owner| {
                 owner.may_concern(project, is_default, is_local)
             })
             .await;
@@ -185,9 +183,6 @@ impl Service {
     }
 
     /// The latest refusals that match a filter, newest first, each with its project.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn refusals(
         &self,
         filter: &RefusalFilter,
@@ -196,14 +191,9 @@ impl Service {
     }
 
     /// The latest refusals of mail to an inbox since it was created, newest first.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn refusals_of_inbox(&self, inbox: &Inbox) -> Result<Vec<RefusedMail>, StoreError> {
-        let (default, period) = (
-            self.0.default_project,
-            Period::of_inbox(inbox, self.0.clock.now()),
-        );
+        let default = self.0.default_project;
+        let period = Period::of_inbox(inbox, self.0.clock.now());
         let refused = self
             .0
             .store
@@ -220,16 +210,16 @@ impl Service {
 async fn run(
     owners: Owners,
     mut reports: mpsc::Receiver<Report>,
-    shares: Shares<Owner>,
-    mut writing: Writing,
+    quotas: Quotas<Owner>,
+    mut writing: BarrierWriter,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while reports.recv_many(&mut batch, BATCH).await > 0 {
-        let taken: Vec<_> = batch.iter().flat_map(Report::shares).collect();
+        let taken: Vec<_> = batch.iter().flat_map(Report::quotas).collect();
         if let Err(error) = owners.write(std::mem::take(&mut batch)).await {
             tracing::warn!(%error, "cannot store refusals");
         }
-        shares.give_back(&taken);
+        quotas.give_back(&taken);
         writing.done();
         writing.pause(REST).await;
     }

@@ -18,7 +18,6 @@ pub enum RetentionError {
     /// There is no such inbox, or it is temporary.
     #[error("inbox not found")]
     InboxNotFound,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -26,9 +25,6 @@ pub enum RetentionError {
 impl Service {
     /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox
     /// ends.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         self.0.store.retention_days(inbox).await
     }

@@ -13,7 +13,6 @@ const TEXT_BYTES: usize = 4_096;
 /// One page of the messages of a project, newest first.
 #[derive(Debug)]
 pub struct FoundMail {
-    /// The messages.
     pub messages: Vec<MessageStart>,
     /// The list continues before this position.
     pub next: Option<i64>,
@@ -58,17 +57,11 @@ impl Service {
     }
 
     /// The number of messages of an inbox.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn messages_in(&self, inbox: &Inbox) -> Result<i64, StoreError> {
         self.0.store.message_count(inbox).await
     }
 
     /// The number of messages of a project, or of all projects.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn messages_of(&self, project: Option<ProjectId>) -> Result<i64, StoreError> {
         self.0
             .store
@@ -77,9 +70,6 @@ impl Service {
     }
 
     /// At most `limit` live inboxes whose address contains a text, of one project or of all.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn find_inboxes(
         &self,
         project: Option<ProjectId>,
@@ -93,9 +83,6 @@ impl Service {
     }
 
     /// Like [`Service::find_inboxes`], of the inboxes that have ended in the last 30 days.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn find_ended_inboxes(
         &self,
         project: Option<ProjectId>,

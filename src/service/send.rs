@@ -16,11 +16,9 @@ const MAX_HEADER_BYTES: usize = 1024 * 1024;
 /// A message to send.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// The recipient.
     pub to: EmailAddress,
     /// The subject, one line.
     pub subject: String,
-    /// The plain text.
     pub text: String,
     /// The HTML; empty if there is none.
     pub html: String,
@@ -155,11 +153,10 @@ impl Service {
             .live_inbox(&message.inbox_id, composed_at)
             .await?;
         let inbox = inbox.ok_or(ServiceError::MessageNotFound)?;
-        let (domain, from) = (self.mail_domain(), inbox.address(self.mail_domain()));
-        let (message_id, date) = (
-            format!("<{}@{domain}>", Uuid::now_v7()),
-            composed_at.to_rfc5322(),
-        );
+        let domain = self.mail_domain();
+        let from = inbox.address(self.mail_domain());
+        let message_id = format!("<{}@{domain}>", Uuid::now_v7());
+        let date = composed_at.to_rfc5322();
         let mut raw = format!(
             "Resent-From: {from}\r\nResent-To: {to}\r\nResent-Date: {date}\r\nResent-Message-ID: {message_id}\r\n"
         )
@@ -263,7 +260,8 @@ impl Service {
         let composed_at = self.0.clock.now();
         let from = inbox.address(&domain);
         let composing = tokio::task::spawn_blocking(move || {
-            let (to, date) = (draft.to.to_string(), composed_at.to_rfc5322());
+            let to = draft.to.to_string();
+            let date = composed_at.to_rfc5322();
             let raw = compose::compose(&compose::Draft {
                 from: &from,
                 to: &to,

@@ -29,13 +29,10 @@ const ADMIN_TOKEN_CHARACTERS: usize = 32;
 /// The rights of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewer {
-    /// All projects.
     Administrator,
-    /// One project.
     Project(ProjectId),
 }
 
-/// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// What the session may see.
@@ -52,7 +49,6 @@ pub enum SignInError {
     /// The secret is neither an API key nor the administrator's token.
     #[error("invalid API key or administrator token")]
     WrongSecret,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -139,9 +135,6 @@ impl Service {
 
     /// Returns the session of a cookie if both it and its credential are valid, and if `client` has
     /// an address of the kind from which the session was opened.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn session(
         &self,
         cookie: &str,
@@ -174,18 +167,11 @@ impl Service {
         Ok(project.map(|project| (Viewer::Project(project), credential)))
     }
 
-    /// Ends a session.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn sign_out(&self, session: &Session) -> Result<(), StoreError> {
         self.0.store.close_session(&session.cookie).await
     }
 
     /// Ends every session that was opened with the same key or token.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn sign_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
         self.0.store.close_sessions_of(&session.credential).await
     }
@@ -200,9 +186,6 @@ impl Projects {
     /// Ensures that there is an administrator's token. `chosen` replaces the current one.
     /// Otherwise, if there is none, one is generated and returned; it cannot be read again, because
     /// only its SHA-256 is stored.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn prepare_admin(&self, chosen: Option<&str>) -> Result<Option<String>, StoreError> {
         if let Some(token) = chosen {
             self.keep_admin_token(token).await?;

@@ -83,7 +83,8 @@ mod tests {
         let locks = Locks::within_process();
         let slots = Slots::new(locks.clone(), Purpose::Wait, 2);
         let sends = Slots::new(locks, Purpose::Send, 2);
-        let (one, other) = (KeyHash([1; 32]), KeyHash([2; 32]));
+        let one = KeyHash([1; 32]);
+        let other = KeyHash([2; 32]);
         let taken = (
             slots.take(&one).await.unwrap(),
             slots.take(&one).await.unwrap(),
@@ -100,10 +101,8 @@ mod tests {
     fn no_order_of_requests_takes_more_slots_or_loses_one() {
         let key = KeyHash([1; 32]);
         for seed in orders() {
-            let (slots, used) = (
-                Slots::new(Locks::within_process(), Purpose::Wait, 2),
-                Cell::new(0),
-            );
+            let slots = Slots::new(Locks::within_process(), Purpose::Wait, 2);
+            let used = Cell::new(0);
             let mut schedule = Schedule::new(seed);
             for number in 0..3 {
                 schedule.add("request", use_slot(&slots, &key, &used, number == 0));
@@ -137,9 +136,9 @@ mod tests {
         pause().await;
         drop(using);
         if in_order {
-            slot.release().await
+            slot.release().await;
         } else {
-            drop(slot)
+            drop(slot);
         }
     }
 

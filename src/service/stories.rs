@@ -17,10 +17,10 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::activity::TotalUse;
+use super::barrier::{Barrier, BarrierWriter, barrier};
 use super::explain::Question;
-use super::shares::{Share, Shares, in_turns};
+use super::quotas::{Quota, Quotas, in_turns};
 use super::summary::named;
-use super::written::{Writing, Written, written};
 use super::{Inner, MAX_WAIT, Service, ServiceError};
 use crate::model::{
     Cause, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, Period, ProjectId, Story,
@@ -56,7 +56,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn share(&self) -> [Share<ProjectId>; 1] {
+    fn quota(&self) -> [Quota<ProjectId>; 1] {
         [(self.wait.project, MAX_QUEUED_OF_PROJECT)]
     }
 }
@@ -65,31 +65,30 @@ impl Draft {
 #[derive(Debug)]
 pub(super) struct Recorder {
     queue: mpsc::Sender<Draft>,
-    shares: Shares<ProjectId>,
-    written: Written,
+    quotas: Quotas<ProjectId>,
+    barrier: Barrier,
 }
 
 /// The other end of the queue.
 pub(super) struct Composer {
     drafts: mpsc::Receiver<Draft>,
-    shares: Shares<ProjectId>,
-    writing: Writing,
+    quotas: Quotas<ProjectId>,
+    writing: BarrierWriter,
 }
 
-/// Creates the queue.
 pub(super) fn queue() -> (Recorder, Composer) {
     let (queue, drafts) = mpsc::channel(MAX_QUEUED);
-    let (written, writing) = written();
-    let shares = Shares::new();
+    let (barrier, writing) = barrier();
+    let quotas = Quotas::new();
     (
         Recorder {
             queue,
-            shares: shares.clone(),
-            written,
+            quotas: quotas.clone(),
+            barrier,
         },
         Composer {
             drafts,
-            shares,
+            quotas,
             writing,
         },
     )
@@ -98,13 +97,13 @@ pub(super) fn queue() -> (Recorder, Composer) {
 impl Recorder {
     /// Queues a draft. Returns whether there was room.
     fn add(&self, draft: Draft) -> bool {
-        let share = draft.share();
-        if !self.shares.take(&share) {
+        let share = draft.quota();
+        if !self.quotas.take(&share) {
             return false;
         }
         let is_added = self.queue.try_send(draft).is_ok();
         if !is_added {
-            self.shares.withdraw(&share);
+            self.quotas.withdraw(&share);
         }
         is_added
     }
@@ -112,8 +111,8 @@ impl Recorder {
     /// Returns when the stories of a project, or of all, that this node has queued so far are
     /// stored, or could not be, or after a second.
     pub(super) async fn written(&self, project: Option<ProjectId>) {
-        self.written
-            .wait(&self.shares, |owner| {
+        self.barrier
+            .wait(&self.quotas, |owner| {
                 project.is_none_or(|project| project == *owner)
             })
             .await;
@@ -167,11 +166,11 @@ impl Composer {
     }
 
     async fn store(&self, service: &Service, batch: Vec<Draft>) {
-        let shares: Vec<_> = batch.iter().flat_map(Draft::share).collect();
+        let quotas: Vec<_> = batch.iter().flat_map(Draft::quota).collect();
         if let Err(error) = service.store_stories(batch).await {
             tracing::warn!(%error, "cannot store why waits timed out");
         }
-        self.shares.give_back(&shares);
+        self.quotas.give_back(&quotas);
         self.writing.done();
     }
 }
@@ -194,7 +193,7 @@ impl Service {
             match self.compose_story(draft).await {
                 Ok(story) => stories.push(story),
                 Err(ServiceError::Store(error)) => {
-                    tracing::warn!(%error, "cannot keep why a wait timed out")
+                    tracing::warn!(%error, "cannot keep why a wait timed out");
                 }
                 // Its inbox or the message of its cursor no longer exists.
                 Err(error) => tracing::debug!(%error, "cannot explain a wait"),
@@ -245,9 +244,6 @@ impl Service {
     }
 
     /// The failures that match a filter, newest first: at most `limit`.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn failures(
         &self,
         filter: &FailureFilter,
@@ -263,9 +259,6 @@ impl Service {
 
     /// The groups of a project's failures since `since`: the key, the number of failures, and when
     /// the last wait ended. The group with the latest failure first.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn failure_groups(
         &self,
         project: ProjectId,
@@ -275,9 +268,6 @@ impl Service {
     }
 
     /// The number of waits of a project that timed out in the last day.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn recent_failures(&self, project: ProjectId) -> Result<i64, StoreError> {
         self.0
             .store
@@ -287,9 +277,6 @@ impl Service {
 
     /// The story with this id, in any project: the caller checks who may see it. `project` is that
     /// of a story that may still be in the queue, if it is known.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn story(
         &self,
         id: Uuid,
@@ -311,9 +298,6 @@ impl Service {
     }
 
     /// The ids of the stories of the waits on an inbox.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn stories_of(&self, inbox: &Inbox) -> Result<HashSet<Uuid>, StoreError> {
         self.0.stories.written(Some(inbox.project)).await;
         self.0.store.stories_of(inbox, self.kept_since()).await
@@ -405,7 +389,8 @@ fn late_finding(failure: &Failure, message: &Latest) -> Finding {
     let took = message.received_at.since(failure.wait.started_at);
     // Rounded up to five seconds.
     let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
-    let (late_by, message) = (precise(late_by), named(message));
+    let late_by = precise(late_by);
+    let message = named(message);
     let text = format!("A matching message arrived {late_by} after the wait had ended: {message}.");
     let remedy = format!(
         "Use a timeout of {} s instead of {}: a wait ends as soon as the message arrives.",

@@ -184,7 +184,8 @@ impl Facts<'_> {
         let (_, similar) = self.similar.filter(|(close, _)| *close == is_close)?;
         let other = similar.address(self.mail_domain);
         let quote = quoted(&other);
-        let (address, ago) = (&self.address, ago(similar.last_received_at));
+        let address = &self.address;
+        let ago = ago(similar.last_received_at);
         Some(if is_close {
             let text = format!(
                 "No message arrived for {address}, but one arrived for {quote} {ago}. Is the address mistyped? {}",
@@ -242,7 +243,9 @@ impl Facts<'_> {
         let RefusedMail {
             reply, refused_at, ..
         } = refused;
-        let (client, ago, address) = (refused.client(), ago(*refused_at), &self.address);
+        let client = refused.client();
+        let ago = ago(*refused_at);
+        let address = &self.address;
         let remedy = remedy(refused, self.mail_domain);
         let text = format!(
             "Nothing was sent to {address}, but {ago} a session of {client} ended without mail: {reply}."
@@ -273,11 +276,9 @@ impl Facts<'_> {
             };
             format!(" The last rejection{of}: {}", refused.reply)
         });
-        let (address, since, older) = (
-            &self.address,
-            self.since(),
-            self.older().unwrap_or_default(),
-        );
+        let address = &self.address;
+        let since = self.since();
+        let older = self.older().unwrap_or_default();
         let text = format!(
             "Clients use {used}, but sent nothing to {address} since {since}.{older}{refusal}"
         );
@@ -343,10 +344,8 @@ impl Facts<'_> {
         } else {
             format!("the service started {}", ago(watched_since))
         };
-        let (address, refused) = (
-            smtp_server(),
-            self.refused_by_validators().unwrap_or_default(),
-        );
+        let address = smtp_server();
+        let refused = self.refused_by_validators().unwrap_or_default();
         let older = self.older().unwrap_or_default();
         let text = format!(
             "Nothing has connected over SMTP since {since}.{older} Is {address} the application's SMTP server, or has \

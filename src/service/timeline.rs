@@ -31,10 +31,8 @@ impl Service {
         id: &str,
         after: Option<&EventCursor>,
     ) -> Result<(Vec<Event>, EventCursor), ServiceError> {
-        let (id, now) = (
-            InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?,
-            self.0.clock.now(),
-        );
+        let id = InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?;
+        let now = self.0.clock.now();
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.refusals.written(caller.project).await;
@@ -46,9 +44,6 @@ impl Service {
     /// The rejections of mail to an address that is no inbox of the project, oldest first. `name`
     /// is the address, or the id that an inbox with it would have. If its domain is not accepted,
     /// no project can have the address, and the sessions that named it are there too.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn rejections_of(
         &self,
         project: ProjectId,
@@ -78,7 +73,8 @@ impl Service {
             .map(|(_, refused)| of_refusal(refused))
             .collect();
         if is_foreign {
-            let (named, now) = (name.to_ascii_lowercase(), self.0.clock.now());
+            let named = name.to_ascii_lowercase();
+            let now = self.0.clock.now();
             let mut sessions = self
                 .0
                 .event_log
@@ -101,7 +97,8 @@ impl Service {
         inbox: &Inbox,
         until: Timestamp,
     ) -> Result<Vec<Timed>, StoreError> {
-        let (store, default) = (&self.0.store, self.0.default_project);
+        let store = &self.0.store;
+        let default = self.0.default_project;
         let created = Event::new(
             inbox.created_at.to_string(),
             EventKind::Created,
@@ -181,7 +178,8 @@ fn of_end(end: InboxEnd) -> Timed {
 }
 
 fn of_refusal(refused: &RefusedMail) -> Timed {
-    let (at, client) = (refused.refused_at, Some(refused.client()));
+    let at = refused.refused_at;
+    let client = Some(refused.client());
     let text = format!(
         "Mail to {} was rejected: {}",
         refused.recipient_address(),

@@ -28,9 +28,6 @@ impl Service {
     }
 
     /// Deletes all messages of an inbox. Returns the id with which the deletion can be undone.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn throw_messages_away(&self, inbox: &Inbox) -> Result<Uuid, ServiceError> {
         Ok(self
             .throw_away(inbox.project, ToDelete::Messages(inbox.clone()))
@@ -62,9 +59,6 @@ impl Service {
     }
 
     /// Whether a deletion can still be undone.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn can_restore(&self, caller: &Caller, deletion: &str) -> Result<bool, StoreError> {
         let Ok(deletion) = parse_id(deletion) else {
             return Ok(false);
@@ -76,9 +70,6 @@ impl Service {
     }
 
     /// Undoes a deletion; returns `false` if it was too late.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub async fn restore(&self, caller: &Caller, deletion: &str) -> Result<bool, StoreError> {
         let Ok(deletion) = parse_id(deletion) else {
             return Ok(false);

@@ -13,7 +13,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use uuid::Uuid;
 
 use super::content::{ORDINARY, on_blocking_thread};
-use super::mail_terms::{Match, Terms};
+use super::mail_terms::{Match, TEXT_BYTES, Terms};
 use super::messages::{CONTENTS_AT_ONCE, Head, MAX_HEAD_BYTES};
 use super::{ContentForm, PartsReader, Store, StoreError, StoredMessage, live};
 use crate::db::{DatabaseError, Row, Value, values};
@@ -24,9 +24,6 @@ const SEARCH_TIME: Duration = Duration::from_millis(60);
 /// Maximum number of messages that are compared at once, without and with their text.
 const BATCH: usize = 1_000;
 const TEXT_BATCH: usize = 50;
-/// Maximum number of bytes of a text that are compared. Of a longer text, only the start is
-/// compared.
-pub(super) const TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of subjects and parsed parts in one page; the page ends before the message that exceeds
 /// them, unless it is the first.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -34,7 +31,6 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// A page of the messages of a project, newest first.
 #[derive(Debug)]
 pub struct MailPage {
-    /// The messages.
     pub messages: Vec<StoredMessage>,
     /// The list continues before this position; `None` at its end.
     pub next: Option<i64>,
@@ -45,11 +41,11 @@ pub struct MailPage {
 }
 
 /// A message to be compared, with its content if the text is needed.
-pub(super) struct Candidate {
+struct Candidate {
     /// Its position in the list: its number, or in an inbox its sequence.
     position: i64,
-    pub(super) head: Head,
-    pub(super) data: Option<Bytes>,
+    head: Head,
+    data: Option<Bytes>,
 }
 
 /// The result of comparing a batch.
@@ -158,9 +154,6 @@ impl MailFilter {
 impl Store {
     /// A page of at most `limit` messages of a project or of one of its inboxes; without a project,
     /// of all projects.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn mail(
         &self,
         project: Option<ProjectId>,
@@ -168,7 +161,8 @@ impl Store {
         limit: usize,
         now: Timestamp,
     ) -> Result<MailPage, StoreError> {
-        let (started, terms) = (Instant::now(), Terms::new(filter));
+        let started = Instant::now();
+        let terms = Terms::new(filter);
         let mut before = filter.before.unwrap_or(i64::MAX);
         let (mut found, mut compared, mut partly): (Vec<Candidate>, usize, usize) =
             (Vec::new(), 0, 0);
@@ -216,9 +210,6 @@ impl Store {
     }
 
     /// The number of messages in the live inboxes of a project, or of all projects.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn count_messages(
         &self,
         project: Option<ProjectId>,
@@ -273,7 +264,8 @@ impl Store {
             .await?;
         let is_end = !has_more && rows.len() < most;
         let read = |mut row: Row| {
-            let (position, data) = (row.integer()?, row.optional_bytes()?);
+            let position = row.integer()?;
+            let data = row.optional_bytes()?;
             let head = Head::read_from(&mut row)?;
             Ok((
                 Candidate {
@@ -314,7 +306,7 @@ impl Store {
         }
         let shared = terms.clone();
         let compare = move |candidate: Candidate| {
-            let result = shared.compare(&candidate);
+            let result = shared.compare(&candidate.head, candidate.data.as_ref());
             (
                 Candidate {
                     data: None,
@@ -325,7 +317,8 @@ impl Store {
         };
         let results =
             on_blocking_thread(move || chosen.into_iter().map(compare).collect::<Vec<_>>()).await?;
-        let (mut compared, mut has_read) = (Compared::default(), false);
+        let mut compared = Compared::default();
+        let mut has_read = false;
         for (candidate, result) in results {
             let needs_text = matches!(result, Match::Unread);
             // At least one, so that the search moves on.

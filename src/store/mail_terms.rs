@@ -3,13 +3,17 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use memchr::memmem::Finder;
 
 use super::content::{decode, fold_case};
-use super::mail::{Candidate, TEXT_BYTES};
 use super::messages::Head;
 use super::{ContentForm, StoreError, parts};
 use crate::model::{MailFilter, MailPart, SharedAddress};
+
+/// Maximum number of bytes of a text that are compared. Of a longer text, only the start is
+/// compared.
+pub(super) const TEXT_BYTES: usize = 256 * 1024;
 
 /// The texts that a message must contain.
 #[derive(Clone)]
@@ -21,7 +25,6 @@ pub(super) struct Terms {
 
 struct Term {
     part: MailPart,
-    /// Case-folded.
     finder: Finder<'static>,
     /// Whether an address has to begin with it.
     begins_address: bool,
@@ -57,8 +60,8 @@ impl Terms {
     }
 
     /// Whether a message matches, as far as its row and its content in it show.
-    pub(super) fn compare(&self, candidate: &Candidate) -> Match {
-        let open = self.rest_of(&candidate.head);
+    pub(super) fn compare(&self, head: &Head, data: Option<&Bytes>) -> Match {
+        let open = self.rest_of(head);
         if open.is_empty() {
             return Match::Yes;
         }
@@ -68,7 +71,7 @@ impl Terms {
         {
             return Match::No;
         }
-        match text_of(candidate) {
+        match text_of(head, data) {
             Some(Ok(text)) if self.all_in_text(&open, &text) => Match::Yes,
             Some(Ok(_)) => Match::No,
             None | Some(Err(_)) => Match::Unread,
@@ -125,13 +128,10 @@ impl Term {
 }
 
 /// The text of a message from its row; `None` for a large message.
-fn text_of(candidate: &Candidate) -> Option<Result<String, StoreError>> {
-    let data = candidate
-        .data
-        .as_ref()
-        .filter(|_| !candidate.head.is_large())?;
+fn text_of(head: &Head, data: Option<&Bytes>) -> Option<Result<String, StoreError>> {
+    let data = data.filter(|_| !head.is_large())?;
     let read = || {
-        let parsed = decode(data, candidate.head.parsed_size, ContentForm::Parsed)?;
+        let parsed = decode(data, head.parsed_size, ContentForm::Parsed)?;
         let text = parts::text(&parsed)?;
         Ok(text[..text.floor_char_boundary(TEXT_BYTES)].to_owned())
     };

@@ -65,16 +65,16 @@ pub(super) struct Hosts(Arc<Inner>);
 struct Inner {
     target: Target,
     /// The hosts of the URL.
-    hosts: Vec<Place>,
+    hosts: Vec<Server>,
     /// The place that is tried first.
-    next: Mutex<Option<Place>>,
+    next: Mutex<Option<Server>>,
     /// The place that worked last; its receivers are notified only of a move from another place.
-    moves: watch::Sender<Option<Place>>,
+    moves: watch::Sender<Option<Server>>,
 }
 
 /// A host of the URL, or one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Server {
     host: Option<Host>,
     address: Option<IpAddr>,
     port: u16,
@@ -85,7 +85,7 @@ pub(super) struct Connected {
     pub(super) client: Client,
     /// The task that reads from the connection; it ends when the connection ends.
     pub(super) ended: JoinHandle<()>,
-    pub(super) place: Place,
+    pub(super) server: Server,
     /// The schema in which its tables are.
     pub(super) schema: String,
     is_read_only: bool,
@@ -111,14 +111,14 @@ impl Hosts {
         &self,
         notified: impl Fn(&str) + Clone + Send + 'static,
     ) -> Result<Connected, DatabaseError> {
-        let places = self.places().await?;
-        self.connect_to_one(&places, notified).await
+        let servers = self.servers().await?;
+        self.connect_to_one(&servers, notified).await
     }
 
     /// Tries the places in this order.
     async fn connect_to_one(
         &self,
-        places: &[Place],
+        servers: &[Server],
         notified: impl Fn(&str) + Clone + Send + 'static,
     ) -> Result<Connected, DatabaseError> {
         let given = self
@@ -127,32 +127,33 @@ impl Hosts {
             .options
             .get_connect_timeout()
             .filter(|time| !time.is_zero());
-        let default = if places.len() > 1 {
+        let default = if servers.len() > 1 {
             PLACE_TIMEOUT
         } else {
             ONLY_PLACE_TIMEOUT
         };
         let time = given.copied().unwrap_or(default);
-        let (mut failure, mut read_only) = (DatabaseError::Silent, None);
+        let mut failure = DatabaseError::Silent;
+        let mut read_only = None;
         let used = self.0.moves.borrow().clone();
-        for (place, after) in places.iter().zip(places.iter().cycle().skip(1)) {
-            let opened = timeout(time, self.open(place, notified.clone())).await;
+        for (server, after) in servers.iter().zip(servers.iter().cycle().skip(1)) {
+            let opened = timeout(time, self.open(server, notified.clone())).await;
             match opened.unwrap_or(Err(DatabaseError::Silent)) {
-                Ok(connected) if !connected.is_read_only && self.move_to(place, used.as_ref()) => {
+                Ok(connected) if !connected.is_read_only && self.move_to(server, used.as_ref()) => {
                     return Ok(connected);
                 }
                 Ok(connected) if !connected.is_read_only => {}
                 Ok(connected) => read_only = Some(connected),
                 Err(error) => {
-                    if places.len() > 1 {
-                        tracing::warn!(host = place.name(), %error, "cannot use this host of the database");
+                    if servers.len() > 1 {
+                        tracing::warn!(host = server.name(), %error, "cannot use this host of the database");
                     }
                     failure = error;
                 }
             }
             // A caller that gives up before the end of the list has moved the others on.
             let mut next = self.next();
-            if next.as_ref().is_none_or(|next| next == place) {
+            if next.as_ref().is_none_or(|next| next == server) {
                 *next = Some(after.clone());
             }
         }
@@ -167,23 +168,23 @@ impl Hosts {
     /// Ends all connections to the place that was `used`, unless it was this one. `false` if the
     /// node has moved to another place since it was used: this one may be an old primary, which was
     /// silent until now.
-    fn move_to(&self, place: &Place, used: Option<&Place>) -> bool {
+    fn move_to(&self, server: &Server, used: Option<&Server>) -> bool {
         let mut is_used = true;
         self.0.moves.send_if_modified(|current| {
-            is_used = [used, Some(place)].contains(&current.as_ref());
+            is_used = [used, Some(server)].contains(&current.as_ref());
             is_used
                 && current
-                    .replace(place.clone())
-                    .is_some_and(|before| before != *place)
+                    .replace(server.clone())
+                    .is_some_and(|before| before != *server)
         });
         if is_used {
-            *self.next() = Some(place.clone());
+            *self.next() = Some(server.clone());
         }
         is_used
     }
 
     /// Receives the place of each move to another host.
-    pub(super) fn moves(&self) -> watch::Receiver<Option<Place>> {
+    pub(super) fn moves(&self) -> watch::Receiver<Option<Server>> {
         self.0.moves.subscribe()
     }
 
@@ -193,42 +194,43 @@ impl Hosts {
 
     /// The places, beginning with the one that is tried first. Names are looked up each time,
     /// because an administrator may give a name to another host.
-    async fn places(&self) -> Result<Vec<Place>, DatabaseError> {
-        let (mut places, mut failure) = (Vec::new(), DatabaseError::Silent);
-        let found = join_all(self.0.hosts.iter().map(Place::look_up)).await;
+    async fn servers(&self) -> Result<Vec<Server>, DatabaseError> {
+        let mut servers = Vec::new();
+        let mut failure = DatabaseError::Silent;
+        let found = join_all(self.0.hosts.iter().map(Server::look_up)).await;
         for (host, found) in self.0.hosts.iter().zip(found) {
             match found {
-                Ok(found) => places.extend(found),
+                Ok(found) => servers.extend(found),
                 Err(error) => {
                     tracing::warn!(host = host.name(), %error, "cannot find this host of the database");
                     failure = error;
                 }
             }
         }
-        if let Some(first) = places
+        if let Some(first) = servers
             .iter()
-            .position(|place| Some(place) == self.next().as_ref())
+            .position(|server| Some(server) == self.next().as_ref())
         {
-            places.rotate_left(first);
+            servers.rotate_left(first);
         }
-        if places.is_empty() {
+        if servers.is_empty() {
             Err(failure)
         } else {
-            Ok(places)
+            Ok(servers)
         }
     }
 
-    fn next(&self) -> MutexGuard<'_, Option<Place>> {
+    fn next(&self) -> MutexGuard<'_, Option<Server>> {
         // The mutex is not poisoned: no code panics while it is locked.
         self.0.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn open(
         &self,
-        place: &Place,
+        server: &Server,
         notified: impl Fn(&str) + Send + 'static,
     ) -> Result<Connected, DatabaseError> {
-        let connected = self.options(place).connect(self.tls()).await;
+        let connected = self.options(server).connect(self.tls()).await;
         let (client, mut connection) =
             connected.map_err(|error| DatabaseError::Unreachable(error.into()))?;
         let ended = tokio::spawn(async move {
@@ -255,26 +257,26 @@ impl Hosts {
             is_read_only: row.get(1) == Some("on"),
             client,
             ended,
-            place: place.clone(),
+            server: server.clone(),
             schema,
         })
     }
 
     /// The options of the URL, for one place.
-    fn options(&self, place: &Place) -> Config {
+    fn options(&self, server: &Server) -> Config {
         let all = &self.0.target.options;
         let mut one = Config::new();
-        match &place.host {
+        match &server.host {
             Some(Host::Tcp(name)) => _ = one.host(name),
             #[cfg(unix)]
             Some(Host::Unix(directory)) => _ = one.host_path(directory),
             None => {}
         }
-        place
+        server
             .address
             .into_iter()
             .for_each(|address| _ = one.hostaddr(address));
-        one.port(place.port)
+        one.port(server.port)
             .ssl_mode(all.get_ssl_mode())
             .ssl_negotiation(all.get_ssl_negotiation());
         one.channel_binding(all.get_channel_binding())
@@ -304,16 +306,16 @@ impl Hosts {
         match all.get_password() {
             Some(password) => _ = one.password(password),
             None => self
-                .password(place)
+                .password(server)
                 .into_iter()
                 .for_each(|password| _ = one.password(password)),
         }
         one
     }
 
-    fn password(&self, place: &Place) -> Option<String> {
+    fn password(&self, server: &Server) -> Option<String> {
         let options = &self.0.target.options;
-        let host = match (&place.host, place.address) {
+        let host = match (&server.host, server.address) {
             (Some(host), _) => os::database_host(host).into_owned(),
             (None, address) => address?.to_string(),
         };
@@ -323,13 +325,13 @@ impl Hosts {
             &host
         };
         let user = options.get_user()?;
-        let place = [
+        let server = [
             host,
-            &place.port.to_string(),
+            &server.port.to_string(),
             options.get_dbname().unwrap_or(user),
             user,
         ];
-        self.0.target.passwords.as_ref()?.password(place)
+        self.0.target.passwords.as_ref()?.password(server)
     }
 }
 
@@ -349,7 +351,7 @@ pub(super) async fn check_writable(client: &Client) -> Result<(), DatabaseError>
     }
 }
 
-impl Place {
+impl Server {
     /// This host with each of its addresses; only the host if it is a socket, or if the URL says
     /// its address.
     async fn look_up(&self) -> Result<Vec<Self>, DatabaseError> {
@@ -388,14 +390,12 @@ impl Place {
     }
 }
 
-fn hosts(options: &Config) -> Vec<Place> {
-    let (hosts, addresses, ports) = (
-        options.get_hosts(),
-        options.get_hostaddrs(),
-        options.get_ports(),
-    );
+fn hosts(options: &Config) -> Vec<Server> {
+    let hosts = options.get_hosts();
+    let addresses = options.get_hostaddrs();
+    let ports = options.get_ports();
     let count = hosts.len().max(addresses.len());
-    let place = |index: usize| Place {
+    let server = |index: usize| Server {
         host: hosts.get(index).cloned(),
         address: addresses.get(index).copied(),
         port: ports
@@ -404,7 +404,7 @@ fn hosts(options: &Config) -> Vec<Place> {
             .copied()
             .unwrap_or(DEFAULT_PORT),
     };
-    (0..count).map(place).collect()
+    (0..count).map(server).collect()
 }
 
 #[cfg(test)]
@@ -424,14 +424,14 @@ mod tests {
         let port = silent.local_addr().unwrap().port();
         let url = format!("postgres://postgres@db.example:{port}/postgres?sslmode=disable");
         let hosts = Hosts::new(Target::new(&url.parse().unwrap(), |_| None).unwrap());
-        let at = |last| Place {
+        let at = |last| Server {
             address: Some(Ipv4Addr::new(127, 0, 0, last).into()),
             ..hosts.0.hosts[0].clone()
         };
-        let places = [at(1), at(2), at(3)];
+        let servers = [at(1), at(2), at(3)];
 
         let start = Instant::now();
-        let connected = hosts.connect_to_one(&places, |_| {}).await;
+        let connected = hosts.connect_to_one(&servers, |_| {}).await;
         assert!(
             matches!(connected.err(), Some(DatabaseError::Unreachable(_))),
             "the others were tried"
@@ -451,15 +451,15 @@ mod tests {
         let hosts = Hosts::new(Target::new(&url, |_| None).unwrap());
         let ports = async || {
             hosts
-                .places()
+                .servers()
                 .await
                 .unwrap()
                 .iter()
-                .map(|place| place.port)
+                .map(|server| server.port)
                 .collect::<Vec<_>>()
         };
         assert_eq!(ports().await, [1, 2, 3]);
-        let second = hosts.places().await.unwrap()[1].clone();
+        let second = hosts.servers().await.unwrap()[1].clone();
         *hosts.next() = Some(second);
         assert_eq!(ports().await, [2, 3, 1]);
     }

@@ -117,7 +117,6 @@ impl Postgres {
         )
     }
 
-    /// Closes the pool.
     pub(super) fn close(&self) {
         self.pool.close();
     }

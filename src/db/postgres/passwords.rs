@@ -18,20 +18,20 @@ impl PasswordFile {
 
     /// The password for this place: host, port, database and user. Like psql, this ignores the file
     /// if other users have access to it.
-    pub(super) fn password(&self, place: [&str; 4]) -> Option<String> {
+    pub(super) fn password(&self, server: [&str; 4]) -> Option<String> {
         if os::others_may_access(&self.0.metadata().ok()?) {
             let file = self.0.display();
             tracing::warn!(%file, "ignored the password file: others may read it (chmod 600)");
             return None;
         }
         let text = std::fs::read_to_string(&self.0).ok()?;
-        text.lines().find_map(|line| password_in_line(line, place))
+        text.lines().find_map(|line| password_in_line(line, server))
     }
 }
 
 /// `HOST:PORT:DATABASE:USER:PASSWORD`. A field `*` matches anything; a backslash escapes the next
 /// character.
-fn password_in_line(line: &str, place: [&str; 4]) -> Option<String> {
+fn password_in_line(line: &str, server: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }
@@ -53,7 +53,7 @@ fn password_in_line(line: &str, place: [&str; 4]) -> Option<String> {
     let password = fields.pop().filter(|_| fields.len() == 4)?;
     let matches = fields
         .iter()
-        .zip(place)
+        .zip(server)
         .all(|(field, wanted)| field == "*" || field == wanted);
     matches.then_some(password)
 }
@@ -64,13 +64,13 @@ mod tests {
 
     #[test]
     fn a_line_of_the_password_file_matches_by_field() {
-        let place = ["db.example", "5432", "mail", "restante"];
+        let server = ["db.example", "5432", "mail", "restante"];
         assert_eq!(
-            password_in_line("*:*:*:restante:a:b\\\\c", place).as_deref(),
+            password_in_line("*:*:*:restante:a:b\\\\c", server).as_deref(),
             Some("a:b\\c")
         );
         assert_eq!(
-            password_in_line("db.example:5432:mail:restante:x", place).as_deref(),
+            password_in_line("db.example:5432:mail:restante:x", server).as_deref(),
             Some("x")
         );
         for other in [
@@ -80,7 +80,7 @@ mod tests {
             "*:*:*:x",
             "",
         ] {
-            assert_eq!(password_in_line(other, place), None, "{other}");
+            assert_eq!(password_in_line(other, server), None, "{other}");
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Statement};
 
 use super::failure::failed;
-use super::hosts::{Connected, Hosts, Place};
+use super::hosts::{Connected, Hosts, Server};
 use crate::db::DatabaseError;
 
 /// Maximum number of connections for statements that one node opens, in addition to its control
@@ -40,7 +40,7 @@ pub(super) struct Pool(Arc<Inner>);
 
 struct Inner {
     hosts: Hosts,
-    places: Arc<Semaphore>,
+    servers: Arc<Semaphore>,
     /// The one that was used last is at the end.
     idle: Mutex<Vec<(Connection, Instant)>>,
 }
@@ -49,8 +49,8 @@ struct Inner {
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
-    place: Place,
-    moves: watch::Receiver<Option<Place>>,
+    server: Server,
+    moves: watch::Receiver<Option<Server>>,
 }
 
 impl Connection {
@@ -67,7 +67,7 @@ impl Connection {
     /// Whether it is open, and the node has not moved to another host since.
     fn is_current(&self) -> bool {
         let has_moved = self.moves.has_changed().unwrap_or(true)
-            && self.moves.borrow().as_ref() != Some(&self.place);
+            && self.moves.borrow().as_ref() != Some(&self.server);
         !self.client.is_closed() && !has_moved
     }
 }
@@ -76,7 +76,7 @@ impl Pool {
     pub(super) fn new(hosts: Hosts) -> Self {
         let inner = Inner {
             hosts,
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            servers: Arc::new(Semaphore::new(CONNECTIONS)),
             idle: Mutex::default(),
         };
         let inner = Arc::new(inner);
@@ -93,8 +93,8 @@ impl Pool {
     }
 
     async fn take(&self, end: Instant) -> Result<PooledConnection, DatabaseError> {
-        let places = Arc::clone(&self.0.places);
-        let place = places
+        let servers = Arc::clone(&self.0.servers);
+        let server = servers
             .acquire_owned()
             .await
             .map_err(|_| DatabaseError::Closed)?;
@@ -109,7 +109,7 @@ impl Pool {
         Ok(PooledConnection {
             pool,
             connection: Some(connection),
-            place: Some(place),
+            server: Some(server),
             in_transaction: false,
             is_waiting: false,
         })
@@ -121,17 +121,17 @@ impl Pool {
         let moves = self.0.hosts.moves();
         loop {
             match self.0.hosts.connect(|_| {}).await {
-                Ok(Connected { client, place, .. }) => {
+                Ok(Connected { client, server, .. }) => {
                     return Ok(Connection {
                         client,
                         statements: Mutex::default(),
-                        place,
+                        server,
                         moves,
                     });
                 }
                 Err(error)
                     if may_pass(&error)
-                        && !self.0.places.is_closed()
+                        && !self.0.servers.is_closed()
                         && Instant::now() + CONNECT_PAUSE < end =>
                 {
                     sleep(CONNECT_PAUSE).await;
@@ -142,7 +142,7 @@ impl Pool {
     }
 
     pub(super) fn close(&self) {
-        self.0.places.close();
+        self.0.servers.close();
         self.forget_idle();
     }
 
@@ -153,13 +153,14 @@ impl Pool {
     }
 
     fn put_back(&self, connection: Connection) {
-        if !self.0.places.is_closed() && connection.is_current() {
+        if !self.0.servers.is_closed() && connection.is_current() {
             lock(&self.0.idle).push((connection, Instant::now()));
         }
     }
 
     fn give_up(&self, connection: Connection) {
-        let (cancel, tls) = (connection.client.cancel_token(), self.0.hosts.tls());
+        let cancel = connection.client.cancel_token();
+        let tls = self.0.hosts.tls();
         drop(connection);
         self.forget_idle();
         tracing::warn!("the database does not answer; the connection is closed");
@@ -183,7 +184,7 @@ pub(super) struct PooledConnection {
     /// `None` after it was closed.
     connection: Option<Connection>,
     /// `None` if it is returning to the pool.
-    place: Option<OwnedSemaphorePermit>,
+    server: Option<OwnedSemaphorePermit>,
     in_transaction: bool,
     /// Whether an answer is outstanding.
     is_waiting: bool,
@@ -197,7 +198,7 @@ impl PooledConnection {
         request: impl AsyncFnOnce(&Connection) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let connection = self.connection.as_ref().ok_or(DatabaseError::Silent)?;
-        let moved = until_moved(connection.moves.clone(), connection.place.clone());
+        let moved = until_moved(connection.moves.clone(), connection.server.clone());
         self.is_waiting = true;
         let answer = tokio::select! {
             biased;
@@ -234,7 +235,6 @@ impl PooledConnection {
         self.in_transaction = false;
     }
 
-    /// Closes the connection.
     pub(super) fn close(&mut self) {
         self.connection = None;
     }
@@ -250,25 +250,23 @@ impl Drop for PooledConnection {
         if !self.is_waiting && !self.in_transaction {
             return pool.put_back(connection);
         }
-        let (end, place) = (
-            if self.in_transaction { "ROLLBACK" } else { "" },
-            self.place.take(),
-        );
+        let end = if self.in_transaction { "ROLLBACK" } else { "" };
+        let server = self.server.take();
         spawn(async move {
             match timeout(SETTLE_TIMEOUT, connection.client.batch_execute(end)).await {
                 Ok(Ok(())) => pool.put_back(connection),
                 Ok(Err(_)) => drop(connection),
                 Err(_) => pool.give_up(connection),
             }
-            drop(place);
+            drop(server);
         });
     }
 }
 
 /// Returns when the node has moved to another host than `place`.
-pub(super) async fn until_moved(mut moves: watch::Receiver<Option<Place>>, place: Place) {
+pub(super) async fn until_moved(mut moves: watch::Receiver<Option<Server>>, server: Server) {
     while moves.changed().await.is_ok() {
-        if moves.borrow_and_update().as_ref() != Some(&place) {
+        if moves.borrow_and_update().as_ref() != Some(&server) {
             return;
         }
     }

@@ -103,7 +103,8 @@ async fn answer(
         .await
         .map_err(failed)?;
     futures_util::pin_mut!(stream);
-    let (mut rows, mut bytes) = (Vec::new(), 0);
+    let mut rows = Vec::new();
+    let mut bytes = 0;
     // The connection discards the rows that are not read.
     while bytes < max_bytes
         && let Some(row) = stream.try_next().await.map_err(failed)?

@@ -21,7 +21,7 @@ use tokio_postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::changes::announced;
 use super::failure::failed;
-use super::hosts::{Hosts, Place, check_writable};
+use super::hosts::{Hosts, Server, check_writable};
 use super::pool::{CONNECTIONS, Pool, until_moved};
 use super::schema::Schema;
 use crate::db::DatabaseError;
@@ -165,10 +165,11 @@ impl Keeper {
         let mut running = FuturesUnordered::new();
         let hosts = self.hosts.clone();
         let useless = requests.until_useless(&hosts);
-        let moved = until_moved(link.moves.clone(), link.place.clone());
+        let moved = until_moved(link.moves.clone(), link.server.clone());
         tokio::pin!(useless, moved);
         // Commands do not restart this pause, so even a busy node takes its locks again.
-        let (mut pause, mut retake_at) = (RETAKE_PAUSE, Instant::now());
+        let mut pause = RETAKE_PAUSE;
+        let mut retake_at = Instant::now();
         let mut retaking = FuturesUnordered::new();
         loop {
             tokio::select! {
@@ -230,13 +231,14 @@ impl Keeper {
 
     async fn connect_again(&mut self) -> ControlFlow<(), Link> {
         self.lost.extend(self.held.drain());
-        let (hosts, announcer) = (self.hosts.clone(), self.announcer.clone());
+        let hosts = self.hosts.clone();
+        let announcer = self.announcer.clone();
         let mut pause = FIRST_PAUSE;
         loop {
             match self.refuse_until(Link::connect(&hosts, &announcer)).await? {
                 Ok(link) => return ControlFlow::Continue(link),
                 Err(error) => {
-                    tracing::warn!(%error, ?pause, "the database cannot be reached; trying again")
+                    tracing::warn!(%error, ?pause, "the database cannot be reached; trying again");
                 }
             }
             self.refuse_until(sleep(pause.mul_f64(rand::random_range(0.5..1.0))))
@@ -263,14 +265,13 @@ impl Keeper {
     }
 }
 
-/// An open session.
 struct Link {
     requests: Requests,
     /// The task that reads from the connection; it ends when the connection ends.
     ended: JoinHandle<()>,
-    place: Place,
+    server: Server,
     /// The moves of the node since before it was opened.
-    moves: watch::Receiver<Option<Place>>,
+    moves: watch::Receiver<Option<Server>>,
     /// What this session sends to itself. Other nodes that start at the same moment send theirs.
     greeting: String,
     /// Whether it has arrived.
@@ -290,7 +291,8 @@ impl Link {
         let announcer = announcer.clone();
         let greeting = format!("{HELLO}{}", uuid::Uuid::now_v7());
         let (arrived, greeted) = watch::channel(false);
-        let (arrived, own) = (Arc::new(arrived), greeting.clone());
+        let arrived = Arc::new(arrived);
+        let own = greeting.clone();
         let notified = move |payload: &str| match payload {
             payload if payload == own => _ = arrived.send_replace(true),
             payload if payload.starts_with(HELLO) => {}
@@ -304,7 +306,7 @@ impl Link {
         Ok(Self {
             requests,
             ended: connected.ended,
-            place: connected.place,
+            server: connected.server,
             moves,
             greeting,
             greeted,

@@ -40,10 +40,8 @@ pub(super) fn connector(
 }
 
 fn chain_verifier(file: &Path) -> Result<Arc<WebPkiServerVerifier>, DatabaseError> {
-    let (roots, provider) = (
-        Arc::new(read_roots(file)?),
-        Arc::new(ring::default_provider()),
-    );
+    let roots = Arc::new(read_roots(file)?);
+    let provider = Arc::new(ring::default_provider());
     let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
     verifier.map_err(|error| DatabaseError::Tls(error.into()))
 }
