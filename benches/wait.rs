@@ -68,10 +68,8 @@ fn final_dot_to_answer(bencher: Bencher) {
 #[divan::bench(sample_count = 500, sample_size = 1)]
 fn answer_of_a_message_that_is_there(bencher: Bencher) {
     let server = Server::start();
-    let (mut smtp, mut http) = (
-        Smtp::connect(server.smtp),
-        Http::connect(server.http, &server.key),
-    );
+    let mut smtp = Smtp::connect(server.smtp);
+    let mut http = Http::connect(server.http, &server.key);
     let inbox = http.create_inbox();
     smtp.send_up_to_the_dot(&inbox);
     smtp.stream.write_all(b"\r\n.\r\n").unwrap();
@@ -232,7 +230,8 @@ impl Http {
     }
 
     fn answer(&mut self) -> String {
-        let (mut line, mut length) = (String::new(), 0);
+        let mut line = String::new();
+        let mut length = 0;
         while line != "\r\n" {
             line.clear();
             self.answers.read_line(&mut line).unwrap();

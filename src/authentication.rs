@@ -128,10 +128,8 @@ impl Verifier {
         envelope: &Envelope,
         received_at: u64,
     ) -> Authentication {
-        let (deadline, last) = (
-            Instant::now() + MAX_TIME_OF_SENDER,
-            Instant::now() + MAX_TIME,
-        );
+        let deadline = Instant::now() + MAX_TIME_OF_SENDER;
+        let last = Instant::now() + MAX_TIME;
         let connection = Connection::of(envelope);
         let Ok(resolver) = dns::resolver(self.server, Some(MAX_TIME_OF_QUERY)) else {
             return wording::without_dns(connection.as_ref());
@@ -221,10 +219,8 @@ impl<'a> Connection<'a> {
             return None;
         }
         let client = envelope.client.as_deref()?.parse().ok()?;
-        let (sender, helo) = (
-            envelope.from.as_str(),
-            envelope.helo.as_deref().unwrap_or_default(),
-        );
+        let sender = envelope.from.as_str();
+        let helo = envelope.helo.as_deref().unwrap_or_default();
         let domain = sender
             .rsplit_once('@')
             .map_or(helo, |(_, domain)| domain)

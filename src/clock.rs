@@ -66,7 +66,6 @@ struct ManualTime {
 struct Sleeper<'a>(&'a Manual, Instant);
 
 impl Clock {
-    /// The system's clocks.
     #[must_use]
     pub fn system() -> Self {
         Self(TimeSource::System(Arc::default()))
@@ -306,10 +305,8 @@ mod tests {
     #[tokio::test]
     async fn a_test_can_wait_for_a_sleeper() {
         let clock = Clock::manual(Timestamp::from_millis(0));
-        let (first, second) = (
-            clock.instant().after(Duration::from_secs(1)),
-            clock.instant().after(DAY),
-        );
+        let first = clock.instant().after(Duration::from_secs(1));
+        let second = clock.instant().after(DAY);
         let sleeper = tokio::spawn({
             let clock = clock.clone();
             async move {

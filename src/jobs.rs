@@ -110,7 +110,6 @@ impl Jobs {
         }
     }
 
-    /// Whether nothing runs.
     #[must_use]
     pub fn are_idle(&self) -> bool {
         let keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);

@@ -91,7 +91,6 @@ const SECONDS: &[f64] = &[
 ];
 const BATCHES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
-/// Renders the metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     handle: PrometheusHandle,
@@ -101,7 +100,6 @@ pub struct Metrics {
 /// The disk whose space is measured.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    /// The data directory.
     pub directory: PathBuf,
     /// Free bytes below which no message is accepted.
     pub reserved: u64,
@@ -152,7 +150,7 @@ impl Disk {
         match os::free_bytes(&self.directory) {
             Ok(free) => measured.push((DISK_FREE, as_f64(free))),
             Err(error) => {
-                tracing::warn!(%error, path = %self.directory.display(), "cannot measure the disk")
+                tracing::warn!(%error, path = %self.directory.display(), "cannot measure the disk");
             }
         }
         if let Some(database) = &self.database {

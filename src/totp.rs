@@ -148,7 +148,9 @@ impl std::fmt::Debug for Totp {
 /// Decodes base32 (RFC 4648) in any case, with spaces and hyphens between groups, with or without
 /// padding.
 fn base32(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
+    let mut bytes = Vec::new();
+    let mut bits = 0_u32;
+    let mut held = 0_u32;
     for letter in text
         .bytes()
         .filter(|byte| !matches!(byte, b' ' | b'-' | b'=' | b'\t'))

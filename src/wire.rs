@@ -13,7 +13,6 @@ use crate::model::{
 };
 use crate::service::{Checked, Explanation};
 
-/// An inbox.
 pub(crate) fn inbox(inbox: &Inbox, mail_domain: &Domain) -> restante_api::Inbox {
     restante_api::Inbox {
         id: inbox.id.to_string(),

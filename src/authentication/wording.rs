@@ -187,7 +187,8 @@ pub(super) fn long(signature: &Signature) -> DkimCheck {
         "The signature names {} header fields, too many to be verified here.",
         signature.h.len()
     );
-    let (domain, selector) = (Some(signature.d.clone()), Some(signature.s.clone()));
+    let domain = Some(signature.d.clone());
+    let selector = Some(signature.s.clone());
     DkimCheck {
         result: AuthenticationResult::PermError,
         domain,
@@ -207,10 +208,8 @@ pub(super) fn dmarc(output: &DmarcOutput) -> DmarcCheck {
         Policy::Quarantine => DmarcPolicy::Quarantine,
         Policy::None | Policy::Unspecified => DmarcPolicy::None,
     });
-    let (spf_aligned, dkim_aligned) = (
-        *output.spf_result() == DmarcResult::Pass,
-        *output.dkim_result() == DmarcResult::Pass,
-    );
+    let spf_aligned = *output.spf_result() == DmarcResult::Pass;
+    let dkim_aligned = *output.dkim_result() == DmarcResult::Pass;
     let name = output.domain();
     let (result, detail) = match output.result() {
         DmarcResult::Pass => {

@@ -27,7 +27,8 @@ pub(super) struct CopyCommand {
 /// # Errors
 /// [`CliError`]; then the target remains empty.
 pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
-    let (from, to) = (&command.from, &command.to);
+    let from = &command.from;
+    let to = &command.to;
     database::refuse_absent(from)?;
     // A server on the source would change rows that have already been copied.
     for url in [from, to] {

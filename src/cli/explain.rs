@@ -78,7 +78,8 @@ impl fmt::Display for Readable<'_> {
             reply,
         } in &explanation.refused
         {
-            let (sender, recipient) = (printable_line(sender), printable_line(recipient));
+            let sender = printable_line(sender);
+            let recipient = printable_line(recipient);
             write!(
                 formatter,
                 "\n  {at}  {client}  from <{sender}> to <{recipient}>: {}",

@@ -153,10 +153,8 @@ mod tests {
     #[test]
     fn a_key_is_shown_only_by_the_start_that_made_it() {
         let accepted: AcceptedDomains = "*.shop.test".parse().unwrap();
-        let (key, mail_domain) = (
-            ApiKey::generate(),
-            Domain::parse("restante.example.com").unwrap(),
-        );
+        let key = ApiKey::generate();
+        let mail_domain = Domain::parse("restante.example.com").unwrap();
         let greeting = |made_key| Greeting {
             metrics: None,
             base_url: "http://127.0.0.1:8025",

@@ -178,7 +178,8 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
 
 /// Reads the message to its end, or to a line with a single dot. Its lines then end with CR LF.
 fn read(mut input: impl BufRead, keep_dots: bool) -> io::Result<Vec<u8>> {
-    let (mut message, mut line) = (Vec::new(), Vec::new());
+    let mut message = Vec::new();
+    let mut line = Vec::new();
     loop {
         line.clear();
         if input.read_until(b'\n', &mut line)? == 0 {

@@ -246,7 +246,8 @@ impl Server {
     /// immediately.
     async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
-        let (service, limits) = (self.service.clone(), self.http_connections);
+        let service = self.service.clone();
+        let limits = self.http_connections;
         let http =
             http::server::serve(self.http, self.router, service, limits, stop.clone(), GRACE);
         let smtp = self.receiver.run(stop.clone(), GRACE);

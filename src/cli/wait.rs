@@ -85,7 +85,8 @@ impl NoMatch {
         filter: &FilterFlags,
     ) -> Result<Self, ClientError> {
         let explanation = client.explain(&inbox.id, filter)?;
-        let (wanted, address) = (wanted(filter, None), inbox.address.clone());
+        let wanted = wanted(filter, None);
+        let address = inbox.address.clone();
         Ok(Self {
             wanted,
             address,
@@ -144,11 +145,9 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         Answer::Timeout(help) => help,
     };
     let explanation = client.explain(&inbox.id, &filter(flags))?;
-    let (wanted, address, timeout) = (
-        wanted(&flags.filter, Some(flags)),
-        inbox.address,
-        Some(flags.timeout),
-    );
+    let wanted = wanted(&flags.filter, Some(flags));
+    let address = inbox.address;
+    let timeout = Some(flags.timeout);
     Err(NoMatch {
         wanted,
         address,

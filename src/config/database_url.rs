@@ -69,7 +69,9 @@ impl FromStr for PostgresUrl {
             return Err(InvalidDatabaseUrl);
         }
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut ssl_mode, mut ssl_root, mut others) = (None, None, Vec::new());
+        let mut ssl_mode = None;
+        let mut ssl_root = None;
+        let mut others = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = form_urlencoded::parse(pair.as_bytes())
                 .next()

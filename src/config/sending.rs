@@ -228,10 +228,8 @@ fn credentials(url: &Url) -> Result<Option<(String, String)>, InvalidRelay> {
             .map(String::from)
             .map_err(|_| InvalidRelay)
     };
-    let (user, password) = (
-        decode(url.username())?,
-        decode(url.password().unwrap_or_default())?,
-    );
+    let user = decode(url.username())?;
+    let password = decode(url.password().unwrap_or_default())?;
     // NUL separates the parts of AUTH PLAIN (RFC 4616).
     if user.is_empty() != password.is_empty() || user.contains('\0') || password.contains('\0') {
         return Err(InvalidRelay);

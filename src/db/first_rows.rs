@@ -5,9 +5,6 @@ use super::{Database, DatabaseError, Engine, Row, Value};
 impl Database {
     /// Runs one read-only statement, outside any transaction, and reads its rows until they have
     /// `max_bytes`: at least one. Returns them, and whether there may be more.
-    ///
-    /// # Errors
-    /// The error of the statement.
     pub async fn first_rows(
         &self,
         sql: &'static str,

@@ -48,9 +48,7 @@ pub enum DatabaseError {
     /// The file cannot be opened or created.
     #[error("cannot open the database {path}: {source}")]
     Open {
-        /// The file.
         path: String,
-        /// The engine's error.
         source: rusqlite::Error,
     },
     /// The file is a SQLite database of another program.
@@ -63,7 +61,6 @@ pub enum DatabaseError {
     CopyBeforeMigration {
         /// The file of the copy.
         path: String,
-        /// What failed.
         source: BackupError,
     },
     /// An environment variable has a value that cannot be used.
@@ -124,7 +121,6 @@ pub enum DatabaseError {
          use a newer version of restante"
     )]
     Newer {
-        /// The version found.
         found: i64,
         /// The newest version known.
         known: i64,
@@ -220,7 +216,8 @@ impl Database {
         let announcer = Announcer::default();
         let (engine, locks) = match url.clone() {
             DatabaseUrl::Sqlite(path) => {
-                let (runtime, announcer) = (tokio::runtime::Handle::current(), announcer.clone());
+                let runtime = tokio::runtime::Handle::current();
+                let announcer = announcer.clone();
                 let opening = tokio::task::spawn_blocking(move || {
                     sqlite::Sqlite::open(&path, announcer, runtime)
                 });
@@ -251,9 +248,6 @@ impl Database {
 
     /// Reads a few rows by an index, outside any transaction. On SQLite it blocks the calling
     /// thread, so use [`Database::query`] to read many rows.
-    ///
-    /// # Errors
-    /// The error of the statement.
     pub async fn look_up(
         &self,
         sql: &'static str,
@@ -268,9 +262,6 @@ impl Database {
     }
 
     /// Runs one read-only statement, outside any transaction.
-    ///
-    /// # Errors
-    /// The error of the statement.
     pub async fn query(
         &self,
         sql: &'static str,
@@ -384,9 +375,6 @@ impl Transaction {
 
     /// Runs one statement once for each set of parameters, in one round trip. Returns the total
     /// number of changed rows.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn execute_many(
         &mut self,
         sql: &'static str,
@@ -401,9 +389,6 @@ impl Transaction {
     /// Runs one statement once for each set of parameters, at the latest with the commit. Its error
     /// is that of a later statement, or of the commit. This saves a round trip if the statement's
     /// result is not needed.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn queue_many(
         &mut self,
         sql: &'static str,
@@ -424,9 +409,6 @@ impl Transaction {
     /// Inserts rows into `table`, and returns their numbers. `sql` inserts one row; its number is
     /// the first parameter, and null stands for the next number. PostgreSQL inserts them as
     /// [`Transaction::queue_many`] does.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn insert_numbered(
         &mut self,
         table: &'static str,
@@ -452,9 +434,6 @@ impl Transaction {
     }
 
     /// Runs several statements without parameters, separated by semicolons.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn execute_script(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
         match &mut self.engine {
             OpenTransaction::Sqlite(engine) => engine.execute_script(sql),
@@ -463,9 +442,6 @@ impl Transaction {
     }
 
     /// Runs one statement and returns its rows.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn query(
         &mut self,
         sql: &'static str,
@@ -480,9 +456,6 @@ impl Transaction {
 
     /// Runs one statement once for each set of parameters, in one round trip; returns the rows of
     /// each.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn query_many(
         &mut self,
         sql: &'static str,
@@ -525,9 +498,6 @@ impl Transaction {
 
     /// Waits for the lock `name` and keeps it until this transaction ends. SQLite runs transactions
     /// one after another, so it needs no lock.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn lock(&mut self, name: i64) -> Result<(), DatabaseError> {
         const LOCK: &str = "SELECT 1 FROM (SELECT pg_advisory_xact_lock($1)) AS locked";
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
@@ -539,9 +509,6 @@ impl Transaction {
 
     /// Like [`Transaction::lock`], but does not wait: returns `false` if another transaction has
     /// the lock.
-    ///
-    /// # Errors
-    /// See [`Transaction::execute`].
     pub async fn try_lock(&mut self, name: i64) -> Result<bool, DatabaseError> {
         const TRY_LOCK: &str =
             "SELECT 1 FROM (SELECT pg_try_advisory_xact_lock($1) AS taken) AS locked WHERE taken";

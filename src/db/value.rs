@@ -8,13 +8,11 @@ use super::DatabaseError;
 /// A parameter or a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// No value.
     Null,
     /// A 64-bit integer; also used for times (milliseconds) and booleans (0, 1).
     Integer(i64),
     /// Text in UTF-8, without NUL.
     Text(String),
-    /// Bytes.
     Bytes(Bytes),
     /// A UUID, stored as its 16 bytes; it is read back as [`Value::Bytes`].
     Uuid(Uuid),
@@ -131,17 +129,11 @@ impl Row {
     }
 
     /// The next column, a number that is not negative: a count, a size or a time span.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn count<N: TryFrom<i64>>(&mut self) -> Result<N, DatabaseError> {
         N::try_from(self.integer()?).map_err(|_| self.unexpected("a count"))
     }
 
     /// The next column, an integer or null.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn optional_integer(&mut self) -> Result<Option<i64>, DatabaseError> {
         match self.column() {
             Some(Value::Integer(integer)) => Ok(Some(integer)),
@@ -151,9 +143,6 @@ impl Row {
     }
 
     /// The next column, text.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn text(&mut self) -> Result<String, DatabaseError> {
         match self.column() {
             Some(Value::Text(text)) => Ok(text),
@@ -162,9 +151,6 @@ impl Row {
     }
 
     /// The next column, text or null.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn optional_text(&mut self) -> Result<Option<String>, DatabaseError> {
         match self.column() {
             Some(Value::Text(text)) => Ok(Some(text)),
@@ -174,18 +160,12 @@ impl Row {
     }
 
     /// The next column, bytes.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn bytes(&mut self) -> Result<Bytes, DatabaseError> {
         self.optional_bytes()?
             .ok_or_else(|| self.unexpected("bytes"))
     }
 
     /// The next column, bytes or null.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn optional_bytes(&mut self) -> Result<Option<Bytes>, DatabaseError> {
         match self.column() {
             Some(Value::Bytes(bytes)) => Ok(Some(bytes)),
@@ -195,9 +175,6 @@ impl Row {
     }
 
     /// The next column, a UUID.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`].
     pub fn uuid(&mut self) -> Result<Uuid, DatabaseError> {
         let bytes = self.bytes()?;
         Uuid::from_slice(&bytes).map_err(|_| self.unexpected("a UUID"))

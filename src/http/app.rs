@@ -14,7 +14,6 @@ use crate::service::Service;
 /// The state that the handlers share.
 #[derive(Clone)]
 pub struct App {
-    /// The use cases.
     pub service: Service,
     /// The limits on bodies.
     pub limits: Limits,

@@ -7,7 +7,6 @@ use super::host::{for_browsers, for_programs, served_host};
 /// The URL at which clients reach the service, without a slash at the end.
 #[derive(Clone, Debug)]
 pub enum BaseUrl {
-    /// The configured URL.
     Configured(String),
     /// That of the listener. A client may reach it by another address, or by a port that is mapped
     /// to it.

@@ -39,7 +39,7 @@ fn reported_client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAd
     for reported in reported(headers) {
         match reported {
             Some(address) if trusted.iter().any(|network| network.contains(&client)) => {
-                client = address.to_canonical()
+                client = address.to_canonical();
             }
             _ => break,
         }

@@ -425,7 +425,8 @@ pub(super) fn add_parameters<T: JsonSchema>(
                 style: PathStyle::Simple,
             }
         } else {
-            let (style, allow_empty_value) = (QueryStyle::Form, None);
+            let style = QueryStyle::Form;
+            let allow_empty_value = None;
             Parameter::Query {
                 parameter_data,
                 allow_reserved: false,

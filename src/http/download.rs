@@ -48,7 +48,8 @@ pub(super) async fn eml(
     request_id: RequestId,
 ) -> Result<Response, Error> {
     let pieces = service.raw_message(caller, id).await?;
-    let (size, job) = (pieces.size(), service.sending(caller, &pieces).await?);
+    let size = pieces.size();
+    let job = service.sending(caller, &pieces).await?;
     let steps = stream::try_unfold(pieces, async |mut pieces| {
         Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
     });

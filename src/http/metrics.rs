@@ -12,7 +12,6 @@ use super::error::Error;
 use crate::metrics::Metrics;
 use crate::service::Service;
 
-/// Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 struct Monitored {

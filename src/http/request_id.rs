@@ -42,7 +42,8 @@ struct Panicked;
 pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     let id = RequestId(Uuid::now_v7());
     request.extensions_mut().insert(id);
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
     let deadline = deadline::of(&request);
     let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
     let mut response = match timeout(deadline, answering).await {

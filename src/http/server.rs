@@ -38,7 +38,6 @@ pub struct Disconnect(pub Closing);
 /// How many connections a listener has at most.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
-    /// Of all clients.
     pub all: usize,
     /// Of one client address.
     pub per_address: usize,

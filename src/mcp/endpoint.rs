@@ -134,7 +134,9 @@ impl Endpoint {
 
 /// The commas and brackets of a JSON text outside its strings: there are at least as many as values.
 fn commas(json: &[u8]) -> usize {
-    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    let mut count = 0;
+    let mut in_string = false;
+    let mut is_escaped = false;
     for byte in json {
         match byte {
             _ if is_escaped => is_escaped = false,

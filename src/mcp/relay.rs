@@ -172,7 +172,8 @@ impl ServerRelay {
     }
 
     async fn read(&self, answer: Response<Incoming>) -> Result<CallToolResult, CallError> {
-        let (url, status) = (self.url.clone(), answer.status());
+        let url = self.url.clone();
+        let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES)
             .collect()
             .await;

@@ -22,7 +22,6 @@ pub(super) struct CallId {
 
 type Calls = Arc<Mutex<HashMap<CallId, Arc<CancellationToken>>>>;
 
-/// The running calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Running(Calls);
 

@@ -9,7 +9,6 @@ use crate::model::{AcceptedDomains, Domain};
 pub struct Addresses {
     /// The service over HTTP, without a slash at the end.
     pub base_url: String,
-    /// The SMTP server.
     pub smtp: HostAndPort,
 }
 

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn generated_keys_differ_and_parse() {
-        let (one, other) = (ApiKey::generate(), ApiKey::generate());
+        let one = ApiKey::generate();
+        let other = ApiKey::generate();
         assert_ne!(one, other);
         assert_eq!(one.as_str().len(), 41);
         assert_eq!(one.as_str().parse(), Ok(one.clone()));

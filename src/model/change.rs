@@ -24,7 +24,6 @@ pub enum Change {
     },
     /// The queue of the mail worker.
     Queue,
-    /// The stored refusals.
     Refusals,
     /// The sessions of the dashboard.
     Sessions,

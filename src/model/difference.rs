@@ -22,7 +22,8 @@ impl Difference {
     /// marked if less than half of it is similar.
     #[must_use]
     pub fn with_part(wanted: &str, found: &str) -> Self {
-        let (wanted, found) = (characters(wanted, MAX_WANTED), characters(found, MAX_FOUND));
+        let wanted = characters(wanted, MAX_WANTED);
+        let found = characters(found, MAX_FOUND);
         let costs = costs(&wanted, &found, true);
         let last = &costs[wanted.len()];
         let end = (0..=found.len()).min_by_key(|&end| last[end]).unwrap_or(0);
@@ -43,7 +44,8 @@ impl Difference {
     /// Marks the differences between two whole texts.
     #[must_use]
     pub fn of(wanted: &str, found: &str) -> Self {
-        let (wanted, found) = (characters(wanted, MAX_FOUND), characters(found, MAX_FOUND));
+        let wanted = characters(wanted, MAX_FOUND);
+        let found = characters(found, MAX_FOUND);
         let (is_wanted_same, is_found_same, _) =
             same(&costs(&wanted, &found, false), &wanted, &found, found.len());
         Self {
@@ -103,9 +105,10 @@ fn same(
     found: &[char],
     end: usize,
 ) -> (Vec<bool>, Vec<bool>, usize) {
-    let (mut row, mut column) = (wanted.len(), end);
-    let (mut is_wanted_same, mut is_found_same) =
-        (vec![false; wanted.len()], vec![false; found.len()]);
+    let mut row = wanted.len();
+    let mut column = end;
+    let mut is_wanted_same = vec![false; wanted.len()];
+    let mut is_found_same = vec![false; found.len()];
     while row > 0 {
         let cost = costs[row][column];
         if column > 0

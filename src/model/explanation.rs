@@ -66,24 +66,19 @@ impl Period {
 /// cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// During the wait.
     Wait,
     /// A moment before the wait.
     JustBefore,
     /// Minutes before the wait.
     Earlier,
-    /// Before the period.
     Before,
 }
 
 /// A message in a list of the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Latest {
-    /// Identifies it.
     pub id: MessageId,
-    /// The sender's address.
     pub from: String,
-    /// The subject, decoded.
     pub subject: String,
     /// When it was accepted.
     pub received_at: Timestamp,
@@ -96,7 +91,6 @@ pub struct Latest {
 /// Another inbox that received mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Similar {
-    /// The inbox.
     pub id: InboxId,
     /// Its address, if that is not on the mail domain.
     pub shared: Option<SharedAddress>,
@@ -109,7 +103,6 @@ pub struct Similar {
 }
 
 impl Similar {
-    /// Its address.
     #[must_use]
     pub fn address(&self, mail_domain: &Domain) -> String {
         address_of(&self.id, self.shared.as_ref(), mail_domain)
@@ -119,9 +112,7 @@ impl Similar {
 /// How an inbox ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboxEnd {
-    /// It expired.
     Expired(Timestamp),
-    /// It was deleted.
     Deleted(Timestamp),
 }
 

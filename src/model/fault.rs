@@ -5,7 +5,6 @@ use super::{Fault, Timestamp};
 /// A fault of an inbox, with its uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultState {
-    /// The fault.
     pub fault: Fault,
     /// The times at which it was used, in order.
     pub uses: Vec<Timestamp>,

@@ -23,7 +23,6 @@ pub fn generate_inbox_id() -> InboxId {
     InboxId::from_stored(id.collect())
 }
 
-/// A live inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inbox {
     /// Identifies it; on the mail domain, the local part of its address.
@@ -41,7 +40,6 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// The recipient address.
     #[must_use]
     pub fn address(&self, mail_domain: &Domain) -> String {
         address_of(&self.id, self.shared.as_ref(), mail_domain)
@@ -57,9 +55,7 @@ pub fn address_of(id: &InboxId, shared: Option<&SharedAddress>, mail_domain: &Do
 /// An inbox that a search found; it may have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundInbox {
-    /// The inbox.
     pub inbox: Inbox,
-    /// Its label.
     pub label: Option<String>,
     /// How it ended, if it has.
     pub end: Option<InboxEnd>,
@@ -70,7 +66,6 @@ pub struct FoundInbox {
 /// A live inbox with the columns of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxSummary {
-    /// The inbox.
     pub inbox: Inbox,
     /// Its label, for example the title of its test.
     pub label: Option<String>,

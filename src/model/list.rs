@@ -23,7 +23,6 @@ pub enum Watched {
 /// The live messages of a project.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Their number.
     pub messages: i64,
     /// Their size in bytes, as received.
     pub bytes: i64,
@@ -49,7 +48,6 @@ pub struct InboxFilter {
 /// A page of a list of inboxes, identified by the last activity and the id of the inbox next to it.
 #[derive(Clone, Debug, Default)]
 pub enum ListPart {
-    /// The first page.
     #[default]
     Start,
     /// The page after an inbox.
@@ -61,11 +59,8 @@ pub enum ListPart {
 /// Totals of the live inboxes of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InboxTotals {
-    /// All inboxes.
     pub inboxes: i64,
-    /// Inboxes with messages.
     pub with_mail: i64,
-    /// All messages.
     pub messages: i64,
 }
 

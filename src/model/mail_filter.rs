@@ -24,9 +24,7 @@ pub struct MailFilter {
 /// A text that a part of a message must contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailTerm {
-    /// The part.
     pub part: MailPart,
-    /// The text.
     pub text: SearchText,
 }
 
@@ -36,13 +34,10 @@ pub enum MailPart {
     /// The address of the inbox (unless the list is that of an inbox), the sender, the subject or
     /// the text.
     Anywhere,
-    /// The sender's address.
     From,
     /// The address of the inbox.
     To,
-    /// The subject.
     Subject,
-    /// The text.
     Text,
 }
 

@@ -25,7 +25,6 @@ pub struct MailSearch {
 pub struct TextCondition {
     /// The part that is compared.
     pub part: SearchedPart,
-    /// The text.
     pub text: String,
     /// Whether the part must not contain it.
     pub is_excluded: bool,
@@ -42,11 +41,8 @@ pub enum SearchedPart {
     From,
     /// Those of the recipients of copies.
     Cc,
-    /// Those for replies.
     ReplyTo,
-    /// The subject.
     Subject,
-    /// The Message-ID.
     MessageId,
 }
 

@@ -11,7 +11,6 @@ use super::{InboxId, InvalidId, SharedAddress, Timestamp, parse_id};
 pub struct MessageId(pub Uuid);
 
 impl MessageId {
-    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())

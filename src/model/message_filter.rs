@@ -102,7 +102,8 @@ impl HeaderFilter {
     /// [`FieldError`] if it is too long, has no colon, or if the name cannot be that of a field.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let (name, part) = text.split_once(':').ok_or(FieldError::Invalid("header"))?;
-        let (name, part) = (name.trim(), part.trim());
+        let name = name.trim();
+        let part = part.trim();
         let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_name || text.len() > MAX_FILTER_LENGTH {
             return Err(FieldError::Invalid("header"));

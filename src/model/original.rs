@@ -5,7 +5,6 @@ use super::{Envelope, InboxId, MessageId, SharedAddress, Timestamp};
 /// A message with all its stored data.
 #[derive(Debug)]
 pub struct Everything {
-    /// Identifies it.
     pub id: MessageId,
     /// The inbox in which it is.
     pub inbox_id: InboxId,

@@ -12,7 +12,6 @@ use super::{InboxId, InvalidId, ProjectId, SharedAddress, Timestamp, parse_id};
 pub struct OutgoingId(pub Uuid);
 
 impl OutgoingId {
-    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
@@ -38,7 +37,6 @@ impl fmt::Display for OutgoingId {
 pub struct WorkerId(pub Uuid);
 
 impl WorkerId {
-    /// Generates an id.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
@@ -50,7 +48,6 @@ impl WorkerId {
 pub struct Attempt {
     /// Counted from 1.
     pub number: u32,
-    /// When it started.
     pub attempted_at: Option<Timestamp>,
     /// The server to which the attempt was made.
     pub server: Option<String>,
@@ -70,19 +67,15 @@ pub fn domain_of(recipient: &str) -> &str {
 /// An outgoing item, without its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Identifies it.
     pub id: OutgoingId,
     /// The project of the sending inbox.
     pub project: ProjectId,
-    /// The sending inbox.
     pub inbox: InboxId,
     /// The address it is sent to.
     pub recipient: String,
-    /// Its subject.
     pub subject: String,
     /// Its Message-ID, with angle brackets; the same on every copy.
     pub message_id: String,
-    /// Its state.
     pub status: OutgoingStatus,
     /// When the caller sent it.
     pub created_at: Timestamp,

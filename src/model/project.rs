@@ -5,9 +5,7 @@ use super::{ProjectId, Timestamp};
 /// A project as shown to its administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Identifies it.
     pub id: ProjectId,
-    /// Its unique name.
     pub name: String,
     /// Whether it is the default project, which owns inboxes that are created by mail to an unknown
     /// address.

@@ -8,7 +8,6 @@ pub use restante_api::Via;
 /// The connection or the request that delivered a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reception {
-    /// The client's address.
     pub client: IpAddr,
     /// The client's name in EHLO or HELO; `None` over HTTP.
     pub helo: Option<Arc<str>>,
@@ -25,11 +24,9 @@ pub struct Reception {
 pub struct Envelope {
     /// The sender; empty for the null reverse-path.
     pub from: String,
-    /// The client's address.
     pub client: Option<String>,
     /// The client's name in EHLO or HELO.
     pub helo: Option<String>,
-    /// The TLS version.
     pub tls: Option<String>,
     /// Whether the client authenticated.
     pub authenticated: Option<bool>,

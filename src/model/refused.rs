@@ -115,7 +115,6 @@ pub struct RefusedMail {
     pub inbox: Option<InboxId>,
     /// Whether the client had authenticated with a key.
     pub authenticated: bool,
-    /// The reason.
     pub reason: RefusalReason,
     /// The reply to the client; for a session that ended before MAIL, what happened.
     pub reply: String,
@@ -130,7 +129,6 @@ impl RefusedMail {
         self.peer.parse::<IpAddr>().is_ok()
     }
 
-    /// The client's address.
     #[must_use]
     pub fn client(&self) -> String {
         let peer: Result<SocketAddr, _> = self.peer.parse();

@@ -17,7 +17,6 @@ pub struct SmtpSession {
     /// The project that it concerns alone: that of the client's key, or the owner of the only inbox
     /// that it named. It is `None` if that is not known.
     pub project: Option<ProjectId>,
-    /// The client's address.
     pub client: String,
     /// The TLS version, if it is encrypted.
     pub tls: Option<String>,
@@ -34,9 +33,7 @@ pub struct SmtpSession {
 /// An inbox that existed was claimed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxClaim {
-    /// The inbox.
     pub inbox: InboxId,
-    /// Its project.
     pub project: ProjectId,
     /// When it was created.
     pub inbox_created_at: Timestamp,
@@ -47,11 +44,8 @@ pub struct InboxClaim {
 /// A message that arrived, for the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivedMail {
-    /// Identifies it.
     pub id: MessageId,
-    /// The sender's address.
     pub from: String,
-    /// The subject.
     pub subject: String,
     /// The labelled code; empty if there is none.
     pub code: String,
@@ -61,31 +55,23 @@ pub struct ArrivedMail {
     pub received_at: Timestamp,
     /// The provider whose API was used; `None` for SMTP.
     pub via: Option<String>,
-    /// The client's address.
     pub client: Option<String>,
-    /// The TLS version.
     pub tls: Option<String>,
 }
 
 /// A use of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultUse {
-    /// At which point.
     pub point: String,
-    /// What it did.
     pub action: String,
-    /// When.
     pub used_at: Timestamp,
 }
 
 /// A message that was sent from the inbox, with one of its attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentMail {
-    /// The recipient.
     pub recipient: String,
-    /// The subject.
     pub subject: String,
-    /// Its status now.
     pub status: String,
     /// When it was queued.
     pub created_at: Timestamp,

@@ -28,7 +28,6 @@ pub struct Evidence {
 /// The cause of a failure, and the sentence about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The cause.
     pub cause: Cause,
     /// The text for [`super::Summary::new`].
     pub marked: String,
@@ -44,18 +43,15 @@ pub struct Failure {
     pub wait: WaitRecord,
     /// The label of the inbox, for example the title of its test.
     pub label: Option<String>,
-    /// The cause.
     pub finding: Finding,
     /// How the inbox had ended when the wait did.
     pub ended: Option<InboxEnd>,
 }
 
-/// A story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
     /// The wait and the cause.
     pub failure: Failure,
-    /// The evidence.
     pub evidence: Evidence,
     /// What happened to the inbox until the wait ended, oldest first.
     pub timeline: Vec<Event>,

@@ -46,7 +46,6 @@ pub enum SummaryPiece {
 /// The reader of a sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
-    /// The current time.
     pub now: Timestamp,
     /// When the wait ended that the sentence explains. Times are relative to it.
     pub ended_at: Option<Timestamp>,
@@ -167,7 +166,8 @@ impl Summary {
     /// The sentence with a reference `[1]` for each quote, and the quotes.
     #[must_use]
     pub fn apart(&self) -> (String, Vec<&str>) {
-        let (mut sentence, mut quotes) = (String::new(), Vec::new());
+        let mut sentence = String::new();
+        let mut quotes = Vec::new();
         for piece in &self.cause {
             match piece {
                 SummaryPiece::Own(text) | SummaryPiece::Given(text) => sentence.push_str(text),

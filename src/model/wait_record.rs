@@ -13,15 +13,12 @@ pub struct WaitRecord {
     pub id: Uuid,
     /// The project of the inbox.
     pub project: ProjectId,
-    /// The inbox.
     pub inbox: InboxId,
     /// Its address, if that is not on the mail domain.
     pub shared: Option<SharedAddress>,
     /// When that inbox was created, because another inbox may get the address later.
     pub inbox_created_at: Timestamp,
-    /// Which messages match.
     pub filter: MessageFilter,
-    /// When it started.
     pub started_at: Timestamp,
     /// The timeout that the caller requested.
     pub timeout: Duration,
@@ -40,7 +37,6 @@ pub enum WaitEnd {
     InboxEnded,
     /// The key had too many open waits.
     TooMany,
-    /// The client disconnected.
     Left,
     /// The service stopped, or failed.
     Failed,

@@ -28,7 +28,8 @@ mod tests {
     #[test]
     fn private_files_are_accessible_only_to_their_owner() {
         let parent = tempfile::tempdir().unwrap();
-        let (directory, file) = (parent.path().join("a/b"), parent.path().join("file"));
+        let directory = parent.path().join("a/b");
+        let file = parent.path().join("file");
         private_directory(DirBuilder::new().recursive(true))
             .create(&directory)
             .unwrap();

@@ -52,7 +52,6 @@ pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
     }))
 }
 
-/// See above.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
     Ok(None)

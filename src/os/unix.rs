@@ -87,7 +87,6 @@ pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
     }
 }
 
-/// SIGTERM and SIGINT.
 pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,

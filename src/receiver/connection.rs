@@ -189,7 +189,7 @@ impl Connection {
                         self.handler
                             .handle(&mut self.session, event, self.arrival.take()),
                     )
-                    .await
+                    .await;
                 }
             }
         }

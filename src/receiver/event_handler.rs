@@ -122,7 +122,7 @@ impl EventHandler {
                     let ids = receipt.messages;
                     match &receipt.reply {
                         Some(action) => {
-                            answer(session, action, |session| session.delivered(Ok(ids)))
+                            answer(session, action, |session| session.delivered(Ok(ids)));
                         }
                         None => session.delivered(Ok(ids)),
                     }
@@ -231,10 +231,8 @@ impl EventHandler {
     ) -> Result<Receipt, Refusal> {
         self.transcript.message();
         write_joined(&mut self.recipients, &envelope.recipients);
-        let (size, time) = (
-            raw.len() as u64,
-            self.context.service.delivery_timeout(raw.len()),
-        );
+        let size = raw.len() as u64;
+        let time = self.context.service.delivery_timeout(raw.len());
         let delivery = Box::pin(self.delivery(envelope, raw, arrival));
         let started = Instant::now();
         let outcome = match within(&mut self.alarm, &self.context, time, delivery).await {
@@ -260,10 +258,8 @@ impl EventHandler {
         raw: Vec<u8>,
         arrival: Option<Arrival>,
     ) -> impl Future<Output = Result<Receipt, DeliverError>> + Send + use<> {
-        let (service, memory) = (
-            self.context.service.clone(),
-            Arc::clone(&self.context.memory),
-        );
+        let service = self.context.service.clone();
+        let memory = Arc::clone(&self.context.memory);
         let incoming = self.incoming(envelope, raw);
         let held = (
             arrival.and_then(Arrival::into_permit),
@@ -320,10 +316,13 @@ impl EventHandler {
     }
 
     fn log_message(&self, size: u64, outcome: Result<&Receipt, &Refusal>) {
-        let (peer, from, to) = (self.peer, &self.sender, &self.recipients);
+        let peer = self.peer;
+        let from = &self.sender;
+        let to = &self.recipients;
         match outcome {
             Ok(receipt) => {
-                let (mut ids, mut faults) = (String::new(), String::new());
+                let mut ids = String::new();
+                let mut faults = String::new();
                 write_joined(&mut ids, &receipt.messages);
                 if receipt.faults.is_empty() {
                     return tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
@@ -354,7 +353,7 @@ impl EventHandler {
                 let outcome = refusal.label();
                 match accepting_flag(path).filter(|_| refusal == Refusal::RelayNotPermitted) {
                     Some(remedy) => {
-                        tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused")
+                        tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused");
                     }
                     None => tracing::info!(peer = %self.peer, path, outcome, "path refused"),
                 }
@@ -478,10 +477,8 @@ impl EventHandler {
             && action.copies() == 0
         {
             let what = closed_on_request(closing);
-            let (recipients, reason) = (
-                self.recipients.split(' ').collect(),
-                RefusalReason::DisconnectedOnRequest,
-            );
+            let recipients = self.recipients.split(' ').collect();
+            let reason = RefusalReason::DisconnectedOnRequest;
             self.record(
                 &self.peer.to_string(),
                 &self.sender,

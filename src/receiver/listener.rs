@@ -17,7 +17,6 @@ use crate::tcp;
 /// How long to wait after an error such as EMFILE, before the next attempt to accept.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A bound socket.
 pub(super) struct Listener {
     pub(super) socket: TcpListener,
     pub(super) address: SocketAddr,

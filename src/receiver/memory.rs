@@ -19,7 +19,6 @@ const SMALL_DELIVERY: usize = 256 * 1024;
 /// How many larger messages are parsed at the same time.
 const MAX_PARSED: usize = 2;
 
-/// The permits.
 pub(super) struct MessageMemory {
     whole: Arc<Semaphore>,
     parsing: Semaphore,

@@ -152,8 +152,10 @@ async fn load_certificate(
     settings: &Settings,
     service: &Service,
 ) -> Result<Certificate, ReceiverError> {
-    let (given, data_dir) = (settings.tls.files(), settings.data.data_dir.clone());
-    let (names, clock) = (tls::names(settings), service.clock().clone());
+    let given = settings.tls.files();
+    let data_dir = settings.data.data_dir.clone();
+    let names = tls::names(settings);
+    let clock = service.clock().clone();
     let loaded = tokio::task::spawn_blocking(move || {
         let files = match given {
             Some(files) => files,

@@ -34,7 +34,6 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -42,7 +41,6 @@ pub enum TlsError {
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// The file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -50,7 +48,6 @@ pub enum TlsError {
     /// A file is not valid PEM.
     #[error("{path} contains no usable PEM: {source}")]
     Pem {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         source: pem::Error,
@@ -107,7 +104,8 @@ impl Certificate {
     /// Reads the files again if they have changed. If the new files cannot be used, the old
     /// certificate remains in use.
     async fn take_up_change(&self, current: &mut Current) {
-        let (files, known) = (self.files.clone(), current.stamp);
+        let files = self.files.clone();
+        let known = current.stamp;
         let looked = tokio::task::spawn_blocking(move || {
             let stamp = Stamp::of(&files)?;
             Ok::<_, TlsError>((stamp != known).then(|| (stamp, read_config(&files))))
@@ -390,7 +388,8 @@ mod tests {
 
     #[test]
     fn a_key_of_another_certificate_is_refused() {
-        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let one = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
         let certificate = self_signed(one.path(), &domain()).unwrap().certificate;
         let key = self_signed(other.path(), &domain()).unwrap().key;
         let refused = Certificate::load(TlsFiles { certificate, key }, Clock::system());
@@ -410,7 +409,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_changed_certificate_is_loaded_and_a_broken_one_is_not() {
-        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
         let clock = Clock::manual(Timestamp::from_millis(0));
         let files = self_signed(dir.path(), &domain()).unwrap();
         let certificate = Certificate::load(files.clone(), clock.clone()).unwrap();

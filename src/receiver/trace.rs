@@ -82,10 +82,8 @@ mod tests {
             authenticated: false,
             smtputf8: false,
         };
-        let (mail_domain, peer) = (
-            &Domain::parse("restante.example.com").unwrap(),
-            peer.parse().unwrap(),
-        );
+        let mail_domain = &Domain::parse("restante.example.com").unwrap();
+        let peer = peer.parse().unwrap();
         Trace {
             envelope: &envelope,
             peer,

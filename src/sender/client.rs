@@ -29,13 +29,9 @@ const FINAL_DOT: Duration = Duration::from_secs(10 * 60);
 /// When a connection is encrypted, and what the server's certificate must prove.
 pub(super) enum TlsPolicy {
     /// Encrypted if the server offers STARTTLS, with any certificate; otherwise plain text.
-    Opportunistic {
-        /// Accepts every certificate.
-        config: Arc<ClientConfig>,
-    },
+    Opportunistic { config: Arc<ClientConfig> },
     /// If the connection is encrypted, the certificate must be valid.
     Verified {
-        /// Checks the certificate.
         config: Arc<ClientConfig>,
         /// Whether the connection uses implicit TLS instead of STARTTLS.
         implicit: bool,

@@ -47,14 +47,12 @@ pub(super) enum ConnectionError {
     Injected,
 }
 
-/// An open connection.
 pub(super) struct ClientConnection {
     stream: BufReader<Box<dyn Stream>>,
     clock: Clock,
 }
 
 impl ClientConnection {
-    /// Connects.
     pub(super) async fn open(address: SocketAddr, clock: Clock) -> Result<Self, ConnectionError> {
         let dialled = within(&clock, CONNECT, async {
             let stream = TcpStream::connect(address)
@@ -110,7 +108,6 @@ impl ClientConnection {
         within(&self.clock, limit, read_reply(&mut self.stream)).await
     }
 
-    /// Sends bytes.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         for piece in bytes.chunks(PIECE) {
             within(&self.clock, WRITE, async {

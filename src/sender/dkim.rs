@@ -46,12 +46,7 @@ const FOLD: usize = 72;
 pub enum DkimError {
     /// The file cannot be read, or is not PEM.
     #[error("cannot read the DKIM key {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: pem::Error,
-    },
+    Read { path: PathBuf, source: pem::Error },
     /// The key is of another kind.
     #[error("the DKIM key {0} is neither an RSA key of 2048 to 4096 bits nor an Ed25519 key")]
     Unusable(PathBuf),

@@ -15,20 +15,12 @@ pub enum SenderError {
     Resolver(String),
     /// The certificates for the relay cannot be read.
     #[error("cannot read the certificates {path}: {source}")]
-    Authorities {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: pem::Error,
-    },
+    Authorities { path: PathBuf, source: pem::Error },
     /// The file with the certificates for the relay has none.
     #[error(
         "{path} contains no certificate in PEM: set --relay-ca to a file with the authorities of the relay"
     )]
-    NoAuthorities {
-        /// The file.
-        path: PathBuf,
-    },
+    NoAuthorities { path: PathBuf },
     /// TLS cannot be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),

@@ -18,7 +18,6 @@ pub(super) struct Extensions {
     pub(super) smtputf8: bool,
     /// AUTH PLAIN (RFC 4954, RFC 4616).
     pub(super) auth_plain: bool,
-    /// AUTH LOGIN.
     pub(super) auth_login: bool,
 }
 
@@ -34,7 +33,7 @@ impl Extensions {
                 Some("STARTTLS") => extensions.starttls = true,
                 Some("SIZE") => {
                     extensions.size =
-                        Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0))
+                        Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0));
                 }
                 Some("8BITMIME") => extensions.eight_bit_mime = true,
                 Some("SMTPUTF8") => extensions.smtputf8 = true,
@@ -80,7 +79,7 @@ mod tests {
                     .take(format!("250-{line}").as_bytes())
                     .unwrap()
                     .is_none()
-            )
+            );
         });
         Extensions::read(
             &reading

@@ -12,7 +12,6 @@ pub(super) struct Failure {
     pub(super) status: Status,
     /// The reason as text, on one line.
     pub(super) text: String,
-    /// The server's name.
     pub(super) server: Option<String>,
     /// The server's reply, on one line, if the server rejected something.
     pub(super) reply: Option<String>,

@@ -17,7 +17,6 @@ pub(super) struct Mail {
     pub(super) recipients: Vec<String>,
     /// The field with the signature, sent before the message; empty if there is none.
     pub(super) signature: String,
-    /// The message.
     pub(super) message: Message,
     /// Whether the message contains only ASCII.
     pub(super) is_ascii: bool,
@@ -47,7 +46,8 @@ impl Mail {
         message: Message,
         signer: Option<&Signer>,
     ) -> Result<Self, StoreError> {
-        let (mut is_ascii, mut hash) = (true, signer.map(|_| BodyHash::default()));
+        let mut is_ascii = true;
+        let mut hash = signer.map(|_| BodyHash::default());
         let mut position = 0;
         while let Some(piece) = message.piece(position).await? {
             is_ascii &= piece.is_ascii();

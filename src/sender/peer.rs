@@ -14,7 +14,8 @@ pub(super) struct Peer {
 
 impl fmt::Display for Peer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ip, port) = (self.address.ip(), self.address.port());
+        let ip = self.address.ip();
+        let port = self.address.port();
         if self.name == ip.to_string() {
             return write!(formatter, "[{ip}]:{port}");
         }

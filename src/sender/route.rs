@@ -56,7 +56,8 @@ impl Router {
     /// does not answer.
     pub(super) async fn peers(&self, domain: &Domain) -> Result<Vec<Peer>, Failure> {
         let mut peers = Vec::new();
-        let (mut unanswered, mut refused) = (None, None);
+        let mut unanswered = None;
+        let mut refused = None;
         for server in self.servers(domain).await? {
             let addresses = match self.addresses(&server).await {
                 Ok(addresses) => addresses,

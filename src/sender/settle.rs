@@ -120,7 +120,8 @@ impl Settler {
         claimed: &Claimed,
         recipient: &EmailAddress,
     ) -> Result<bool, DeliverError> {
-        let (item, server) = (&claimed.item, self.service.mail_domain().as_str());
+        let item = &claimed.item;
+        let server = self.service.mail_domain().as_str();
         let sent = self.settlement(
             item,
             OutgoingStatus::Sent,
@@ -162,7 +163,9 @@ impl Settler {
         server: Option<&str>,
         reply: String,
     ) -> Settlement {
-        let (id, worker, attempt) = (item.id, self.worker, item.attempts);
+        let id = item.id;
+        let worker = self.worker;
+        let attempt = item.attempts;
         Settlement {
             id,
             worker,
@@ -191,7 +194,8 @@ impl Settler {
     }
 
     async fn write(&self, claimed: &Claimed, decision: &Decision) -> Result<bool, DeliverError> {
-        let (item, outbox) = (&claimed.item, self.service.outbox());
+        let item = &claimed.item;
+        let outbox = self.service.outbox();
         match decision {
             Decision::Sent(Taken { server, reply }) => {
                 let sent = self.settlement(
@@ -204,13 +208,15 @@ impl Settler {
                 Ok(outbox.settle(&sent).await?)
             }
             Decision::Again(due_at, failure) => {
-                let (server, text) = (failure.server.as_deref(), failure.text.clone());
+                let server = failure.server.as_deref();
+                let text = failure.text.clone();
                 let again =
                     self.settlement(item, OutgoingStatus::Queued, Some(*due_at), server, text);
                 Ok(outbox.settle(&again).await?)
             }
             Decision::Failed(failure) => {
-                let (server, text) = (failure.server.as_deref(), failure.text.clone());
+                let server = failure.server.as_deref();
+                let text = failure.text.clone();
                 let failed = self.settlement(item, OutgoingStatus::Failed, None, server, text);
                 if item.is_report {
                     return Ok(outbox.settle(&failed).await?);
@@ -232,7 +238,8 @@ impl Settler {
     }
 
     fn report(&self, item: &Outgoing, header: &[u8], failure: &Failure) -> Vec<u8> {
-        let (sender, mail_domain) = (self.sender(item), self.service.mail_domain());
+        let sender = self.sender(item);
+        let mail_domain = self.service.mail_domain();
         Bounce {
             item,
             sender: &sender,
@@ -260,7 +267,9 @@ impl Settler {
 impl Decision {
     /// Reports the result in the log and the metrics.
     fn announce(&self, item: &Outgoing) {
-        let (id, recipient, attempt) = (item.id, item.recipient.as_str(), item.attempts);
+        let id = item.id;
+        let recipient = item.recipient.as_str();
+        let attempt = item.attempts;
         metrics::outgoing_attempted(match self {
             Self::Sent(_) => "sent",
             Self::Again(..) => "deferred",
@@ -268,7 +277,7 @@ impl Decision {
         });
         match self {
             Self::Sent(Taken { reply, .. }) => {
-                tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent")
+                tracing::info!(outgoing = %id, recipient, attempt, %reply, "sent");
             }
             Self::Again(due_at, failure) => {
                 tracing::info!(outgoing = %id, recipient, attempt, %due_at, reply = failure.text, "not sent yet");

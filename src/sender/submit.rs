@@ -85,7 +85,8 @@ impl SubmitError {
             failure.text.clone()
         } else {
             let (accepted, all) = (accepted.len(), accepted.len() + missing.len());
-            let (text, missing) = (&failure.text, missing.join(", "));
+            let text = &failure.text;
+            let missing = missing.join(", ");
             format!(
                 "{text}. The message was accepted for {accepted} of {all} recipients, but not for: {missing}"
             )

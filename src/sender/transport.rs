@@ -34,7 +34,8 @@ impl Transport {
     /// # Errors
     /// [`SenderError`] for the first of them that cannot be used.
     pub(super) fn new(settings: &Sending, service: &Service) -> Result<Self, SenderError> {
-        let (mail_domain, clock) = (service.mail_domain(), service.clock().clone());
+        let mail_domain = service.mail_domain();
+        let clock = service.clock().clone();
         let hello = settings
             .smtp_hello
             .as_ref()
@@ -136,9 +137,7 @@ impl Transport {
 /// A server has accepted a message.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
-    /// The server's name.
     pub(super) server: String,
-    /// The server's reply.
     pub(super) reply: Reply,
 }
 

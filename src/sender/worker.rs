@@ -129,11 +129,9 @@ impl Worker {
     }
 
     fn start(&mut self, claimed: Claimed) {
-        let (settler, transport, item) = (
-            self.settler.clone(),
-            Arc::clone(&self.transport),
-            claimed.clone(),
-        );
+        let settler = self.settler.clone();
+        let transport = Arc::clone(&self.transport);
+        let item = claimed.clone();
         let task = self.attempts.spawn(async move {
             let item = &claimed.item;
             if let Some(recipient) = settler.local_recipient(item) {

@@ -10,9 +10,6 @@ use crate::model::{Attempt, OutgoingId, ProjectId, Timestamp};
 
 impl Store {
     /// The attempts of the `limit` newest items of a project, in chronological order for each item.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn attempts(
         &self,
         project: ProjectId,
@@ -36,9 +33,6 @@ impl Store {
 
 impl Store {
     /// The attempts of one item in chronological order.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn attempts_of(&self, item: OutgoingId) -> Result<Vec<Attempt>, StoreError> {
         const LIST: &str = "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
         let rows = self.database.look_up(LIST, values![item]).await?;

@@ -24,7 +24,6 @@ const MAX_RATIO: usize = 255;
 /// One of the two forms of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentForm {
-    /// The parsed parts.
     Parsed,
     /// The bytes as received.
     Raw,
@@ -38,7 +37,6 @@ pub struct Content {
     pub(super) subject_folded: String,
     pub(super) has: Features,
     pub(super) code: String,
-    /// Its attachments.
     pub(super) attachments: usize,
     pub(super) origin: Origin,
     /// Bytes of the parsed parts.
@@ -81,7 +79,8 @@ impl Content {
         };
         let mut parsed = Vec::with_capacity(2 * raw.len().min(ORDINARY) + 1024);
         parts::encode(&message, &mut parsed);
-        let (parsed_size, raw_size) = (parsed.len(), raw.len());
+        let parsed_size = parsed.len();
+        let raw_size = raw.len();
         let (data, chunks) = if parsed_size + raw_size <= ORDINARY {
             parsed.extend_from_slice(raw);
             (compress(&parsed), Vec::new())
@@ -97,8 +96,10 @@ impl Content {
                     .collect(),
             )
         };
-        let (subject_folded, attachments) = (fold_case(&message.subject), message.attachments);
-        let (subject, code) = (message.subject, message.code);
+        let subject_folded = fold_case(&message.subject);
+        let attachments = message.attachments;
+        let subject = message.subject;
+        let code = message.code;
         Self {
             sender,
             subject,
@@ -143,7 +144,6 @@ impl Content {
                 .sum::<usize>()
     }
 
-    /// The subject, decoded.
     #[must_use]
     pub fn subject(&self) -> &str {
         &self.subject

@@ -276,7 +276,8 @@ impl Store {
         progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
         let rows = Row::only_integer(self.database.query(table.count, vec![]).await?)?;
-        let (mut after, mut copied) = ((table.first_key)(), 0);
+        let mut after = (table.first_key)();
+        let mut copied = 0;
         loop {
             let page = self
                 .database

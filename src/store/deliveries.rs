@@ -30,7 +30,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub struct Delivery {
     /// The recipients, and who sends the message.
     pub request: Request,
-    /// The message.
     pub content: Content,
     /// The change of an outgoing item that is made in the same transaction.
     pub outgoing: Option<OutgoingChange>,
@@ -49,7 +48,6 @@ pub enum OutgoingChange {
 /// The settings for all deliveries of a batch.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The current time.
     pub now: Timestamp,
     /// The lifetime of an inbox that a delivery creates.
     pub lifetime: Duration,
@@ -84,7 +82,6 @@ pub enum Locking {
 /// The facts of a batch, and the numbers of its inboxes.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The facts.
     pub facts: Facts,
     numbers: BTreeMap<InboxId, i64>,
 }
@@ -124,9 +121,6 @@ const SHARED_BY_ALL: &str = concat!(
 impl Store {
     /// The inbox that would get mail to `recipient` now, from a sender that authenticated with a
     /// key of `sender`; `None` if the mail would create one with a shared address.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn check_recipient(
         &self,
         recipient: &Recipient,
@@ -199,7 +193,8 @@ pub async fn load(
     let found = transaction
         .query_many(sql, ids.iter().map(|id| values![id, policy.now]).collect())
         .await?;
-    let (mut missing, mut faulty) = (Vec::new(), Vec::new());
+    let mut missing = Vec::new();
+    let mut faulty = Vec::new();
     for (id, rows) in ids.into_iter().zip(found) {
         let Some(row) = rows.into_iter().next() else {
             loaded.facts.addresses.remove(&id);
@@ -263,7 +258,8 @@ pub async fn apply(
     decision: &Decision,
     policy: &Policy,
 ) -> Result<(), StoreError> {
-    let (openings, messages) = (&decision.writes.openings, &decision.writes.messages);
+    let openings = &decision.writes.openings;
+    let messages = &decision.writes.messages;
     let mut numbers = loaded.numbers;
     let mut received = count_received(messages);
     open_inboxes(transaction, openings, &mut received, &mut numbers, policy).await?;
@@ -283,7 +279,8 @@ pub async fn apply(
 impl Policy {
     /// The facts if every address is free.
     fn facts(&self) -> Facts {
-        let (capacity, default_project) = (self.inbox_messages, self.default_project);
+        let capacity = self.inbox_messages;
+        let default_project = self.default_project;
         Facts::new(restante_delivery::Policy {
             capacity,
             default_project,
@@ -312,10 +309,12 @@ struct AddressRow {
 
 fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
     let id = InboxId::from_stored(row.text()?);
-    let (number, owner) = (row.integer()?, ProjectId(row.uuid()?));
+    let number = row.integer()?;
+    let owner = ProjectId(row.uuid()?);
     let messages = row.count()?;
     let last_sequence = row.integer()?;
-    let (faults_left, is_live) = (row.integer()?, row.integer()? == 1);
+    let faults_left = row.integer()?;
+    let is_live = row.integer()? == 1;
     let owner_is_deleted = row.integer()? == 1;
     let shared = row.optional_text()?.map(SharedAddress::from_stored);
     let has_live_tags = row.integer()? > 0;
@@ -435,7 +434,9 @@ async fn open_inboxes(
         (shared, &opening.inbox)
     });
     let expires_at = policy.now.after(policy.lifetime);
-    let (mut create, mut created, mut reopen) = (Vec::new(), Vec::new(), Vec::new());
+    let mut create = Vec::new();
+    let mut created = Vec::new();
+    let mut reopen = Vec::new();
     for Opening {
         inbox,
         address,
@@ -483,7 +484,8 @@ async fn change_outgoing(
     let mut added = Vec::new();
     for (request, notification) in &decision.writes.notifications {
         let content = &deliveries[*request].content;
-        let (bytes, arrived_at) = (content.beginning()?, policy.now.to_rfc5322());
+        let bytes = content.beginning()?;
+        let arrived_at = policy.now.to_rfc5322();
         let original = Original {
             subject: content.subject(),
             bytes: &bytes,

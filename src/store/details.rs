@@ -10,7 +10,6 @@ use crate::model::{Envelope, Everything, InboxId, MessageId, ProjectId, Timestam
 pub struct Found(Head);
 
 impl Found {
-    /// Identifies it.
     #[must_use]
     pub fn id(&self) -> MessageId {
         self.0.id
@@ -37,9 +36,6 @@ impl Found {
 
 impl Store {
     /// The header fields that this server put before a message, if `project` owns it.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn message_trace(
         &self,
         project: ProjectId,
@@ -62,9 +58,6 @@ impl Store {
     }
 
     /// The project that a message arrived for.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn project_of_message(&self, id: MessageId) -> Result<Option<ProjectId>, StoreError> {
         const PROJECT: &str = "SELECT project_id FROM messages WHERE id = $1";
         let rows = self.database.look_up(PROJECT, values![id]).await?;
@@ -77,9 +70,6 @@ impl Store {
     }
 
     /// Finds a message, if `project` owns it.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn find_message(
         &self,
         project: ProjectId,

@@ -65,9 +65,6 @@ impl Store {
     /// Stores waits as they are now, claims, and SMTP sessions with their projects, and announces
     /// them. Of the waits on an inbox that were refused because the key had too many, only the
     /// latest is kept: clients repeat them.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn record_events(
         &self,
         waits: &[WaitRecord],
@@ -116,9 +113,6 @@ impl Store {
     }
 
     /// Deletes all but the latest events of each project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn forget_events(&self) -> Result<(), StoreError> {
         const FORGET: &str = "
             DELETE FROM events WHERE id IN (
@@ -130,9 +124,6 @@ impl Store {
     }
 
     /// The latest waits on an inbox, open and ended, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn waits_of_inbox(
         &self,
         inbox: &Inbox,
@@ -147,9 +138,6 @@ impl Store {
     }
 
     /// The open waits on inboxes of a project, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn open_waits(
         &self,
         project: ProjectId,
@@ -165,9 +153,6 @@ impl Store {
     }
 
     /// When an inbox was claimed, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn claims_of(
         &self,
         inbox: &Inbox,
@@ -187,9 +172,6 @@ impl Store {
 
     /// The latest failed SMTP sessions of a project that named an inbox and ended until then,
     /// newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn sessions_of(
         &self,
         project: ProjectId,
@@ -210,9 +192,6 @@ impl Store {
 
     /// The mark of the waits of an inbox, or with `None` of the open waits of a project: a version
     /// that is different after they have changed.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn waits_mark(
         &self,
         project: ProjectId,

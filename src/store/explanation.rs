@@ -15,9 +15,6 @@ const MESSAGES: i64 = 2_000;
 impl Store {
     /// Finds an inbox of `project` that is live, or that has ended and whose address is still
     /// reserved.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn inbox_or_end(
         &self,
         project: ProjectId,
@@ -37,9 +34,6 @@ impl Store {
     }
 
     /// The messages in a live inbox.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn message_count(&self, inbox: &Inbox) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT message_count FROM inboxes WHERE id = $1";
         let rows = self.database.look_up(COUNT, values![&inbox.id]).await?;
@@ -52,9 +46,6 @@ impl Store {
     }
 
     /// The messages that were in a live inbox then.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn message_count_at(
         &self,
         inbox: &Inbox,
@@ -78,9 +69,6 @@ impl Store {
     }
 
     /// The newest messages that were in a live inbox then, with the filters that exclude each.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn latest_messages(
         &self,
         inbox: &Inbox,
@@ -106,9 +94,6 @@ impl Store {
 
     /// Live inboxes of a project that received mail in a period: those of its newest messages.
     /// Newest mail first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn inboxes_with_mail(
         &self,
         project: ProjectId,

@@ -42,9 +42,6 @@ const PENDING: &str = concat!(
 impl Store {
     /// Replaces the faults of a live inbox. Returns the id of this change; `None` if the inbox has
     /// ended.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn set_faults(
         &self,
         inbox: &Inbox,
@@ -52,7 +49,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Uuid>, StoreError> {
         until_undisturbed(|| {
-            let (id, project, faults) = (inbox.id.clone(), inbox.project, faults.to_vec());
+            let id = inbox.id.clone();
+            let project = inbox.project;
+            let faults = faults.to_vec();
             self.database.transact(async move |transaction| {
                 replace(transaction, id, project, &faults, now).await
             })
@@ -61,9 +60,6 @@ impl Store {
     }
 
     /// The faults of a live inbox in their order, with their uses.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn faults(
         &self,
         inbox: &Inbox,
@@ -105,9 +101,6 @@ impl Store {
     }
 
     /// The live inboxes with faults that have uses left.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn inboxes_with_faults(&self, now: Timestamp) -> Result<Vec<InboxId>, StoreError> {
         const FAULTY: &str = concat!(
             "
@@ -124,9 +117,6 @@ impl Store {
     /// Uses the fault that applies to `recipient` at RCPT TO: an address on the mail domain, or,
     /// with `is_shared`, the inbox with a shared address. When this returns, the use is on stable
     /// storage.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn use_recipient_fault(
         &self,
         recipient: &InboxId,
@@ -201,7 +191,8 @@ async fn replace(
     let Some(mut row) = held.into_iter().next() else {
         return Ok(None);
     };
-    let (number, had_faults) = (row.integer()?, row.optional_integer()?.is_some());
+    let number = row.integer()?;
+    let had_faults = row.optional_integer()?.is_some();
     if had_faults {
         remove(&mut transaction, number).await?;
     }
@@ -232,8 +223,10 @@ fn fault_row(inbox_number: i64, position: i64, fault: &Fault) -> Vec<Value> {
         seconds,
         ..
     } = fault.request();
-    let (at, action) = (fault.at.as_str(), fault.action.as_str());
-    let (seconds, times) = (seconds.map(i64::from), i64::from(fault.times));
+    let at = fault.at.as_str();
+    let action = fault.action.as_str();
+    let seconds = seconds.map(i64::from);
+    let times = i64::from(fault.times);
     values![
         inbox_number,
         position,

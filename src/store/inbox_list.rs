@@ -61,9 +61,6 @@ macro_rules! list {
 impl Store {
     /// At most `limit` live inboxes of a project with the last message of each, those with the
     /// latest activity first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn list_inboxes(
         &self,
         project: ProjectId,
@@ -103,9 +100,6 @@ impl Store {
     }
 
     /// Totals of the live inboxes of a project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn inbox_totals(
         &self,
         project: ProjectId,
@@ -130,11 +124,14 @@ impl Store {
 
 fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
     let inbox = read_inbox(&mut row)?;
-    let (messages, active_at) = (row.integer()?, Timestamp::from_millis(row.integer()?));
-    let (last_sender, last_subject) = (row.optional_text()?, row.optional_text()?);
+    let messages = row.integer()?;
+    let active_at = Timestamp::from_millis(row.integer()?);
+    let last_sender = row.optional_text()?;
+    let last_subject = row.optional_text()?;
     let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
     let label = row.optional_text()?;
-    let (timeouts, rejections) = (row.integer()?, row.integer()?);
+    let timeouts = row.integer()?;
+    let rejections = row.integer()?;
     Ok(InboxSummary {
         inbox,
         label,

@@ -30,9 +30,6 @@ macro_rules! find {
 
 impl Store {
     /// At most `limit` live inboxes whose address contains a text, of one project or of all.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn find_inboxes(
         &self,
         project: Option<ProjectId>,
@@ -46,9 +43,6 @@ impl Store {
     }
 
     /// Like [`Self::find_inboxes`], of the inboxes that have ended in the last 30 days.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn find_ended_inboxes(
         &self,
         project: Option<ProjectId>,
@@ -90,7 +84,8 @@ impl Store {
         let read = |mut row: Row| {
             let inbox = read_inbox(&mut row)?;
             let end = read_end(&mut row, &inbox, now)?;
-            let (label, active_at) = (row.optional_text()?, Timestamp::from_millis(row.integer()?));
+            let label = row.optional_text()?;
+            let active_at = Timestamp::from_millis(row.integer()?);
             Ok(FoundInbox {
                 inbox,
                 label,

@@ -6,17 +6,11 @@ use crate::model::{Inbox, InboxId, InboxKind, ProjectId, SharedAddress, Timestam
 
 impl Store {
     /// Creates an inbox; `false` if its id is in use or reserved.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn create_inbox(&self, inbox: &Inbox) -> Result<bool, StoreError> {
         self.create_labelled_inbox(inbox, None).await
     }
 
     /// Like [`Store::create_inbox`], with a label that the dashboard shows.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn create_labelled_inbox(
         &self,
         inbox: &Inbox,
@@ -31,9 +25,6 @@ impl Store {
     }
 
     /// The label of an inbox, if it has one.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
         const LABEL: &str = "SELECT label FROM inboxes WHERE id = $1 AND project_id = $2";
         let rows = self
@@ -52,9 +43,6 @@ impl Store {
     /// inbox, which keeps its former id; `None` if the address is a live inbox or belongs to
     /// another project. On the mail domain, an address with a tag belongs to the owner of the
     /// address without it.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn claim_inbox(&self, wanted: &Inbox) -> Result<Option<Inbox>, StoreError> {
         let wanted = wanted.clone();
         let claim = async move |mut transaction: Transaction| {
@@ -69,16 +57,14 @@ impl Store {
     /// temporary, it ends when `wanted` would. If there is none, it is created as by
     /// [`Self::claim_inbox`]. `None` if the address belongs to another project. A `label` replaces
     /// the one that the inbox has.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn ensure_inbox(
         &self,
         wanted: &Inbox,
         label: Option<&str>,
     ) -> Result<Option<(Inbox, bool)>, StoreError> {
         until_undisturbed(|| {
-            let (wanted, label) = (wanted.clone(), label.map(str::to_owned));
+            let wanted = wanted.clone();
+            let label = label.map(str::to_owned);
             self.database
                 .transact(async move |mut transaction: Transaction| {
                     let mut ensured = extend(&mut transaction, &wanted, label.as_deref())
@@ -103,9 +89,6 @@ impl Store {
     }
 
     /// The id of the inbox of `project` with a shared address, live or not.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn id_of_shared(
         &self,
         project: ProjectId,
@@ -121,9 +104,6 @@ impl Store {
     }
 
     /// The live inbox `id` of any project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn live_inbox(
         &self,
         id: &InboxId,
@@ -144,9 +124,6 @@ impl Store {
     }
 
     /// The live inbox `id` of `project`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn inbox(
         &self,
         project: ProjectId,
@@ -161,9 +138,6 @@ impl Store {
 
     /// Ends a live inbox, temporary or permanent, so that its messages can no longer be read; its
     /// address is then reserved. `false` if there was none.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn end_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<bool, StoreError> {
         const END: &str = concat!(
             "

@@ -66,7 +66,8 @@ impl Store {
         selection: &Selection,
         head: &Head,
     ) -> Result<(Vec<&'static str>, Vec<(&'static str, String)>), StoreError> {
-        let (mut missed, mut found) = (selection.missed_by(head), Vec::new());
+        let mut missed = selection.missed_by(head);
+        let mut found = Vec::new();
         if let Some(filter) = &selection.content
             && let Some(compared) = self.compared(filter, head).await?
         {
@@ -121,7 +122,8 @@ impl Store {
             let both = unpack(row.bytes()?, decompress).await?;
             return Ok(Some(Compared::Both(both, head.parsed_size)));
         }
-        let (mut text, mut header) = (String::new(), Bytes::new());
+        let mut text = String::new();
+        let mut header = Bytes::new();
         if filter.text.is_some() {
             let Some(mut parts) = PartsReader::open(self.pieces(head, ContentForm::Parsed)).await?
             else {

@@ -58,7 +58,6 @@ pub struct StoredMessage {
 /// One page of a list, newest first.
 #[derive(Debug)]
 pub struct Page {
-    /// The messages.
     pub messages: Vec<StoredMessage>,
     /// The list continues before this sequence; `None` at its end.
     pub next: Option<i64>,
@@ -493,15 +492,17 @@ impl Head {
     }
 
     pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
-        let (id, inbox_id, shared, sequence) = (
-            row.uuid()?,
-            row.text()?,
-            row.optional_text()?,
-            row.integer()?,
-        );
-        let (sender, subject, subject_folded) = (row.text()?, row.text()?, row.text()?);
-        let (received_at, has_otp, has_link, code) =
-            (row.integer()?, row.integer()?, row.integer()?, row.text()?);
+        let id = row.uuid()?;
+        let inbox_id = row.text()?;
+        let shared = row.optional_text()?;
+        let sequence = row.integer()?;
+        let sender = row.text()?;
+        let subject = row.text()?;
+        let subject_folded = row.text()?;
+        let received_at = row.integer()?;
+        let has_otp = row.integer()?;
+        let has_link = row.integer()?;
+        let code = row.text()?;
         Ok(Self {
             id: MessageId(id),
             inbox_id: InboxId::from_stored(inbox_id),

@@ -75,7 +75,6 @@ const ATTEMPTS: usize = 5;
 /// Why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
     /// A stored message cannot be decoded.

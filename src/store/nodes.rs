@@ -20,9 +20,6 @@ impl Store {
     }
 
     /// Stores the report of a node, and deletes nodes that have not reported since `forgotten`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn report_node(
         &self,
         node: Uuid,
@@ -56,9 +53,6 @@ impl Store {
     }
 
     /// The nodes except `node` that have reported after `alive_since`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn other_nodes(
         &self,
         node: Uuid,
@@ -76,9 +70,6 @@ impl Store {
     }
 
     /// Announces changes without writing anything.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn announce(&self, changes: Vec<Change>) -> Result<(), StoreError> {
         let announce = async move |mut transaction: Transaction| {
             changes
@@ -93,9 +84,6 @@ impl Store {
     /// the earliest time at which one of them started counting. Open connections are counted only
     /// at nodes that have reported after `alive_since`, and only if the last one was opened until
     /// then. If the last use was later, the one of an earlier report counts.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn use_of_other_nodes(
         &self,
         node: Uuid,
@@ -114,10 +102,8 @@ impl Store {
             .query(NODES, values![node, alive_since, until, CONNECTION])
             .await?;
         let mut nodes = nodes.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let (connections_open, since) = (
-            nodes.integer()?,
-            nodes.optional_integer()?.map(Timestamp::from_millis),
-        );
+        let connections_open = nodes.integer()?;
+        let since = nodes.optional_integer()?.map(Timestamp::from_millis);
         let uses = self.database.query(USES, values![node, until]).await?;
         let read = |mut row: Row| {
             Ok((
@@ -130,7 +116,8 @@ impl Store {
             .map(read)
             .collect::<Result<_, DatabaseError>>()?;
         let last = |way: &str| uses.get(way).copied().flatten();
-        let (last_connection_at, last_message_at) = (last(CONNECTION), last(MESSAGE));
+        let last_connection_at = last(CONNECTION);
+        let last_message_at = last(MESSAGE);
         let apis = SendApisUse(Via::SEND_APIS.map(|via| last(via.as_str())));
         Ok((
             SmtpUse {

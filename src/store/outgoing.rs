@@ -38,11 +38,9 @@ pub const QUEUE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// An outgoing item to be stored.
 #[derive(Clone, Debug)]
 pub struct NewOutgoing {
-    /// Identifies it.
     pub id: OutgoingId,
     /// The project of the sending inbox.
     pub project: ProjectId,
-    /// The sending inbox.
     pub inbox: InboxId,
     /// The recipient, as a path without angle brackets.
     pub recipient: String,
@@ -62,7 +60,6 @@ pub struct NewOutgoing {
 struct QueuedMessage {
     /// Bytes of the composed message.
     size: usize,
-    /// Its pieces, compressed.
     chunks: Vec<Bytes>,
     expires_at: Timestamp,
 }
@@ -122,9 +119,6 @@ impl NewOutgoing {
 
 impl Store {
     /// Stores an item. When this returns, it is on stable storage.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn add_outgoing(&self, item: &NewOutgoing, now: Timestamp) -> Result<(), StoreError> {
         let item = item.clone();
         let add = async move |mut transaction: Transaction| {
@@ -135,9 +129,6 @@ impl Store {
     }
 
     /// The number of queued items, counted up to 100,000.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         const QUEUED: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
         let row = self.database.query(QUEUED, vec![]).await?.pop();
@@ -145,9 +136,6 @@ impl Store {
     }
 
     /// The item `id`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
         let rows = self.database.look_up(FIND, values![id]).await?;
@@ -159,9 +147,6 @@ impl Store {
     }
 
     /// At most `limit` items, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn list_outgoing(
         &self,
         filter: &OutgoingFilter,
@@ -187,9 +172,6 @@ impl Store {
 
     /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no
     /// such item, or if it is being sent.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn retry_outgoing(
         &self,
         id: OutgoingId,
@@ -203,9 +185,6 @@ impl Store {
     }
 
     /// Removes an item from the queue; `false` if it is not queued, or if it is being sent.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn cancel_outgoing(
         &self,
         id: OutgoingId,
@@ -237,7 +216,8 @@ pub(super) async fn insert(
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     const INSERT_CHUNK: &str =
         "INSERT INTO outgoing_chunks (id, outgoing_id, position, data) VALUES ($1, $2, $3, $4)";
-    let (mut rows, mut chunks) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut chunks = Vec::new();
     for item in items {
         let waiting = item.waiting.as_ref();
         let status = if waiting.is_some() {
@@ -324,11 +304,9 @@ mod tests {
     #[test]
     fn a_long_subject_is_cut() {
         let subject = |length| {
-            let (id, project, inbox) = (
-                OutgoingId::generate(),
-                ProjectId(Uuid::nil()),
-                InboxId::from_stored("a".into()),
-            );
+            let id = OutgoingId::generate();
+            let project = ProjectId(Uuid::nil());
+            let inbox = InboxId::from_stored("a".into());
             NewOutgoing::new(
                 id,
                 project,

@@ -10,9 +10,6 @@ use crate::model::{Holdings, ProjectId, Timestamp, Watched};
 
 impl Store {
     /// The live messages of a project, or of each: projects without messages are left out.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn holdings(
         &self,
         project: Option<ProjectId>,
@@ -45,9 +42,6 @@ impl Store {
     }
 
     /// The mark of `watched`: a version that is different after `watched` has changed.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
         const INBOXES: &str = concat!(
             "

@@ -86,7 +86,8 @@ impl Header {
         let otp = stored.try_get_u64().map_err(|_| SHORT)?.to_be_bytes();
         let mut length =
             || usize::try_from(stored.try_get_u64().map_err(|_| SHORT)?).map_err(|_| SHORT);
-        let (text, html) = (length()?, length()?);
+        let text = length()?;
+        let html = length()?;
         let otp = String::from_utf8_lossy(&otp)
             .trim_end_matches('\0')
             .to_owned();
@@ -208,7 +209,9 @@ mod tests {
 
     fn stored(text: &str, html: &str, links: &[&str], otp: &str) -> Vec<u8> {
         let links = links.iter().map(ToString::to_string).collect();
-        let (text, html, otp) = (text.to_owned(), html.to_owned(), otp.to_owned());
+        let text = text.to_owned();
+        let html = html.to_owned();
+        let otp = otp.to_owned();
         let mut stored = Vec::new();
         encode(
             &ParsedMessage {
@@ -283,10 +286,8 @@ mod tests {
             assert!(matches!(read, Err(StoreError::UnknownVersion(found)) if found == other));
             assert!(text(&version(other)).is_err());
         }
-        let (whole, without_links) = (
-            stored("text", "html", &["link"], ""),
-            stored("text", "html", &[], "").len(),
-        );
+        let whole = stored("text", "html", &["link"], "");
+        let without_links = stored("text", "html", &[], "").len();
         for length in 0..whole.len() {
             let is_complete = length == without_links;
             assert_eq!(

@@ -27,9 +27,6 @@ impl Store {
 
     /// Creates an inbox and writes a message, as a delivery does, removes both, and commits. No
     /// other transaction sees them.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         self.database
             .transact(async move |transaction| probe(transaction, now).await)
@@ -37,9 +34,6 @@ impl Store {
     }
 
     /// The time of a shared database; `None` for a database of this node alone.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn database_time(&self) -> Result<Option<Timestamp>, StoreError> {
         const NOW: &str = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
         if !self.database.is_shared() {

@@ -88,9 +88,6 @@ macro_rules! repeated {
 impl Store {
     /// The messages of a project that meet the conditions, without the first `start`, and at most
     /// `limit`. `None` if they cannot be found in time.
-    ///
-    /// # Errors
-    /// If the database fails or a message is damaged.
     pub async fn project_mail(
         &self,
         project: ProjectId,
@@ -98,8 +95,12 @@ impl Store {
         (start, limit): (usize, usize),
         now: Timestamp,
     ) -> Result<Option<MailEntries>, StoreError> {
-        let (started, mut walk) = (Instant::now(), Walk::new(self, project, search, now));
-        let (mut chosen, mut bytes, mut found, mut is_full) = (Vec::new(), 0, 0, limit == 0);
+        let started = Instant::now();
+        let mut walk = Walk::new(self, project, search, now);
+        let mut chosen = Vec::new();
+        let mut bytes = 0;
+        let mut found = 0;
+        let mut is_full = limit == 0;
         // Of a search, all matches are counted.
         while let Some(batch) = walk
             .next(if search.is_empty() {
@@ -145,9 +146,6 @@ impl Store {
     }
 
     /// The number of messages of a project, at most 100,000.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn count_mail(&self, project: ProjectId, now: Timestamp) -> Result<u64, StoreError> {
         const COUNT: &str = concat!(
             "
@@ -167,9 +165,6 @@ impl Store {
     }
 
     /// A message and the same message in other inboxes of the project, the oldest inbox first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn inboxes_of_message(
         &self,
         project: ProjectId,
@@ -208,7 +203,8 @@ impl Store {
             .look_up(COPIES, values![now, project, content])
             .await?;
         let copy = |mut row: Row| {
-            let (id, inbox) = (MessageId(row.uuid()?), InboxId::from_stored(row.text()?));
+            let id = MessageId(row.uuid()?);
+            let inbox = InboxId::from_stored(row.text()?);
             Ok(Copy {
                 id,
                 inbox,
@@ -227,7 +223,8 @@ impl Store {
     ) -> Result<Vec<MailEntry>, StoreError> {
         let read = stream::iter(chosen).map(|candidate| self.entry(project, candidate, now));
         let mut read = std::pin::pin!(read.buffered(MAX_CONTENTS_AT_ONCE));
-        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut entries = Vec::new();
+        let mut bytes = 0;
         while let Some(entry) = read.try_next().await? {
             let Some(entry) = entry else { continue };
             bytes += entry.bytes();
@@ -291,7 +288,8 @@ impl Store {
         let Some(mut row) = rows.into_iter().next() else {
             return Ok(None);
         };
-        let (trace, data) = (row.text()?, row.bytes()?);
+        let trace = row.text()?;
+        let data = row.bytes()?;
         let (parsed, raw) = if head.is_large() {
             let first = async |form| self.pieces(head, form).next().await;
             match (
@@ -389,8 +387,9 @@ impl<'a> Walk<'a> {
             .await?;
         let is_end = !has_more && rows.len() < most;
         let read = |mut row: Row| {
-            let (position, is_shared, is_repeated) =
-                (row.integer()?, row.integer()? == 1, row.integer()? == 1);
+            let position = row.integer()?;
+            let is_shared = row.integer()? == 1;
+            let is_repeated = row.integer()? == 1;
             let candidate = Candidate {
                 head: Head::read_from(&mut row)?,
                 is_shared,
@@ -402,7 +401,8 @@ impl<'a> Walk<'a> {
     }
 
     async fn matches(&self, candidate: &Candidate) -> Result<bool, StoreError> {
-        let (search, head) = (self.search, &candidate.head);
+        let search = self.search;
+        let head = &candidate.head;
         let has_attachment = head.attachments > 0;
         if search
             .has_attachment
@@ -427,10 +427,8 @@ impl<'a> Walk<'a> {
         let Some(beginning) = self.store.beginning(head, MAX_TEXT_BYTES).await? else {
             return Ok(false);
         };
-        let (subject, recipients) = (
-            head.subject_folded.clone(),
-            self.recipients(candidate).await?,
-        );
+        let subject = head.subject_folded.clone();
+        let recipients = self.recipients(candidate).await?;
         let texts = search.texts.clone();
         let compare = move || {
             texts

@@ -14,9 +14,6 @@ const BATCH: usize = 100;
 
 impl Store {
     /// Deletes these messages of a project. Returns how many inboxes' messages were deleted.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn delete_mail(
         &self,
         project: ProjectId,
@@ -37,16 +34,14 @@ impl Store {
     }
 
     /// Deletes the messages of a project that meet the conditions and arrived before this call.
-    ///
-    /// # Errors
-    /// If the database fails or a message is damaged.
     pub async fn delete_found_mail(
         &self,
         project: ProjectId,
         search: &MailSearch,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        let (mut walk, mut deleted) = (Walk::new(self, project, search, now), 0);
+        let mut walk = Walk::new(self, project, search, now);
+        let mut deleted = 0;
         while let Some(batch) = walk.next(BATCH).await? {
             let found = batch
                 .into_iter()

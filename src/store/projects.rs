@@ -29,16 +29,14 @@ macro_rules! project_columns {
 
 impl Store {
     /// Creates a project with its first key; `None` if another project has the name.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn create_project(
         &self,
         name: &str,
         key: &ApiKey,
         now: Timestamp,
     ) -> Result<Option<ProjectId>, StoreError> {
-        let (name, key) = (name.to_owned(), key.clone());
+        let name = name.to_owned();
+        let key = key.clone();
         let create = async move |mut transaction: Transaction| {
             let Some(project) = insert_project(&mut transaction, &name, false, now).await? else {
                 return Ok(None);
@@ -51,9 +49,6 @@ impl Store {
     }
 
     /// The default project, which is created if it is missing.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn default_project(
         &self,
         name: &str,
@@ -82,9 +77,6 @@ impl Store {
     }
 
     /// The live project called `name`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
         let rows = self.database.look_up(LIVE_BY_NAME, values![name]).await?;
         Ok(rows
@@ -95,9 +87,6 @@ impl Store {
     }
 
     /// All live projects, oldest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
         const ALL: &str = project_columns!("ORDER BY created_at, id");
         let rows = self.database.query(ALL, values![now]).await?;
@@ -108,9 +97,6 @@ impl Store {
     }
 
     /// The live project `id`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn project(
         &self,
         id: ProjectId,
@@ -122,18 +108,12 @@ impl Store {
     }
 
     /// Whether a deleted project may still have reserved addresses.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn has_deleted_projects(&self) -> Result<bool, StoreError> {
         const DELETED: &str = "SELECT 1 FROM projects WHERE deleted_at IS NOT NULL LIMIT 1";
         Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
     }
 
     /// How many projects have been deleted.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
         const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
         let rows = self.database.look_up(DELETED, vec![]).await?;
@@ -141,9 +121,6 @@ impl Store {
     }
 
     /// The project of this key, if it is valid at `now`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn project_of_key(
         &self,
         hash: &KeyHash,
@@ -156,9 +133,6 @@ impl Store {
     }
 
     /// The project of this key, and when the key expires, if it is valid at `now`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn working_key(
         &self,
         hash: &KeyHash,
@@ -178,9 +152,6 @@ impl Store {
     }
 
     /// Adds the first key of the project; `false` if it has a valid key at `now`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn add_first_key(
         &self,
         project: ProjectId,
@@ -209,9 +180,6 @@ impl Store {
 
     /// Makes `key` the current key of the project; its other keys end at `others_end`. `false` if
     /// the key belongs to another project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn replace_key(
         &self,
         project: ProjectId,
@@ -240,12 +208,10 @@ impl Store {
     }
 
     /// Renames a project; `false` if another project has the name or there is no such project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn rename_project(&self, project: ProjectId, name: &str) -> Result<bool, StoreError> {
         const RENAME: &str = "UPDATE projects SET name = $2 WHERE id = $1 AND deleted_at IS NULL";
-        let (id, name) = (Value::from(project), Value::from(name));
+        let id = Value::from(project);
+        let name = Value::from(name);
         let rename = async move |mut transaction: Transaction| {
             if !transaction
                 .query(LIVE_BY_NAME, vec![name.clone()])
@@ -263,9 +229,6 @@ impl Store {
 
     /// Deletes a project: its keys become invalid and its inboxes end. Its addresses remain
     /// reserved. `false` if `name` is the default project or does not exist.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn delete_project(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
         let name = Value::from(name);
         until_undisturbed(|| {

@@ -35,7 +35,6 @@ pub struct DomainQueue {
 /// An item that is due and not leased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Identifies it.
     pub id: OutgoingId,
     /// The number of attempts so far.
     pub attempts: u32,
@@ -44,7 +43,6 @@ pub struct Due {
 /// A request of a worker to lease an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    /// The item.
     pub id: OutgoingId,
     /// When the next attempt is due if this one never reports a result.
     pub next_due: Timestamp,
@@ -62,7 +60,6 @@ pub struct Claimed {
 /// The result of an attempt.
 #[derive(Clone, Debug)]
 pub struct Settlement {
-    /// The item.
     pub id: OutgoingId,
     /// The worker that made the attempt.
     pub worker: WorkerId,
@@ -80,9 +77,6 @@ pub struct Settlement {
 
 impl Store {
     /// The queue: what each project has for each domain.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn domain_queues(&self, now: Timestamp) -> Result<Vec<DomainQueue>, StoreError> {
         const QUEUES: &str = "
             SELECT project_id, domain, SUM(CASE WHEN free_at <= $1 THEN 1 ELSE 0 END),
@@ -107,9 +101,6 @@ impl Store {
 
     /// The items of each of these queues that are due and not leased: those that have been due
     /// longest, at most `limit`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn due_outgoing(
         &self,
         queues: &[DomainQueue],
@@ -191,9 +182,6 @@ impl Store {
 
     /// A piece of the message of a queued item; `None` if the message was removed, or has no such
     /// piece.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn outgoing_piece(
         &self,
         id: OutgoingId,
@@ -209,9 +197,6 @@ impl Store {
     }
 
     /// Extends the leases that a worker has on `items` until `leased_until`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn renew_leases(
         &self,
         worker: WorkerId,
@@ -239,9 +224,6 @@ impl Store {
     }
 
     /// Releases all leases of a worker. The next attempts remain due at the scheduled time.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn release_leases(&self, worker: WorkerId) -> Result<(), StoreError> {
         const RELEASE: &str =
             "UPDATE outgoing SET worker = NULL, leased_until = NULL WHERE worker = $1";
@@ -252,9 +234,6 @@ impl Store {
     }
 
     /// Stores the result of an attempt; `false` if the worker has lost the lease.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn settle_outgoing(&self, settlement: &Settlement) -> Result<bool, StoreError> {
         let settlement = settlement.clone();
         let settle = async move |mut transaction: Transaction| {

@@ -17,7 +17,6 @@ pub struct Pieces {
     rest: Rest,
 }
 
-/// The remaining content.
 #[derive(Clone, Debug)]
 enum Rest {
     /// An ordinary message, as one piece.

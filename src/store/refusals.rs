@@ -38,9 +38,6 @@ macro_rules! refusals {
 impl Store {
     /// The latest refusals that match `filter`, newest first, each with its project: at most
     /// `limit`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn find_refusals(
         &self,
         filter: &RefusalFilter,
@@ -59,7 +56,8 @@ impl Store {
         let rows = self.database.query(FIND, parameters).await?;
         let mut found = Vec::new();
         for mut row in rows {
-            let (refused, project) = (read_refusal(&mut row)?, ProjectId(row.uuid()?));
+            let refused = read_refusal(&mut row)?;
+            let project = ProjectId(row.uuid()?);
             if wanted.is_empty() || contains(&refused, &wanted) {
                 found.push((project, refused));
             }
@@ -74,9 +72,6 @@ impl Store {
     /// recipient. Those of `default_project` without a key and a known recipient may concern any
     /// project. They are returned without addresses, because the sender may be a client of another
     /// project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn refusals_of(
         &self,
         project: ProjectId,
@@ -128,9 +123,6 @@ impl Store {
     }
 
     /// The addresses of the clients that had lately sent mail to inboxes of a project then.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn clients_of(
         &self,
         project: ProjectId,
@@ -152,9 +144,6 @@ impl Store {
     }
 
     /// The newest refusals of a project in a period, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn last_refusals(
         &self,
         project: ProjectId,
@@ -176,9 +165,6 @@ impl Store {
 
     /// Stores refusals, each with its project, in the order in which they happened, and deletes the
     /// oldest.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn add_refusals(
         &self,
         refusals: &[(ProjectId, RefusedMail)],
@@ -242,9 +228,6 @@ impl Store {
     }
 
     /// The project that owns an address on the mail domain, whether it is a live inbox or reserved.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL";
         let rows = self.database.look_up(OWNER, values![inbox]).await?;
@@ -257,9 +240,6 @@ impl Store {
 
     /// The projects that own these names, each with the name: ids of inboxes on the mail domain,
     /// and shared addresses, which several projects can have.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn owners_of(
         &self,
         names: &[String],
@@ -287,9 +267,6 @@ impl Store {
 
     /// The inboxes with a shared address that have not ended, and at least two that have: of one
     /// project, or of all.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn holders_of_address(
         &self,
         address: &SharedAddress,
@@ -308,7 +285,8 @@ impl Store {
             .query(HOLDERS, values![address, now, project.is_some(), one])
             .await?;
         let holders = rows.into_iter().map(|mut row| {
-            let (inbox, project) = (InboxId::from_stored(row.text()?), ProjectId(row.uuid()?));
+            let inbox = InboxId::from_stored(row.text()?);
+            let project = ProjectId(row.uuid()?);
             Ok(Holder {
                 inbox,
                 project,
@@ -322,7 +300,6 @@ impl Store {
 /// An inbox with a shared address.
 #[derive(Clone, Debug)]
 pub struct Holder {
-    /// The inbox.
     pub inbox: InboxId,
     /// The project that has it.
     pub project: ProjectId,

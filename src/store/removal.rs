@@ -9,9 +9,6 @@ use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
 impl Store {
     /// Deletes a message that `project` owns and that is in a live inbox; `false` if there is no
     /// such message.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn delete_message(
         &self,
         project: ProjectId,
@@ -68,7 +65,9 @@ pub(super) async fn delete_in(
     else {
         return Ok(0);
     };
-    let (number, mut contents, mut emptied) = (row.integer()?, Vec::new(), Vec::new());
+    let number = row.integer()?;
+    let mut contents = Vec::new();
+    let mut emptied = Vec::new();
     for id in ids {
         let content = transaction.query(CONTENT, values![id, number]).await?;
         if !content.is_empty() {

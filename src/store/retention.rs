@@ -14,9 +14,6 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 impl Store {
     /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox
     /// ends.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
         const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2";
         let rows = self
@@ -33,9 +30,6 @@ impl Store {
 
     /// Sets how many days the messages of a live permanent inbox are kept; `false` if there is no
     /// such inbox.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn set_retention_days(
         &self,
         inbox: &Inbox,
@@ -80,8 +74,10 @@ pub(super) async fn take_old_messages(
         .await?;
     let any = !due.is_empty();
     for mut row in due {
-        let (number, id) = (row.integer()?, InboxId::from_stored(row.text()?));
-        let (emptied, days) = (row.integer()?, row.integer()?);
+        let number = row.integer()?;
+        let id = InboxId::from_stored(row.text()?);
+        let emptied = row.integer()?;
+        let days = row.integer()?;
         let until = now.as_millis() - days * DAY_MILLIS;
         let last = transaction
             .query(LAST, values![number, emptied, until, MESSAGES_A_STEP])

@@ -57,7 +57,6 @@ pub struct Search {
 }
 
 impl Search {
-    /// Starts a search.
     #[must_use]
     pub fn new(selection: Selection) -> Self {
         Self {
@@ -84,7 +83,6 @@ impl Search {
         (last * 4).max(FEW_HEADS).min(self.selection.heads_for(1))
     }
 
-    /// What is searched.
     pub(super) fn selection(&self) -> &Selection {
         &self.selection
     }

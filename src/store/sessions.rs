@@ -6,9 +6,6 @@ use crate::model::{KeyHash, Timestamp};
 
 impl Store {
     /// Opens a session until `expires_at`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn open_session(
         &self,
         cookie: &KeyHash,
@@ -22,9 +19,6 @@ impl Store {
     }
 
     /// The hash of the credential of an open session.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn session_credential(
         &self,
         cookie: &KeyHash,
@@ -38,10 +32,6 @@ impl Store {
         Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
     }
 
-    /// Closes one session.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn close_session(&self, cookie: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE hash = $1";
         self.change(CLOSE, values![*cookie], Some(Change::Sessions))
@@ -50,9 +40,6 @@ impl Store {
     }
 
     /// Closes every session that was signed in with `credential`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn close_sessions_of(&self, credential: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE credential = $1";
         self.change(CLOSE, values![*credential], Some(Change::Sessions))

@@ -7,9 +7,6 @@ use crate::db::values;
 
 impl Store {
     /// The value of `name`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn setting(&self, name: &'static str) -> Result<Option<Bytes>, StoreError> {
         let rows = self
             .database
@@ -23,9 +20,6 @@ impl Store {
     }
 
     /// Stores `value` under `name`, and replaces an older value.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn set_setting(&self, name: &'static str, value: Bytes) -> Result<(), StoreError> {
         const SET: &str = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2";
         self.change(SET, values![name, value], None).await.map(drop)

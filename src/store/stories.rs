@@ -36,9 +36,6 @@ macro_rules! failures {
 
 impl Store {
     /// Stores stories, and deletes the oldest of their projects.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn add_stories(&self, stories: &[Story]) -> Result<(), StoreError> {
         const INSERT: &str = "
             INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient,
@@ -69,9 +66,6 @@ impl Store {
     }
 
     /// The story with this id, in any project.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn story(&self, id: Uuid) -> Result<Option<Story>, StoreError> {
         const STORY: &str = failures!(", data", "id = $1");
         let rows = self.database.query(STORY, values![id]).await?;
@@ -80,9 +74,6 @@ impl Store {
 
     /// The id of the latest wait on `inbox` with this filter that timed out, if it ended since
     /// `since`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn latest_failure(
         &self,
         inbox: &Inbox,
@@ -105,9 +96,6 @@ impl Store {
     }
 
     /// The ids of the stories of waits on `inbox` that ended since `since`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn stories_of(
         &self,
         inbox: &Inbox,
@@ -125,9 +113,6 @@ impl Store {
     }
 
     /// The failures that match `filter`, newest first: at most `limit`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn failures(
         &self,
         filter: &FailureFilter,
@@ -140,10 +125,8 @@ impl Store {
              AND ended_at >= $5 AND ended_at < $6 ORDER BY ended_at DESC, id DESC LIMIT $7"
         );
         let id = filter.project.map_or(Uuid::nil(), |project| project.0);
-        let (cause, group) = (
-            filter.cause.map_or("", Cause::as_str),
-            filter.group.as_deref().unwrap_or_default(),
-        );
+        let cause = filter.cause.map_or("", Cause::as_str);
+        let group = filter.group.as_deref().unwrap_or_default();
         let since = filter.since.map_or(0, Timestamp::as_millis);
         let before = filter.before.map_or(i64::MAX, Timestamp::as_millis);
         let wanted = fold_case(&filter.text);
@@ -179,9 +162,6 @@ impl Store {
 
     /// The number of failures of a project since `since`, of each group: the key, the number, and
     /// when the last wait ended. The group with the latest failure first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn failure_groups(
         &self,
         project: ProjectId,
@@ -207,9 +187,6 @@ impl Store {
     /// The stories of waits that ended since `since` on inboxes that received mail after that,
     /// which has not been compared with the wait yet: of one project, or of all. Those whose late
     /// message is known are complete.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn stories_with_later_mail(
         &self,
         project: Option<ProjectId>,
@@ -237,9 +214,6 @@ impl Store {
 
     /// Records that mail up to `until` was compared with the wait of a story; it is its cause if
     /// `story` is given.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn amend_story(
         &self,
         id: Uuid,
@@ -270,9 +244,6 @@ impl Store {
     }
 
     /// The number of failures of a project since `since`.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn count_failures(
         &self,
         project: ProjectId,
@@ -284,9 +255,6 @@ impl Store {
     }
 
     /// The mark of the failures of a project: a version that is different after they have changed.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn failures_mark(&self, project: ProjectId) -> Result<String, StoreError> {
         const MARK: &str = "
             SELECT COUNT(*), COALESCE(MAX(ended_at), 0), COALESCE(SUM(CASE WHEN cause = 'late' THEN 1 ELSE 0 END), 0)
@@ -407,11 +375,10 @@ fn read_failure(row: &mut Row) -> Result<Failure, StoreError> {
     let cause = Cause::of_word(&row.text()?).ok_or(StoreError::Damaged(
         "a failed wait has a cause that this version does not know",
     ))?;
-    let (origin, marked) = (row.text()?, row.text()?);
-    let (end, at) = (
-        row.optional_text()?,
-        row.optional_integer()?.map(Timestamp::from_millis),
-    );
+    let origin = row.text()?;
+    let marked = row.text()?;
+    let end = row.optional_text()?;
+    let at = row.optional_integer()?.map(Timestamp::from_millis);
     let ended = at.map(|at| {
         if end.as_deref() == Some("expired") {
             InboxEnd::Expired(at)

@@ -78,8 +78,9 @@ impl Stored {
     /// Removes a part of the longest list: of the timeline, half of the events, from its middle; of
     /// the evidence, the last entry. Returns `false` if nothing is left.
     fn shorten(&mut self) -> bool {
-        let (messages, refused, similar) =
-            (self.latest.len(), self.refused.len(), self.similar.len());
+        let messages = self.latest.len();
+        let refused = self.refused.len();
+        let similar = self.similar.len();
         let most = messages.max(refused).max(similar);
         let was_empty = most == 0 && self.timeline.is_empty();
         if self.timeline.len() > most {

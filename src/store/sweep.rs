@@ -51,17 +51,11 @@ impl Store {
     /// Removes contents that no message has: an administrator may have deleted messages, and an
     /// earlier version of this program could leave some behind. It reads both tables, so it is for
     /// once a day. Only for a shared database. Returns how many were removed.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn remove_orphans(&self) -> Result<u64, StoreError> {
         self.database.transact(remove_orphans).await
     }
 
     /// The number of messages, live or not, and of contents in the database.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
         const COUNT: &str =
             "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
@@ -151,7 +145,8 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     let emptied = transaction.query(EMPTIED, values![INBOXES_A_STEP]).await?;
     let any = !emptied.is_empty();
     for mut inbox in emptied {
-        let (number, until) = (Value::from(inbox.integer()?), Value::from(inbox.integer()?));
+        let number = Value::from(inbox.integer()?);
+        let until = Value::from(inbox.integer()?);
         let removed = transaction
             .query(REMOVE, vec![number.clone(), until.clone(), left.into()])
             .await?;

@@ -6,9 +6,6 @@ use crate::model::{ArrivedMail, FaultUse, Inbox, MessageId, SentMail, Timestamp}
 
 impl Store {
     /// The newest messages until then of an inbox that has not ended, newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn arrived_mail(
         &self,
         inbox: &Inbox,
@@ -30,9 +27,6 @@ impl Store {
     }
 
     /// The latest uses until then of the faults that an inbox has.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn fault_uses(
         &self,
         inbox: &Inbox,
@@ -61,9 +55,6 @@ impl Store {
 
     /// The latest messages that were sent from an inbox until then, and the attempts to send them,
     /// newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn sent_mail(
         &self,
         inbox: &Inbox,

@@ -26,9 +26,6 @@ pub enum ToDelete {
 impl Store {
     /// Deletes `target`. Returns an id, with which it can be restored until `due_at`, and the
     /// number of deleted messages or inboxes.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn throw_away(
         &self,
         project: ProjectId,
@@ -64,9 +61,6 @@ impl Store {
     }
 
     /// Whether a deletion of `project` can still be undone.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn can_restore(
         &self,
         project: ProjectId,
@@ -84,9 +78,6 @@ impl Store {
 
     /// Undoes a deletion, except for inboxes that have changed since. Returns how many rows were
     /// restored.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn restore(
         &self,
         project: ProjectId,
@@ -176,7 +167,8 @@ async fn throw_inboxes(
     ids.sort();
     ids.dedup();
     let wanted = ids.iter().map(|id| values![id, project, now]).collect();
-    let (mut keep, mut end) = (Vec::new(), Vec::new());
+    let mut keep = Vec::new();
+    let mut end = Vec::new();
     for mut row in transaction
         .query_many(LOCK, wanted)
         .await?
@@ -229,7 +221,8 @@ async fn restore(
     const FORGET: &str = "
         DELETE FROM trash WHERE deletion = $1 AND (message_number IS NULL OR message_number IN (
             SELECT number FROM messages WHERE content_number IS NOT NULL))";
-    let (mut numbers, mut named) = (Vec::new(), Vec::new());
+    let mut numbers = Vec::new();
+    let mut named = Vec::new();
     for mut row in transaction
         .query(INBOXES, values![deletion, project, now])
         .await?
@@ -261,7 +254,9 @@ pub(super) async fn empty_trash(
         WHERE number = $1 AND content_number IS NULL";
     const FORGET: &str = "DELETE FROM trash WHERE number = $1";
     let due = transaction.query(DUE, values![now, ROWS_A_STEP]).await?;
-    let (mut numbers, mut contents, mut messages) = (Vec::new(), Vec::new(), Vec::new());
+    let mut numbers = Vec::new();
+    let mut contents = Vec::new();
+    let mut messages = Vec::new();
     for mut row in due {
         numbers.push(values![row.integer()?]);
         if let Some(content) = row.optional_integer()? {

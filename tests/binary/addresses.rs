@@ -7,10 +7,8 @@ use testkit::smtp::Smtp;
 
 /// Starts a server with these flags, and returns it with its log.
 fn start(flags: &[&str]) -> (Server, tempfile::TempDir, tempfile::NamedTempFile) {
-    let (data_dir, log) = (
-        tempfile::tempdir().unwrap(),
-        tempfile::NamedTempFile::new().unwrap(),
-    );
+    let data_dir = tempfile::tempdir().unwrap();
+    let log = tempfile::NamedTempFile::new().unwrap();
     let mut serve = serve(data_dir.path());
     serve
         .args(flags)

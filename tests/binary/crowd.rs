@@ -61,7 +61,8 @@ fn status(server: &Server, method: &str, path: &str) -> u16 {
 #[test]
 fn idle_connections_keep_no_client_out() {
     let connections = std::env::var(IDLE_VARIABLE).map_or(200, |count| count.parse().unwrap());
-    let (limit, data_dir) = ((connections / 2).to_string(), tempfile::tempdir().unwrap());
+    let limit = (connections / 2).to_string();
+    let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(
         data_dir.path(),
         &["--api-key", KEY, "--http-connections", &limit],
@@ -90,10 +91,8 @@ fn idle_connections_keep_no_client_out() {
         for path in ["/health", "/v1/inboxes/crowd"] {
             let start = Instant::now();
             assert_eq!(status(&server, "GET", path), 200);
-            let (sent, took) = (
-                if sends { "one request" } else { "nothing" },
-                start.elapsed(),
-            );
+            let sent = if sends { "one request" } else { "nothing" };
+            let took = start.elapsed();
             println!(
                 "{path} under {} connections that have sent {sent}: {took:?}",
                 idle.len()
@@ -115,7 +114,8 @@ fn disconnecting_clients_leave_nothing_behind_on_sqlite() {
 
 #[test]
 fn disconnecting_clients_leave_nothing_behind_on_postgres() {
-    let (data_dir, database) = (tempfile::tempdir().unwrap(), TestDatabase::create());
+    let data_dir = tempfile::tempdir().unwrap();
+    let database = TestDatabase::create();
     let server = Server::start(
         data_dir.path(),
         &["--api-key", KEY, "--database", &database.text()],

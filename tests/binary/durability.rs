@@ -23,7 +23,8 @@ fn a_killed_server_has_every_message_that_it_acknowledged_once() {
 
 #[test]
 fn a_power_cut_takes_no_message_that_was_acknowledged() {
-    let (disk, data_dir) = (Disk::new(), tempfile::tempdir().unwrap());
+    let disk = Disk::new();
+    let data_dir = tempfile::tempdir().unwrap();
     let start = || Server::spawn(&mut disk.serve(data_dir.path()));
     let server = start();
     let key = server.made_key().unwrap().to_owned();
@@ -40,7 +41,8 @@ fn a_power_cut_takes_no_message_that_was_acknowledged() {
 /// Checks that a power cut really loses data that was not flushed, which the other test relies on.
 #[test]
 fn a_power_cut_takes_what_a_disk_has_not_flushed() {
-    let (disk, data_dir) = (Disk::forgetful(), tempfile::tempdir().unwrap());
+    let disk = Disk::forgetful();
+    let data_dir = tempfile::tempdir().unwrap();
     let start = || Server::spawn(&mut disk.serve(data_dir.path()));
     let first = start();
     assert!(first.made_key().is_some());
@@ -80,8 +82,9 @@ fn acknowledged_until_killed(server: Server, address: &str, before_the_kill: usi
     let (acknowledge, acknowledged) = channel();
     let senders: Vec<_> = (0..SENDERS)
         .map(|number| {
-            let (smtp, address, acknowledge) =
-                (server.smtp.clone(), address.to_owned(), acknowledge.clone());
+            let smtp = server.smtp.clone();
+            let address = address.to_owned();
+            let acknowledge = acknowledge.clone();
             thread::spawn(move || send_until_the_end(&smtp, &address, number, &acknowledge))
         })
         .collect();

@@ -76,10 +76,8 @@ impl Bed {
             .args(["--metrics-listen", "127.0.0.1:0"])
             .args(flags);
         let server = Server::spawn(serve.env("RESTANTE_LOG", "info").stderr(log));
-        let (key, port) = (
-            server.made_key().unwrap().to_owned(),
-            server.smtp.rsplit(':').next().unwrap().to_owned(),
-        );
+        let key = server.made_key().unwrap().to_owned();
+        let port = server.smtp.rsplit(':').next().unwrap().to_owned();
         Self {
             server,
             key,

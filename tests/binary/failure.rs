@@ -71,10 +71,8 @@ fn health_notices_that_the_database_file_is_gone() {
 #[test]
 fn a_database_file_has_one_server() {
     let (data_dir, _server, _key) = first_start();
-    let (database, other) = (
-        data_dir.path().join("restante.db"),
-        tempfile::tempdir().unwrap(),
-    );
+    let database = data_dir.path().join("restante.db");
+    let other = tempfile::tempdir().unwrap();
     let (code, said) = failed_serve(
         other.path(),
         &["--database", &format!("sqlite:{}", database.display())],

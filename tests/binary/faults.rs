@@ -213,10 +213,8 @@ for recipient in recipients:
 "#;
     let (_data_dir, server, key) = first_start();
     let sender = server.run_cli(&key, ["inbox", "create"]);
-    let (one, other) = (
-        server.run_cli(&key, ["inbox", "create"]),
-        server.run_cli(&key, ["inbox", "create"]),
-    );
+    let one = server.run_cli(&key, ["inbox", "create"]);
+    let other = server.run_cli(&key, ["inbox", "create"]);
     server.run_cli(&key, ["fault", &one, "bounce", "--times", "2"]);
     let send = |from: &str| {
         let mut smtp = Smtp::connect(&server.smtp).unwrap();
@@ -281,10 +279,8 @@ fn a_thousand_delayed_connections_change_nothing_for_others() {
         &["--max-smtp-connections-per-address", "2000"],
     );
     let key = server.made_key().unwrap().to_owned();
-    let (slow, other) = (
-        server.run_cli(&key, ["inbox", "create"]),
-        server.run_cli(&key, ["inbox", "create"]),
-    );
+    let slow = server.run_cli(&key, ["inbox", "create"]);
+    let other = server.run_cli(&key, ["inbox", "create"]);
     let delay = [
         "fault",
         &slow,
@@ -366,7 +362,8 @@ fn count_over_kills(flags: &[&str]) -> String {
     let data_dir = tempfile::tempdir().unwrap();
     let mut server = Server::start(data_dir.path(), flags);
     let key = server.made_key().unwrap().to_owned();
-    let (mut answered, mut uncertain) = (0, 0);
+    let mut answered = 0;
+    let mut uncertain = 0;
     for round in 0..rounds {
         let inbox = server.run_cli(&key, ["inbox", "create"]);
         let (at, way) = WAYS[round % WAYS.len()];
@@ -406,7 +403,9 @@ fn refused_until_killed(
     let (sender, refusals) = channel();
     let clients: Vec<_> = (0..SENDERS)
         .map(|_| {
-            let (smtp, url, inbox) = (server.smtp.clone(), server.url.clone(), inbox.to_owned());
+            let smtp = server.smtp.clone();
+            let url = server.url.clone();
+            let inbox = inbox.to_owned();
             let refused = sender.clone();
             thread::spawn(move || match way {
                 Way::Http => refuse_over_http(&url, &inbox, &refused),

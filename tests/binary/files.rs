@@ -50,11 +50,10 @@ fn every_file_is_readable_by_its_owner_only_with_any_umask_and_directory() {
 #[test]
 fn a_database_has_one_server_under_all_its_names() {
     let (data_dir, _server, _key) = first_start();
-    let (database, other) = (
-        data_dir.path().join("restante.db"),
-        tempfile::tempdir().unwrap(),
-    );
-    let (soft, hard) = (other.path().join("soft.db"), other.path().join("hard.db"));
+    let database = data_dir.path().join("restante.db");
+    let other = tempfile::tempdir().unwrap();
+    let soft = other.path().join("soft.db");
+    let hard = other.path().join("hard.db");
     symlink(&database, &soft).unwrap();
     fs::hard_link(&database, &hard).unwrap();
     for name in [soft, hard] {

@@ -20,7 +20,7 @@ const RECOVERY: Duration = Duration::from_secs(30);
 
 /// The server with a limit on its files. It ignores the signal, so that writes beyond the limit
 /// return errors.
-fn limited(data_dir: &std::path::Path) -> Server {
+fn limited(data_dir: &Path) -> Server {
     let serve = serve(data_dir);
     let mut shell = Command::new("sh");
     shell.args([

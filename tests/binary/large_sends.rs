@@ -80,7 +80,8 @@ async fn fill_queue(data_dir: &Path, messages: usize) {
     let now = Clock::system().now();
     for number in 0..messages {
         let recipient = EmailAddress::parse(&format!("a@d{number}.example")).unwrap();
-        let (inbox, subject) = (InboxId::parse("sender").unwrap(), "Large".to_owned());
+        let inbox = InboxId::parse("sender").unwrap();
+        let subject = "Large".to_owned();
         let item = NewOutgoing::new(
             OutgoingId::generate(),
             project,
@@ -107,7 +108,8 @@ fn start_relay() -> (String, Receiver<TcpStream>) {
     let (reached, transfers) = channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (stream, reached) = (stream.unwrap(), reached.clone());
+            let stream = stream.unwrap();
+            let reached = reached.clone();
             thread::spawn(move || {
                 // The test has ended if this fails.
                 let _ = until_data(&stream).map(|()| reached.send(stream));

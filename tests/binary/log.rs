@@ -91,10 +91,8 @@ fn a_log_on_a_full_disk_holds_nothing_up() {
 #[test]
 fn repeated_refusals_of_one_client_are_summed_up() {
     const REFUSED: usize = 2_000;
-    let (data_dir, log) = (
-        tempfile::tempdir().unwrap(),
-        tempfile::NamedTempFile::new().unwrap(),
-    );
+    let data_dir = tempfile::tempdir().unwrap();
+    let log = tempfile::NamedTempFile::new().unwrap();
     let server = logging_to(data_dir.path(), log.reopen().unwrap());
     let mut smtp = Smtp::connect(&server.smtp).unwrap();
     smtp.say("MAIL FROM:<app@example.com>").unwrap();

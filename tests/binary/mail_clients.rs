@@ -125,10 +125,8 @@ fn curl_sends_a_file() {
         "Subject: Hello\r\n\r\nhttps://shop.example/confirm\r\n",
     )
     .unwrap();
-    let (url, to) = (
-        format!("smtp://{}", server.smtp),
-        "curl@restante.example.com",
-    );
+    let url = format!("smtp://{}", server.smtp);
+    let to = "curl@restante.example.com";
     let file = mail.path().to_str().unwrap();
     run(
         "curl",

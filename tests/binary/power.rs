@@ -60,7 +60,8 @@ impl Disk {
     /// Cuts the power after the server has ended.
     pub(crate) fn cut(&self, data_dir: &Path) {
         for name in ["restante.db", "restante.db-wal"] {
-            let (file, copy) = (data_dir.join(name), self.flushed.path().join(name));
+            let file = data_dir.join(name);
+            let copy = self.flushed.path().join(name);
             let flushed = fs::read(&copy).unwrap_or_default();
             let left = left_of(&flushed, &fs::read(&file).unwrap(), self.is_forgetful);
             fs::write(&file, &left).unwrap();

@@ -56,7 +56,8 @@ fn post(server: &Server, path: &str, content_type: &str, body: &str) -> io::Resu
 
 /// A small message to this address, as a request to each provider.
 fn requests(to: &str) -> [(&'static str, &'static str, String); 6] {
-    let (json, form) = ("application/json", "application/x-www-form-urlencoded");
+    let json = "application/json";
+    let form = "application/x-www-form-urlencoded";
     let resend = json!({"from": "a@app.example", "to": to, "subject": "s", "text": "t"});
     let sendgrid = json!({"from": {"email": "a@app.example"}, "personalizations": [{"to": [{"email": to}]}],
         "subject": "s", "content": [{"type": "text/plain", "value": "t"}]});
@@ -96,7 +97,7 @@ fn a_fault_closes_or_resets_the_connection() {
                 match (action, send()) {
                     ("disconnect", Ok(answer)) => assert_eq!(answer, "", "{path} {at}"),
                     ("reset", Err(error)) => {
-                        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{path} {at}")
+                        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{path} {at}");
                     }
                     (_, ended) => panic!("{path} {action} {at}: {ended:?}"),
                 }

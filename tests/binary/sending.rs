@@ -199,10 +199,12 @@ impl Relay {
             round: Arc::default(),
             taken: Arc::default(),
         };
-        let (round, taken) = (Arc::clone(&relay.round), Arc::clone(&relay.taken));
+        let round = Arc::clone(&relay.round);
+        let taken = Arc::clone(&relay.taken);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (taken, announce) = (Arc::clone(&taken), announce.clone());
+                let taken = Arc::clone(&taken);
+                let announce = announce.clone();
                 let round = round.load(Ordering::SeqCst);
                 // A kill has closed this connection.
                 thread::spawn(move || drop(converse(stream.unwrap(), round, &taken, &announce)));

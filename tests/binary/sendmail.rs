@@ -234,10 +234,8 @@ fn with_bs_the_caller_speaks_smtp_itself() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut child = sendmail.spawn().unwrap();
-    let (mut input, mut output) = (
-        child.stdin.take().unwrap(),
-        BufReader::new(child.stdout.take().unwrap()),
-    );
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut reply = || {
         let mut line = String::new();
         loop {

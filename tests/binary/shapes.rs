@@ -133,7 +133,8 @@ fn exchange(server: &Server, method: &str, path: &str, head: &str, body: &str) -
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{head}\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
-    let (mut start, mut piece) = (Vec::new(), vec![0; 64 * 1024]);
+    let mut start = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
     loop {
         match stream.read(&mut piece).unwrap() {
             0 => break,
@@ -254,10 +255,8 @@ fn thirty_pages_of_one_message_share_memory() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &["--api-key", KEY]);
     let message = deliver(&server, "page", &shapes(8 * MIB)[0].1);
-    let (path, key) = (
-        format!("/v1/messages/{message}/page"),
-        format!("X-Api-Key: {KEY}\r\n"),
-    );
+    let path = format!("/v1/messages/{message}/page");
+    let key = format!("X-Api-Key: {KEY}\r\n");
     let ask = || status(&exchange(&server, "GET", &path, &key, ""));
     let statuses: Vec<u16> = thread::scope(|scope| {
         let clients: Vec<_> = (0..30).map(|_| scope.spawn(ask)).collect();

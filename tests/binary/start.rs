@@ -207,10 +207,8 @@ fn more_connections_are_taken_than_a_shell_allows() {
 
 #[test]
 fn the_log_is_json_if_that_is_set() {
-    let (data_dir, log) = (
-        tempfile::tempdir().unwrap(),
-        tempfile::NamedTempFile::new().unwrap(),
-    );
+    let data_dir = tempfile::tempdir().unwrap();
+    let log = tempfile::NamedTempFile::new().unwrap();
     let mut serve = serve(data_dir.path());
     serve
         .args(["--log-format", "json"])
@@ -247,10 +245,8 @@ fn a_log_filter_that_cannot_be_read_is_a_usage_error() {
 
 #[test]
 fn missing_authority_files_are_rejected() {
-    let (data_dir, empty) = (
-        tempfile::tempdir().unwrap(),
-        tempfile::NamedTempFile::new().unwrap(),
-    );
+    let data_dir = tempfile::tempdir().unwrap();
+    let empty = tempfile::NamedTempFile::new().unwrap();
     for (path, code, says) in [
         ("/nonexistent/ca.pem", 2, "--relay-ca"),
         (empty.path().to_str().unwrap(), 1, "--relay-ca"),

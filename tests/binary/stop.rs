@@ -132,7 +132,8 @@ fn half_sent_request(server: &Server, key: &str) -> TcpStream {
 /// Opens the four waits that a key may have. Returns when a fifth is refused.
 fn park_every_wait(url: &str, key: &str) {
     for _ in 0..4 {
-        let (url, key) = (format!("{url}?timeout=120000"), key.to_owned());
+        let url = format!("{url}?timeout=120000");
+        let key = key.to_owned();
         // A probe may take the slot of a wait, which then tries again. The stop of the server ends
         // the other waits.
         thread::spawn(move || while status(&url, &key).is_ok_and(|status| status == 429) {});

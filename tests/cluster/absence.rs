@@ -16,7 +16,8 @@ fn a_service_without_its_database_says_so_and_recovers() {
     let [one, two] = nodes.each_ref().map(Node::client);
     let inbox = one.create_inbox();
     let parked = thread::spawn({
-        let (two, inbox) = (two.clone(), inbox.clone());
+        let two = two.clone();
+        let inbox = inbox.clone();
         move || two.wait(&inbox, None, Duration::from_secs(60)).unwrap()
     });
     eventually("the wait is parked", || database.named_locks(true) == 1);

@@ -68,7 +68,8 @@ async fn no_mail_of_seeded_users_crosses_projects() {
     }
     let address = |user: usize| format!("user{user}@example.com");
     let work = (0..USERS).flat_map(|user| {
-        let (nodes, callers) = (&nodes, &callers);
+        let nodes = &nodes;
+        let callers = &callers;
         (0..nodes.len()).flat_map(move |node| {
             callers
                 .iter()

@@ -24,7 +24,8 @@ fn subjects(client: &Client, inbox: &str) -> Option<Vec<String>> {
 fn a_running_node_notices_neither_a_new_column_nor_a_restored_backup() {
     let database = TestDatabase::create();
     let node = Node::start(&database.text());
-    let (client, mut sender) = (node.client(), Sender::new(node.smtp()));
+    let client = node.client();
+    let mut sender = Sender::new(node.smtp());
     let inbox = client.create_inbox();
     let mut send = |subject: &str| sender.send(&inbox, subject).unwrap();
     assert!(send("first").starts_with("250"));
@@ -79,7 +80,8 @@ fn a_password_that_is_changed_in_the_file_is_used_for_the_next_connection() {
         &["--api-key", super::node::KEY],
         &[("PGPASSFILE", file.path())],
     );
-    let (client, mut sender) = (node.client(), Sender::new(node.smtp()));
+    let client = node.client();
+    let mut sender = Sender::new(node.smtp());
     let inbox = client.create_inbox();
 
     set("second", file.path());

@@ -22,14 +22,14 @@ const CANCEL: &str = "
 async fn cancelled_statements_store_nothing_twice_and_leave_nothing_behind() {
     let database = TestDatabase::create();
     let node = service(&database.text(), Clock::system()).await;
-    let (cancels, number) = (
-        scale("RESTANTE_TEST_CANCELS", 1_000),
-        Arc::new(AtomicU64::new(0)),
-    );
+    let cancels = scale("RESTANTE_TEST_CANCELS", 1_000);
+    let number = Arc::new(AtomicU64::new(0));
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
         .map(|_| {
-            let (node, number, is_over) = (node.clone(), Arc::clone(&number), Arc::clone(&is_over));
+            let node = node.clone();
+            let number = Arc::clone(&number);
+            let is_over = Arc::clone(&is_over);
             tokio::spawn(async move {
                 let mut stored = Vec::new();
                 while !is_over.load(Ordering::SeqCst) {
@@ -44,7 +44,8 @@ async fn cancelled_statements_store_nothing_twice_and_leave_nothing_behind() {
             })
         })
         .collect();
-    let (administrator, mut cancelled) = (client(&database).await, 0);
+    let administrator = client(&database).await;
+    let mut cancelled = 0;
     while cancelled < cancels {
         let count: i64 = administrator.query_one(CANCEL, &[]).await.unwrap().get(0);
         cancelled += u64::try_from(count).unwrap();
@@ -103,7 +104,7 @@ async fn contents_without_a_message_are_removed() {
     let node = service(&database.text(), Clock::system()).await;
     let count = "SELECT count(*)::text FROM contents";
     tokio::task::spawn_blocking(move || {
-        testkit::eventually("they are removed", || database.run(count) == ["1"])
+        testkit::eventually("they are removed", || database.run(count) == ["1"]);
     })
     .await
     .unwrap();

@@ -68,10 +68,8 @@ fn an_acknowledged_message_is_read_even_if_processes_die() {
             .into_iter()
             .for_each(|writer| writer.join().unwrap());
     });
-    let (acknowledged, read) = (
-        world.acknowledged.lock().unwrap(),
-        world.read.lock().unwrap(),
-    );
+    let acknowledged = world.acknowledged.lock().unwrap();
+    let read = world.read.lock().unwrap();
     assert!(
         acknowledged.is_subset(&read),
         "lost: {:?}",
@@ -145,7 +143,8 @@ impl World {
     /// Follows one inbox until all acknowledged messages have been read. If a node fails, the next
     /// one is used.
     fn follow(&self, reader: usize) {
-        let (mut turn, mut after) = (reader + 1, None::<String>);
+        let mut turn = reader + 1;
+        let mut after = None::<String>;
         // Since then, all waits were refused.
         let mut refused = Instant::now();
         loop {
@@ -191,7 +190,8 @@ impl World {
         eventually("no lock is left", || self.database.named_locks(true) == 0);
         let waits: Vec<_> = (0..5)
             .map(|number| {
-                let (client, empty) = (self.node(number, Node::client).unwrap(), empty.clone());
+                let client = self.node(number, Node::client).unwrap();
+                let empty = empty.clone();
                 thread::spawn(move || client.wait(&empty, None, Duration::from_secs(5)).unwrap().0)
             })
             .collect();

@@ -11,10 +11,8 @@ use testkit::postgres::Cluster;
 #[tokio::test]
 async fn the_certificate_is_checked_as_far_as_sslmode_says() {
     let files = tempfile::tempdir().unwrap();
-    let (root, other) = (
-        files.path().join("server.crt"),
-        files.path().join("other.crt"),
-    );
+    let root = files.path().join("server.crt");
+    let other = files.path().join("other.crt");
     write_certificate(files.path(), "server");
     write_certificate(files.path(), "other");
     let reserved = ReservedPort::new();

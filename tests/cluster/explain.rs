@@ -9,8 +9,10 @@ use testkit::smtp::Smtp;
 #[test]
 fn a_node_explains_what_happened_at_another() {
     let database = TestDatabase::create();
-    let (one, other) = (Node::start(&database.text()), Node::start(&database.text()));
-    let (client, mut smtp) = (one.client(), Smtp::connect(&other.smtp()).unwrap());
+    let one = Node::start(&database.text());
+    let other = Node::start(&database.text());
+    let client = one.client();
+    let mut smtp = Smtp::connect(&other.smtp()).unwrap();
     let inbox = client.create_inbox();
     let explained = |inbox: &str| -> Value {
         let (status, explained) = client.get(&format!("/v1/inboxes/{inbox}/explain?subject=code"));
@@ -61,7 +63,8 @@ fn a_node_explains_what_happened_at_another() {
 #[test]
 fn a_session_that_failed_at_another_node_is_explained() {
     let database = TestDatabase::create();
-    let (one, other) = (Node::start(&database.text()), Node::start(&database.text()));
+    let one = Node::start(&database.text());
+    let other = Node::start(&database.text());
     let client = one.client();
     let inbox = client.create_inbox();
     let mut smtp = Smtp::connect(&other.smtp()).unwrap();

@@ -68,7 +68,8 @@ async fn a_node_starts_beside_a_dead_host() {
 /// The two hosts are proxies to one server, so the second has all data of the first.
 async fn moves_from_a_host_that_is(manner: Manner) {
     let database = TestDatabase::create();
-    let (first, second) = (Proxy::start(&database).await, Proxy::start(&database).await);
+    let first = Proxy::start(&database).await;
+    let second = Proxy::start(&database).await;
     second.behave(Manner::Silent);
     let url = after_host(place(&first.url), &second.url);
     let node = service(&url, Clock::system()).await;
@@ -117,14 +118,16 @@ fn after_a_promotion_mail_is_stored_again() {
     let url = database.text_with(&standby);
     let promoted = database.copy_at(&standby);
     let node = Node::start(&url);
-    let (client, mut sender) = (node.client(), Sender::new(node.smtp()));
+    let client = node.client();
+    let mut sender = Sender::new(node.smtp());
     let inbox = client.create_inbox();
     assert!(sender.send(&inbox, "before").unwrap().starts_with("250"));
     database.until_copied(&promoted);
     let (_, list) = client.get(&format!("/v1/inboxes/{inbox}/messages"));
     let before = list["messages"][0]["id"].as_str().unwrap().to_owned();
     let parked = thread::spawn({
-        let (client, inbox) = (client.clone(), inbox.clone());
+        let client = client.clone();
+        let inbox = inbox.clone();
         move || {
             client
                 .wait(&inbox, Some(&before), Duration::from_secs(60))
@@ -242,7 +245,8 @@ async fn a_standby_is_refused_and_skipped_until_it_is_promoted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn while_no_host_accepts_writes_the_locks_are_kept() {
     let database = TestDatabase::create();
-    let (first, second) = (Proxy::start(&database).await, Proxy::start(&database).await);
+    let first = Proxy::start(&database).await;
+    let second = Proxy::start(&database).await;
     let node = Database::open(&after_host(place(&first.url), &second.url).parse().unwrap())
         .await
         .unwrap();
@@ -262,7 +266,8 @@ async fn while_no_host_accepts_writes_the_locks_are_kept() {
     while [vec![], ended.clone()].contains(&holder()) {
         tokio::task::yield_now().await;
     }
-    let (before, searched) = (holder(), second.connections() + 2);
+    let before = holder();
+    let searched = second.connections() + 2;
     // Twice, the node has searched all hosts for one that accepts writes.
     while second.connections() < searched {
         tokio::time::sleep(Duration::from_millis(10)).await;

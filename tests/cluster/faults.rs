@@ -49,7 +49,9 @@ fn a_count_holds_over_nodes() {
             &json!([{"at": at, "do": "defer", "times": times}]),
         );
         let clients = nodes.iter().chain(&nodes).map(|node| {
-            let (smtp, inbox, recipient) = (node.smtp(), inbox.clone(), recipient.clone());
+            let smtp = node.smtp();
+            let inbox = inbox.clone();
+            let recipient = recipient.clone();
             std::thread::spawn(move || refusals(&smtp, &inbox, &recipient, at))
         });
         let clients: Vec<_> = clients.collect();

@@ -140,10 +140,8 @@ async fn a_locked_table_makes_a_node_unhealthy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_table_makes_a_node_unhealthy() {
-    let (away, back) = (
-        "ALTER TABLE contents RENAME TO elsewhere",
-        "ALTER TABLE elsewhere RENAME TO contents",
-    );
+    let away = "ALTER TABLE contents RENAME TO elsewhere";
+    let back = "ALTER TABLE elsewhere RENAME TO contents";
     for quiet in [true, false] {
         breaks(away, back, quiet).await;
     }

@@ -77,7 +77,8 @@ async fn hold_and_check<E: std::fmt::Debug>(
     let start = Instant::now();
     let mut waiting: Vec<JoinHandle<bool>> = Vec::new();
     for number in 0..HELD {
-        let (node, mail) = (node.clone(), mail("held", &format!("held {number}")));
+        let node = node.clone();
+        let mail = mail("held", &format!("held {number}"));
         waiting.push(tokio::spawn(
             async move { node.deliver(mail).await.is_ok() },
         ));

@@ -63,7 +63,8 @@ async fn large_messages_are_stored_one_after_another() {
         ],
         ..mail("a", "")
     };
-    let (start, is_over) = (Instant::now(), AtomicBool::new(false));
+    let start = Instant::now();
+    let is_over = AtomicBool::new(false);
     let deliveries = async {
         let deliver = async |number| {
             node.deliver(large(number)).await.unwrap();
@@ -101,9 +102,11 @@ async fn large_messages_are_acknowledged_at_the_first_attempt() {
     let node = tokio::task::spawn_blocking(move || Node::start(&url))
         .await
         .unwrap();
-    let (body, start) = (hexadecimal(size), Instant::now());
+    let body = hexadecimal(size);
+    let start = Instant::now();
     let send = |number: usize| {
-        let (smtp, body) = (node.smtp(), body.clone());
+        let smtp = node.smtp();
+        let body = body.clone();
         tokio::task::spawn_blocking(move || {
             let mut connection = Smtp::connect(&smtp).unwrap();
             connection.say("MAIL FROM:<app@example.com>").unwrap();

@@ -44,8 +44,10 @@ impl Table {
 
 #[test]
 fn an_installation_moves_there_and_back_whole() {
-    let (first, last) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (first_url, last_url) = (sqlite(first.path()), sqlite(last.path()));
+    let first = tempfile::tempdir().unwrap();
+    let last = tempfile::tempdir().unwrap();
+    let first_url = sqlite(first.path());
+    let last_url = sqlite(last.path());
     fill(first.path());
     let database = TestDatabase::create();
     let summary = copy(&first_url, &database.text());
@@ -58,7 +60,8 @@ fn an_installation_moves_there_and_back_whole() {
         "no progress without a terminal: {summary:?}"
     );
     copy(&database.text(), &last_url);
-    let (before, after) = (dump(first.path()), dump(last.path()));
+    let before = dump(first.path());
+    let after = dump(last.path());
     assert_eq!(
         before.len(),
         19,

@@ -25,7 +25,8 @@ fn a_reader_sees_what_eight_writers_on_two_nodes_write_once_and_in_order() {
     let start = Instant::now();
     let written = thread::scope(|scope| {
         let writers = [0, 1, 2, 3, 4, 5, 6, 7].map(|writer| {
-            let (mut sender, inbox) = (Sender::new(nodes[writer % 2].smtp()), &inbox);
+            let mut sender = Sender::new(nodes[writer % 2].smtp());
+            let inbox = &inbox;
             scope.spawn(move || {
                 for number in 0..each {
                     let reply = sender.send(inbox, &format!("{writer}-{number}")).unwrap();

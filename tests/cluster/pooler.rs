@@ -18,10 +18,12 @@ struct Pooler {
 
 impl Pooler {
     fn start(database: &TestDatabase, mode: &str) -> Self {
-        let (directory, reserved) = (tempfile::tempdir().unwrap(), ReservedPort::new());
+        let directory = tempfile::tempdir().unwrap();
+        let reserved = ReservedPort::new();
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(directory.path(), readable).unwrap();
-        let (text, port) = (database.text(), reserved.number());
+        let text = database.text();
+        let port = reserved.number();
         let socket = text
             .split(['?', '&'])
             .find_map(|option| option.strip_prefix("host="))

@@ -67,10 +67,8 @@ impl Link {
         }
         if let Some(speed) = self.speed {
             let mut free_at = self.free_at.lock().await;
-            let (now, time) = (
-                Instant::now(),
-                Duration::from_secs_f64(bytes as f64 / f64::from(speed)),
-            );
+            let now = Instant::now();
+            let time = Duration::from_secs_f64(bytes as f64 / f64::from(speed));
             let end = free_at.map_or(now, |free_at| free_at.max(now)) + time;
             *free_at = Some(end);
             // A shorter sleep would take longer than it says.
@@ -114,7 +112,8 @@ impl Proxy {
             + "?sslmode=disable";
         let (manner, current) = watch::channel(Manner::Plain);
         let flights = Arc::new(AtomicUsize::new(0));
-        let (counted, connections) = (Arc::clone(&flights), Arc::new(AtomicUsize::new(0)));
+        let counted = Arc::clone(&flights);
+        let connections = Arc::new(AtomicUsize::new(0));
         let accepted = Arc::clone(&connections);
         tokio::spawn(async move {
             loop {
@@ -187,7 +186,8 @@ async fn carry(
     let mut server = UnixStream::connect(server).await?;
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
-    let (said, mut freezing) = (manner.clone(), manner.clone());
+    let said = manner.clone();
+    let mut freezing = manner.clone();
     let thawed = async || _ = said.clone().wait_for(|manner| !is_frozen(manner)).await;
     let answered = AtomicBool::new(true);
     let until_commit = async {

@@ -24,7 +24,8 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
             .await
             .unwrap()
     };
-    let (delivering, deleting) = (open().await, open().await);
+    let delivering = open().await;
+    let deleting = open().await;
     let project = delivering.default_project("default", START).await.unwrap();
     let inbox = InboxId::parse("box").unwrap();
     for (round, skew) in (0..scale("RESTANTE_TEST_RACES", 60)).zip(SKEWS.into_iter().cycle()) {
@@ -90,10 +91,8 @@ async fn deliver(
         content,
         outgoing: None,
     };
-    let (lifetime, mail_domain) = (
-        Duration::from_secs(3_600),
-        Domain::parse("restante.example.com").unwrap(),
-    );
+    let lifetime = Duration::from_secs(3_600);
+    let mail_domain = Domain::parse("restante.example.com").unwrap();
     let policy = Policy {
         now,
         lifetime,

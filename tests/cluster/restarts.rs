@@ -25,10 +25,8 @@ type Statuses = Mutex<BTreeMap<(&'static str, u16), usize>>;
 
 #[test]
 fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
-    let (restarts, down) = (
-        scale("RESTANTE_TEST_RESTARTS", 3),
-        scale("RESTANTE_TEST_DOWN_MILLISECONDS", 0),
-    );
+    let restarts = scale("RESTANTE_TEST_RESTARTS", 3);
+    let down = scale("RESTANTE_TEST_DOWN_MILLISECONDS", 0);
     let cluster = Cluster::start(&[]);
     let database = TestDatabase::create_in(cluster.url.clone());
     let nodes = [(); 2].map(|()| Node::start(&database.text()));
@@ -43,11 +41,14 @@ fn restarts_of_the_database_cause_no_internal_error_and_lose_no_wait() {
             .is_ok_and(|(status, _)| status == 408)
     };
 
-    let (statuses, is_over) = (Statuses::default(), AtomicBool::new(false));
+    let statuses = Statuses::default();
+    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for node in &nodes {
             for request in ["wait", "list", "create"] {
-                let (client, statuses, is_over) = (node.client(), &statuses, &is_over);
+                let client = node.client();
+                let statuses = &statuses;
+                let is_over = &is_over;
                 scope.spawn(move || repeat(&client, request, statuses, is_over));
             }
         }

@@ -27,11 +27,9 @@ async fn deployments_in_two_schemas_share_no_locks_and_no_notifications() {
     let [one, two] = urls
         .each_ref()
         .map(|url| async { Database::open(&url.parse().unwrap()).await.unwrap() });
-    let (one, again, two) = (
-        one.await,
-        Database::open(&urls[0].parse().unwrap()).await.unwrap(),
-        two.await,
-    );
+    let one = one.await;
+    let again = Database::open(&urls[0].parse().unwrap()).await.unwrap();
+    let two = two.await;
     let held = one.locks().try_lock(7).await.unwrap();
     assert!(held.is_some() && again.locks().try_lock(7).await.unwrap().is_none());
     assert!(

@@ -62,7 +62,8 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
             refused => break refused,
         }
         for _ in 0..4 {
-            let (node, caller, inbox) = (node.clone(), caller, inbox.clone());
+            let node = node.clone();
+            let inbox = inbox.clone();
             // A wait that is refused because the short wait below has its slot is tried again.
             waits.push(tokio::spawn(async move {
                 let filter = MessageFilter::default();

@@ -72,7 +72,8 @@ async fn frozen_backends_are_replaced_and_health_fails_meanwhile() {
         start.elapsed()
     );
     let refused = node.deliver(mail("a", "refused")).await;
-    let (mut tries, given_up) = (0, start.elapsed());
+    let mut tries = 0;
+    let given_up = start.elapsed();
     if refused.is_err() {
         while node.deliver(mail("a", "after")).await.is_err() {
             tries += 1;

@@ -20,7 +20,8 @@ fn one_more(client: &Client, inbox: &str) -> u16 {
 /// that is refused because another has its slot at that moment is tried again.
 fn park(client: &Client, inbox: &str, count: usize) {
     for _ in 0..count {
-        let (client, inbox) = (client.clone(), inbox.to_owned());
+        let client = client.clone();
+        let inbox = inbox.to_owned();
         thread::spawn(move || {
             while client
                 .wait(&inbox, None, LONG)

@@ -80,20 +80,23 @@ async fn a_message_to_a_distant_database_takes_two_round_trips() {
     let proxy = Proxy::start_with(&database, Link::delayed_by(Duration::from_millis(4))).await;
     let node = service(&proxy.url, Clock::system()).await;
     for inbox in ["a", "new"] {
-        let (mut fewest, mut times) = (usize::MAX, Vec::new());
+        let mut fewest = usize::MAX;
+        let mut times = Vec::new();
         for number in 0..4 * TRIES {
             let inbox = if inbox == "new" {
                 format!("new-{number}")
             } else {
                 inbox.to_owned()
             };
-            let (before, start) = (proxy.flights(), Instant::now());
+            let before = proxy.flights();
+            let start = Instant::now();
             node.deliver(mail(&inbox, "counted")).await.unwrap();
             times.push(start.elapsed());
             fewest = fewest.min(proxy.flights() - before);
         }
         times.sort_unstable();
-        let (fast, median) = (times[times.len() / 10], times[times.len() / 2]);
+        let fast = times[times.len() / 10];
+        let median = times[times.len() / 2];
         println!(
             "{inbox}: {fewest} round trips of 4 ms, 10th percentile {fast:?}, median {median:?}"
         );

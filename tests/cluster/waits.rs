@@ -13,10 +13,8 @@ use testkit::within;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_shows_the_waits_of_another() {
     let database = TestDatabase::create();
-    let (one, other) = (
-        service(&database.text(), Clock::system()).await,
-        service(&database.text(), Clock::system()).await,
-    );
+    let one = service(&database.text(), Clock::system()).await;
+    let other = service(&database.text(), Clock::system()).await;
     let key = one.projects().create("shop").await.unwrap();
     let caller = one.authenticate(key.as_str()).await.unwrap().unwrap();
     let inbox = one.create_inbox(&caller).await.unwrap();

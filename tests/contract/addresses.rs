@@ -300,10 +300,8 @@ async fn two_requests_at_once_create_one_inbox(engine: Engine) {
 #[testkit::each_engine]
 async fn each_project_has_an_inbox_of_its_own(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
-    let (one, other) = (
-        created(&api, &api.key, ADA).await,
-        created(&api, &api.other_key, ADA).await,
-    );
+    let one = created(&api, &api.key, ADA).await;
+    let other = created(&api, &api.other_key, ADA).await;
     assert_ne!(one, other);
     assert!(send_as(&smtp, &api.key, ADA).await.starts_with("250"));
     for _ in 0..2 {
@@ -498,10 +496,8 @@ async fn send_from(api: &Harness, key: &ApiKey, inbox: &str, to: &str) -> (u16, 
 #[testkit::each_engine]
 async fn a_send_reaches_the_own_project_s_inbox_or_nothing(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
-    let (sender, other) = (
-        created(&api, &api.key, ADA).await,
-        created(&api, &api.other_key, "bob@example.com").await,
-    );
+    let sender = created(&api, &api.key, ADA).await;
+    let other = created(&api, &api.other_key, "bob@example.com").await;
     let nobody = (404, json!({"error": "recipient not found"}));
     assert_eq!(
         send_from(&api, &api.key, &sender, "bob@example.com").await,
@@ -645,7 +641,8 @@ async fn explained(api: &Harness, key: &ApiKey, name: &str) -> (u16, Value) {
 #[testkit::each_engine]
 async fn an_inbox_is_explained_by_its_address_even_after_its_end(engine: Engine) {
     let api = Harness::accepting(engine, "example.com").await;
-    let (ada, own) = (created(&api, &api.key, ADA).await, api.create_inbox().await);
+    let ada = created(&api, &api.key, ADA).await;
+    let own = api.create_inbox().await;
     let on_mail_domain = format!("{own}@{}", MAIL_DOMAIN);
     for (name, id) in [
         ("Ada@Example.com", &ada),
@@ -799,7 +796,8 @@ async fn two_projects_with_the_same_seeded_users_share_no_mail(engine: Engine) {
     let (api, smtp) = start(engine, "example.com").await;
     let keys = [&api.key, &api.other_key];
     let address = |user: usize| format!("user{user}@example.com");
-    let (api, smtp) = (&api, &smtp);
+    let api = &api;
+    let smtp = &smtp;
     let users = (0..USERS).flat_map(|user| keys.map(|key| (key, address(user))));
     let runs = users.map(|(key, address)| async move {
         let (status, _) = put(api, key, &address).await;

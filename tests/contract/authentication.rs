@@ -140,10 +140,8 @@ async fn the_alias_prefix_answers_like_the_first(engine: Engine) {
         format!("/inboxes/{id}/messages/wait"),
         format!("/messages/{message}"),
     ] {
-        let (first, alias) = (
-            api.get(&format!("/v1{path}")).await,
-            api.get(&format!("/api/v1{path}")).await,
-        );
+        let first = api.get(&format!("/v1{path}")).await;
+        let alias = api.get(&format!("/api/v1{path}")).await;
         assert_eq!((first.status, &first.body), (200, &alias.body), "{path}");
     }
     let body = r#"{"to":"a@example.com","subject":"s"}"#;

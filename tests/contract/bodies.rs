@@ -171,7 +171,8 @@ async fn a_key_with_two_large_jobs_delays_no_other_key(engine: Engine) {
 #[testkit::each_engine]
 async fn requests_of_a_key_are_queued_and_those_of_another_are_not(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (jobs, holder) = (api.service.jobs(), holder(&api).await);
+    let jobs = api.service.jobs();
+    let holder = holder(&api).await;
     // 64, and as many as it may have waits.
     let running = join_all((0..68).map(|_| jobs.request(holder))).await;
     let mut queued = Box::pin(api.call("POST", "/v1/inboxes", "{}"));
@@ -234,7 +235,8 @@ async fn an_answer_is_one_of_the_large_ones_until_it_is_sent(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     let id = api.deliver_raw(&inbox, &large()).await;
-    let (jobs, holder) = (api.service.jobs(), holder(&api).await);
+    let jobs = api.service.jobs();
+    let holder = holder(&api).await;
     for form in ["", "/raw"] {
         let path = format!("/v1/messages/{id}{form}");
         let response = api

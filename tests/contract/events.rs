@@ -103,7 +103,8 @@ async fn a_timeline_has_what_happened_in_order(engine: Engine) {
     ];
     let known: Vec<_> = kinds(&events).into_iter().take(expected.len()).collect();
     assert_eq!(known, expected);
-    let (started, ended) = (&events[1], &events[2]);
+    let started = &events[1];
+    let ended = &events[2];
     assert_eq!(started["filters"]["subject"], "Receipt");
     assert_eq!(started["filters"]["has"], "link");
     assert_eq!(
@@ -125,10 +126,8 @@ async fn a_timeline_has_what_happened_in_order(engine: Engine) {
 async fn a_session_is_shown_without_secrets_and_without_other_recipients(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
-    let (inbox, other) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let inbox = api.create_inbox().await;
+    let other = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.client().await;
     let login = BASE64_STANDARD.encode("\0app\0a dummy password");
     assert!(
@@ -270,10 +269,8 @@ async fn a_story_has_the_timeline_until_the_wait_ended(engine: Engine) {
 async fn no_project_displaces_the_sessions_of_another(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
-    let (inbox, busy) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let inbox = api.create_inbox().await;
+    let busy = api.create_inbox_with(&api.other_key).await;
     assert!(smtp.send(&address(&inbox), "a\nb").await.starts_with("550"));
     assert!(
         kinds(&timeline(&api, &inbox).await).contains(&"smtp"),
@@ -329,10 +326,8 @@ async fn no_project_displaces_the_sessions_of_another(engine: Engine) {
 #[testkit::each_engine]
 async fn a_flood_of_sessions_leaves_room_for_those_of_others(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, busy) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let inbox = api.create_inbox().await;
+    let busy = api.create_inbox_with(&api.other_key).await;
     let other = api
         .service
         .authenticate(api.other_key.as_str())

@@ -28,7 +28,8 @@ fn large() -> String {
 #[testkit::each_engine]
 async fn the_details_show_how_a_message_arrived_and_its_contents(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
     assert!(
         smtp.send(&format!("{inbox}@{MAIL_DOMAIN}"), MAIL)
             .await
@@ -359,7 +360,8 @@ async fn a_code_is_what_is_labelled_in_any_form(engine: Engine) {
 #[testkit::each_engine]
 async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    let inbox = api.create_inbox().await;
+    let other = api.create_inbox().await;
     let first = api.deliver(&inbox, "first").await;
     let second = api.deliver_raw(&inbox, &large()).await;
     let path = format!("/v1/messages/{second}");
@@ -408,7 +410,8 @@ async fn a_deleted_message_is_gone_and_still_a_cursor(engine: Engine) {
 #[testkit::each_engine]
 async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (smtp, inbox) = (Smtp::start(&api).await, api.create_inbox().await);
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
     let id = api.deliver(&inbox, "first").await;
     api.run_sql(&format!(
         "UPDATE inboxes SET message_count = 1000 WHERE id = '{inbox}'"
@@ -428,11 +431,9 @@ async fn an_inbox_that_was_full_takes_mail_once_a_message_is_deleted(engine: Eng
 #[testkit::each_engine]
 async fn of_a_shared_message_each_recipient_deletes_their_own(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (smtp, one, other) = (
-        Smtp::start(&api).await,
-        api.create_inbox().await,
-        api.create_inbox().await,
-    );
+    let smtp = Smtp::start(&api).await;
+    let one = api.create_inbox().await;
+    let other = api.create_inbox().await;
     let addresses = [
         format!("{one}@{MAIL_DOMAIN}"),
         format!("{other}@{MAIL_DOMAIN}"),
@@ -449,7 +450,8 @@ async fn of_a_shared_message_each_recipient_deletes_their_own(engine: Engine) {
             .await
             .text("id")
     };
-    let (first, second) = (id(&one).await, id(&other).await);
+    let first = id(&one).await;
+    let second = id(&other).await;
     assert_eq!(
         api.call("DELETE", &format!("/v1/messages/{first}"), "")
             .await

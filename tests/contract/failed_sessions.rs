@@ -99,10 +99,8 @@ async fn a_session_without_mail_is_explained(engine: Engine) {
 async fn tls_without_starttls_is_explained_to_every_project(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
-    let (inbox, theirs) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let inbox = api.create_inbox().await;
+    let theirs = api.create_inbox_with(&api.other_key).await;
     let mut client = smtp.connect().await;
     client.write(&[0x16, 0x03, 0x01, 0x00, 0xf4, 0x01]).await;
     drop(client);

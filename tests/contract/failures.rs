@@ -400,7 +400,8 @@ async fn a_login_of_another_client_is_not_the_cause(engine: Engine) {
     );
     let later = api.create_inbox_with(&api.other_key).await;
     let explain = |inbox: String| {
-        let (api, path) = (&api, format!("/v1/inboxes/{inbox}/explain"));
+        let api = &api;
+        let path = format!("/v1/inboxes/{inbox}/explain");
         async move { api.call_with(&api.other_key, "GET", &path, "").await.json() }
     };
     assert_eq!(explain(later).await["cause"], "login_failed");

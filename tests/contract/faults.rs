@@ -259,10 +259,8 @@ async fn only_the_owner_is_answered(engine: Engine) {
 #[testkit::each_engine]
 async fn a_deferred_client_is_accepted_the_third_time(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (smtp, faults) = (
-        Smtp::start(&api).await,
-        json!([{"at": "rcpt", "do": "defer", "times": 2}]),
-    );
+    let smtp = Smtp::start(&api).await;
+    let faults = json!([{"at": "rcpt", "do": "defer", "times": 2}]);
     let (inbox, address) = inbox_with(&api, faults).await;
     let mut replies = Vec::new();
     for _ in 0..3 {

@@ -603,7 +603,8 @@ async fn a_list_has_pages_and_every_message_is_in_one(engine: Engine) {
 #[testkit::each_engine]
 async fn projects_do_not_see_each_other(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (ours, theirs) = (Mailpit::new(&api), Mailpit::with(&api, &api.other_key));
+    let ours = Mailpit::new(&api);
+    let theirs = Mailpit::with(&api, &api.other_key);
     let id = deliver(
         &api,
         Some(&api.key),

@@ -11,7 +11,8 @@ use testkit::{Engine, within};
 async fn four_waiting(server: &Server, version: &str, fields: &str) -> Vec<(Client, String)> {
     let mut clients = Vec::new();
     for _ in 0..5 {
-        let (mut client, inbox) = (server.connect().await, server.api.create_inbox().await);
+        let mut client = server.connect().await;
+        let inbox = server.api.create_inbox().await;
         client
             .write(
                 wait(server, &inbox, fields)
@@ -107,7 +108,8 @@ async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
         assert_eq!(within(client.read()).await.text("status"), "ok");
         assert_eq!(within(client.read()).await.text("subject"), "Hello");
 
-        let (inbox, other) = (server.api.create_inbox().await, health(&server));
+        let inbox = server.api.create_inbox().await;
+        let other = health(&server);
         client
             .write(format!("{}{other}{other}", wait(&server, &inbox, "")).as_bytes())
             .await;
@@ -121,10 +123,8 @@ async fn what_was_sent_ahead_is_answered_in_order(engine: Engine) {
 #[testkit::each_engine]
 async fn an_earlier_answer_that_is_not_read_yet_is_not_lost(engine: Engine) {
     let server = Server::start(engine, LONG).await;
-    let (full, empty) = (
-        server.api.create_inbox().await,
-        server.api.create_inbox().await,
-    );
+    let full = server.api.create_inbox().await;
+    let empty = server.api.create_inbox().await;
     // More than the buffers of a socket hold.
     let raw = format!(
         "Subject: large\r\n\r\n{}",

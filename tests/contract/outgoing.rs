@@ -24,10 +24,8 @@ fn assert_accepted(accepted: &Answer) {
 #[testkit::each_engine]
 async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (from, to) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let from = api.create_inbox().await;
+    let to = api.create_inbox_with(&api.other_key).await;
     let body = json!({
         "to": format!("{}@{MAIL_DOMAIN}", to.to_uppercase()),
         "subject": "Grüße 😀",
@@ -54,7 +52,8 @@ async fn a_local_recipient_gets_the_message_from_the_address_of_the_inbox(engine
 #[testkit::each_engine]
 async fn a_message_is_forwarded_as_it_was_received(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    let inbox = api.create_inbox().await;
+    let other = api.create_inbox().await;
     let original = "DKIM-Signature: v=1; a=rsa-sha256;\r\n\tb=x\r\nFrom: shop@app.example\r\nSubject: Hi\r\n\r\n..Hi  \r\n\r\n";
     let id = api.deliver_raw(&inbox, original).await;
     let received = api.get(&format!("/v1/messages/{id}/raw")).await.body;
@@ -196,7 +195,8 @@ async fn a_reply_names_a_message_of_the_same_project(engine: Engine) {
 #[testkit::each_engine]
 async fn a_reply_to_a_large_message_names_it(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    let inbox = api.create_inbox().await;
+    let other = api.create_inbox().await;
     let fields = "References: <1@a.example>\r\nMessage-ID: <2@a.example>\r\n";
     let large = api
         .deliver_raw(
@@ -222,7 +222,8 @@ async fn a_reply_to_a_large_message_names_it(engine: Engine) {
 #[testkit::each_engine]
 async fn a_reply_to_a_message_without_an_id_threads(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, other) = (api.create_inbox().await, api.create_inbox().await);
+    let inbox = api.create_inbox().await;
+    let other = api.create_inbox().await;
     for (number, fields) in [
         "Subject: Question\r\n",
         "Message-ID: no id\r\n",
@@ -400,7 +401,8 @@ async fn a_subject_cannot_bring_a_header_of_its_own(engine: Engine) {
 #[testkit::each_engine]
 async fn a_send_wakes_a_wait(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (from, to) = (api.create_inbox().await, api.create_inbox().await);
+    let from = api.create_inbox().await;
+    let to = api.create_inbox().await;
     let waiting = api.spawn_get(&format!("/v1/inboxes/{to}/messages/wait"));
     assert_accepted(
         &send(

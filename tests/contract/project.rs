@@ -46,7 +46,8 @@ async fn the_inboxes_of_a_project_are_listed_in_pages(engine: Engine) {
         "{first}"
     );
 
-    let (mut listed, mut after) = (Vec::new(), String::new());
+    let mut listed = Vec::new();
+    let mut after = String::new();
     loop {
         let page = api
             .get(&format!("/v1/project/inboxes?limit=2&after={after}"))
@@ -95,7 +96,8 @@ async fn the_inboxes_of_a_project_are_listed_in_pages(engine: Engine) {
 #[testkit::each_engine]
 async fn the_messages_of_a_project_are_searched(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (one, other) = (api.create_inbox().await, api.create_inbox().await);
+    let one = api.create_inbox().await;
+    let other = api.create_inbox().await;
     let foreign = api.create_inbox_with(&api.other_key).await;
     let welcome = api.deliver(&one, "Welcome").await;
     let coded = api

@@ -36,7 +36,8 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let (router, service) = (api.router.clone(), api.service.clone());
+        let router = api.router.clone();
+        let service = api.service.clone();
         let limits = ConnectionLimits {
             all,
             per_address,
@@ -78,7 +79,8 @@ impl Server {
 
     /// A GET on a new connection, in a task whose abort closes the connection.
     fn spawn_get(&self, path: &str) -> JoinHandle<Answer> {
-        let (address, request) = (self.address, format!("{}\r\n", self.head("GET", path)));
+        let address = self.address;
+        let request = format!("{}\r\n", self.head("GET", path));
         tokio::spawn(async move {
             let mut client = Client(BufReader::new(TcpStream::connect(address).await.unwrap()));
             client.write(request.as_bytes()).await;
@@ -208,7 +210,8 @@ async fn near_the_limit_idle_connections_are_closed_and_others_are_not(engine: E
         // The waits are open the longest, but not idle.
         let waits = server.four_waits().await;
         let health = format!("{}\r\n", server.head("GET", "/v1/health"));
-        let (mut silent, mut used) = (server.connect().await, server.connect().await);
+        let mut silent = server.connect().await;
+        let mut used = server.connect().await;
         used.write(health.as_bytes()).await;
         assert_eq!(within(used.read()).await.status, 200);
         assert_eq!(silent.read_to_end().await, "");

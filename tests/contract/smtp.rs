@@ -44,7 +44,8 @@ impl Smtp {
         let receiver = Receiver::bind(&settings, api.service.clone())
             .await
             .unwrap();
-        let (address, stop) = (receiver.local_addr(), CancellationToken::new());
+        let address = receiver.local_addr();
+        let stop = CancellationToken::new();
         tokio::spawn(receiver.run(stop.clone(), Duration::from_secs(1)));
         Self { address, stop }
     }

@@ -61,7 +61,7 @@ async fn play(client: &mut Client, steps: &[Step], inboxes: [&str; 2]) -> [usize
             Step::Mail => {
                 _ = client
                     .say(&format!("MAIL FROM:<s{number}@app.example>"))
-                    .await
+                    .await;
             }
             Step::Rcpt(which) => {
                 let reply = client
@@ -105,10 +105,8 @@ fn check(sessions: &[Lines], inbox: &str, other: &str, accepted: usize) -> usize
 
 /// Plays the steps to inboxes of two projects. Returns the sessions of each.
 async fn play_and_check(api: &Harness, smtp: &Smtp, steps: &[Step]) -> [Vec<Lines>; 2] {
-    let (one, other) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let one = api.create_inbox().await;
+    let other = api.create_inbox_with(&api.other_key).await;
     let accepted = play(&mut smtp.client().await, steps, [&one, &other]).await;
     let shown = [
         sessions(api, &api.key, &one).await,

@@ -158,7 +158,8 @@ async fn a_timeout_of_zero_is_one_lookup(engine: Engine) {
 #[testkit::each_engine]
 async fn an_after_that_names_no_message_of_the_inbox_is_refused(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, elsewhere) = (api.create_inbox().await, api.create_inbox().await);
+    let inbox = api.create_inbox().await;
+    let elsewhere = api.create_inbox().await;
     let other = api.deliver(&elsewhere, "Hello").await;
     let unknown = restante::model::MessageId::generate().to_string();
     for after in ["x", "%00", "%ff", &other, &unknown] {
@@ -235,10 +236,8 @@ async fn a_permanent_inbox_waits_past_the_hour_and_is_not_deleted(engine: Engine
 async fn a_wait_ends_at_once_when_its_project_is_deleted(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox_with(&api.other_key).await;
-    let (deleting, path) = (
-        async || api.service.projects().delete("other").await,
-        wait_path(&inbox, ""),
-    );
+    let deleting = async || api.service.projects().delete("other").await;
+    let path = wait_path(&inbox, "");
     let waiting = api.call_with(&api.other_key, "GET", &path, axum::body::Body::empty());
     // After its first poll, the wait is open or about to be.
     let (waited, deleted) = within(async { tokio::join!(waiting, deleting()) }).await;

@@ -103,10 +103,8 @@ async fn the_administrator_sees_whose_inbox_it_is() {
 async fn refused_mail_for_another_domain_names_the_flag() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (recipient, reason) = (
-        "<ada@example.com>".to_owned(),
-        RefusalReason::Smtp(Refusal::RelayNotPermitted),
-    );
+    let recipient = "<ada@example.com>".to_owned();
+    let reason = RefusalReason::Smtp(Refusal::RelayNotPermitted);
     harness.service.record_refusal(
         RefusedMail {
             recipient,

@@ -57,7 +57,8 @@ fn look_at_every_page(width: u32, height: u32, schemes: &'static [&'static str])
     let script = std::fs::read_to_string(AXE)
         .unwrap_or_else(|error| panic!("{AXE}: {error}; ./test fetches axe-core"));
     let axe = Axe { script, schemes };
-    let (site, browser) = (Site::start(), Browser::open(width, height, &[]));
+    let site = Site::start();
+    let browser = Browser::open(width, height, &[]);
     browser.go(&site.url("/sign-in"));
     let mut barriers = look(&browser, &axe);
     browser.write("#secret", "wrong");

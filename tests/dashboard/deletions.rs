@@ -51,10 +51,8 @@ async fn a_deleted_message_can_be_restored(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
-    let (project, first) = (
-        own.project_path().await,
-        harness.deliver(&inbox, "First").await,
-    );
+    let project = own.project_path().await;
+    let first = harness.deliver(&inbox, "First").await;
     harness.deliver(&inbox, "Second").await;
     let page = format!("{project}/inboxes/{inbox}");
     let undo = deletion(
@@ -114,7 +112,8 @@ async fn a_deleted_message_can_be_restored(engine: Engine) {
 async fn an_open_wait_gets_a_restored_message(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let inbox = harness.create_inbox().await;
+    let project = own.project_path().await;
     let code = harness.deliver(&inbox, "Your code").await;
     let page = format!("{project}/inboxes/{inbox}");
     let undo = deletion(
@@ -140,11 +139,9 @@ async fn an_open_wait_gets_a_restored_message(engine: Engine) {
 async fn deleted_inboxes_can_be_restored(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (one, two, kept) = (
-        harness.create_inbox().await,
-        harness.create_inbox().await,
-        harness.create_inbox().await,
-    );
+    let one = harness.create_inbox().await;
+    let two = harness.create_inbox().await;
+    let kept = harness.create_inbox().await;
     harness.deliver(&one, "Hello").await;
     let project = own.project_path().await;
     let chosen = [
@@ -213,7 +210,8 @@ async fn an_inbox_is_selected_by_its_id_and_not_by_its_path() {
 async fn a_deletion_does_not_bring_a_later_inbox_back(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
+    let project = own.project_path().await;
+    let inbox = harness.create_inbox().await;
     harness.deliver(&inbox, "First").await;
     let delete = async || {
         deletion(
@@ -239,10 +237,8 @@ async fn a_deletion_cannot_be_undone_after_ten_seconds() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
-    let (project, message) = (
-        own.project_path().await,
-        harness.deliver(&inbox, "Gone").await,
-    );
+    let project = own.project_path().await;
+    let message = harness.deliver(&inbox, "Gone").await;
     let page = format!("{project}/inboxes/{inbox}");
     let undo = deletion(
         &own.post(&format!("{page}/messages/{message}/delete"), &[])

@@ -36,7 +36,8 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
             .body
             .contains("Nothing failed")
     );
-    let (one, two) = (harness.create_inbox().await, harness.create_inbox().await);
+    let one = harness.create_inbox().await;
+    let two = harness.create_inbox().await;
     for inbox in [&one, &two] {
         harness.deliver(inbox, "Confirm your account").await;
         fails(&harness, inbox, "subject=acount").await;
@@ -99,10 +100,8 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
 async fn a_story_names_the_cause_first_and_marks_what_is_mistyped(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, failures) = (
-        harness.create_inbox().await,
-        format!("{}/failures", own.project_path().await),
-    );
+    let inbox = harness.create_inbox().await;
+    let failures = format!("{}/failures", own.project_path().await);
     // No generated id has a u, so it is clear where it differs.
     harness.deliver(&format!("{inbox}u"), "Hello").await;
     fails(&harness, &inbox, "subject=hello").await;
@@ -135,10 +134,8 @@ async fn a_story_names_the_cause_first_and_marks_what_is_mistyped(engine: Engine
 async fn a_filter_with_backticks_is_no_code() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, failures) = (
-        harness.create_inbox().await,
-        format!("{}/failures", own.project_path().await),
-    );
+    let inbox = harness.create_inbox().await;
+    let failures = format!("{}/failures", own.project_path().await);
     harness.deliver(&inbox, "Hello").await;
     fails(&harness, &inbox, "subject=a%60b").await;
     let page = seen(&own, &failures, "Expected subject").await.body;
@@ -149,10 +146,8 @@ async fn a_filter_with_backticks_is_no_code() {
 async fn a_story_marks_the_difference_of_each_filter(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, failures) = (
-        harness.create_inbox().await,
-        format!("{}/failures", own.project_path().await),
-    );
+    let inbox = harness.create_inbox().await;
+    let failures = format!("{}/failures", own.project_path().await);
     let lines = "Hello Ada,\r\nhere is your receipt.\r\nConfirm your account today.\r\nBye";
     let raw =
         format!("To: Ada <ada@shop.example>\r\nX-Campaign: welcome\r\nSubject: Hi\r\n\r\n{lines}");
@@ -253,10 +248,8 @@ async fn equal_rejections_are_one_entry_that_is_found_by_reason_and_time() {
             None,
         );
     }
-    let (reason, reply) = (
-        RefusalReason::from_label("bare_line_end".to_owned()),
-        "550 5.6.11 Bare LF".to_owned(),
-    );
+    let reason = RefusalReason::from_label("bare_line_end".to_owned());
+    let reply = "550 5.6.11 Bare LF".to_owned();
     harness.service.record_refusal(
         RefusedMail {
             reason,
@@ -291,7 +284,8 @@ async fn equal_rejections_are_one_entry_that_is_found_by_reason_and_time() {
 async fn the_advice_about_a_rejection_is_not_repeated() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let inbox = harness.create_inbox().await;
+    let project = own.project_path().await;
     let recipient = format!("<{inbox}@{MAIL_DOMAIN}>");
     let reason = RefusalReason::from_label("bare_line_end".to_owned());
     let refused_at = harness.service.clock().now();
@@ -343,7 +337,8 @@ async fn a_live_event_loads_only_the_content_of_the_page() {
         .header("x-part", "1")
         .body(axum::body::Body::empty())
         .unwrap();
-    let (page, part) = (own.get(&path).await.body, harness.send(part).await.body);
+    let page = own.get(&path).await.body;
+    let part = harness.send(part).await.body;
     assert!(
         page.contains("<nav class=\"side\"") && page.contains("class=\"letter\""),
         "{page}"

@@ -81,7 +81,8 @@ fn look_at(payloads: &[String]) {
         "--host-resolver-rules=MAP control.example 127.0.0.1:{control_port}, MAP *.example 127.0.0.1:{canary_port}, \
          MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE restante.localhost"
     );
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[rules]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[rules]);
     sign_in(&browser, &site, KEY);
     let project = inboxes(&browser);
     let messages = payloads.iter().map(std::slice::from_ref).chain([payloads]);

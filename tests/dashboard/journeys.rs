@@ -24,7 +24,8 @@ pub fn sign_in(browser: &Browser, site: &Site, secret: &str) {
 
 #[test]
 fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     sign_in(&browser, &site, KEY);
     browser.sees("h2", "No inboxes yet");
     browser.click("[data-new]");
@@ -124,7 +125,8 @@ fn read_every_tab(browser: &Browser) {
 
 #[test]
 fn an_administrator_does_the_same_on_a_phone() {
-    let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
+    let site = Site::start();
+    let browser = Browser::open(390, 844, &[]);
     sign_in(&browser, &site, ADMIN);
     browser.click("[data-new] summary");
     browser.write("#name", "Checkout");
@@ -180,7 +182,8 @@ fn an_administrator_does_the_same_on_a_phone() {
 
 #[test]
 fn everything_can_be_read_without_scripts() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     browser.devtools(
         "Emulation.setScriptExecutionDisabled",
         &json!({"value": true}),

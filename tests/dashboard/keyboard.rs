@@ -28,7 +28,8 @@ fn open_inbox(browser: &Browser, site: &Site, address: &str) {
 
 #[test]
 fn everything_is_done_from_the_keyboard() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     for subject in ["First", "Second", "Third"] {
         let mail = format!("From: a@shop.example\nSubject: {subject}\n\nHello\n");
         assert!(
@@ -73,7 +74,8 @@ fn everything_is_done_from_the_keyboard() {
 
 #[test]
 fn a_key_opens_the_form_of_a_new_project() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     sign_in(&browser, &site, ADMIN);
     browser.sees("h1", "Projects");
     browser.press("n");
@@ -82,7 +84,8 @@ fn a_key_opens_the_form_of_a_new_project() {
 
 #[test]
 fn a_link_within_the_page_keeps_what_was_written() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site, "draft@restante.example.com");
     browser.press("n");
     browser.sees("h1", "Send a message");
@@ -98,7 +101,8 @@ fn a_link_within_the_page_keeps_what_was_written() {
 
 #[test]
 fn a_queue_that_gets_stuck_is_watched_cancelled_and_tried_again() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site, "out@restante.example.com");
     browser.press("n");
     browser.sees("h1", "Send a message");
@@ -118,7 +122,8 @@ fn a_queue_that_gets_stuck_is_watched_cancelled_and_tried_again() {
 
 #[test]
 fn the_first_mail_lights_up_where_it_is_waited_for() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     sign_in(&browser, &site, KEY);
     browser.click(".side a[href$='/start']");
     browser.sees(".arrivals", "Waiting for the first message");
@@ -137,7 +142,8 @@ fn the_first_mail_lights_up_where_it_is_waited_for() {
 
 #[test]
 fn a_page_catches_up_after_a_lost_connection() {
-    let (site, browser) = (Site::start(), Browser::open(390, 844, &[]));
+    let site = Site::start();
+    let browser = Browser::open(390, 844, &[]);
     open_inbox(&browser, &site, "break@restante.example.com");
     browser.run("window.stayed = true");
     let site = site.restart(|| browser.waits_for(".lost:not([hidden])"));

@@ -70,7 +70,8 @@ fn many_attachments_leave_the_tabs_in_view_and_every_width_fits() {
 
 #[test]
 fn the_html_has_a_tab_of_its_own() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     assert!(
         site.mail("reader@restante.example.com", &message(1))
             .starts_with("250")

@@ -47,7 +47,8 @@ fn answer(mut stream: &TcpStream, requests: &Sender<String>) {
 fn a_link_of_a_message_opens_in_a_new_tab_after_its_url_was_shown() {
     let (port, requests) = listen();
     let rules = format!("--host-resolver-rules=MAP shop.example 127.0.0.1:{port}");
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[rules]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[rules]);
     let url = "http://shop.example/confirm?t=1&u=2";
     let html =
         format!("<p>Please <a href=\"{url}\" target=_top>confirm https://bank.example</a></p>");

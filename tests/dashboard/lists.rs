@@ -33,7 +33,8 @@ fn choice(number: usize) -> String {
 
 #[test]
 fn inboxes_are_selected_one_by_one_in_a_range_or_all_and_no_row_moves() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     for _ in 0..5 {
         site.create_inbox();
     }
@@ -100,7 +101,8 @@ fn goes_back(browser: &Browser, css: &str, entry: &str, opened: &str) {
 
 #[test]
 fn back_leads_to_the_place_in_a_list() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     for number in 0..40 {
         let message = format!("Subject: Mail {number}\n\nHello\n");
         assert!(
@@ -159,7 +161,8 @@ fn a_row_with_two_marks_shows_both() {
 
 #[test]
 fn a_filter_keeps_the_search_that_was_typed() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     assert!(
         site.mail("reader@restante.example.com", "Subject: Hello\n\nHello\n")
             .starts_with("250")

@@ -152,7 +152,8 @@ async fn other_faults_with_as_many_uses_are_announced() {
 async fn outgoing_mail_is_announced() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let inbox = harness.create_inbox().await;
+    let project = own.project_path().await;
     let (mark, mut events) = Events::of(&own, &format!("{project}/outgoing")).await;
     own.post(
         &format!("{project}/inboxes/{inbox}/send"),
@@ -165,10 +166,8 @@ async fn outgoing_mail_is_announced() {
 #[tokio::test]
 async fn refused_mail_is_announced() {
     let harness = Harness::start().await;
-    let (own, administrator) = (
-        Visitor::of_default(&harness).await,
-        Visitor::administrator(&harness).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let administrator = Visitor::administrator(&harness).await;
     let (_, mut of_project) =
         Events::of(&own, &format!("{}/refused", own.project_path().await)).await;
     let (_, mut all) = Events::of(&administrator, "/refused").await;
@@ -215,10 +214,8 @@ async fn a_stream_ends_at_the_first_event_after_its_session() {
         TokenReplaced,
     ] {
         let harness = Harness::start().await;
-        let (administrator, other) = (
-            Visitor::administrator(&harness).await,
-            Visitor::sign_in(&harness, harness.other_key.as_str()).await,
-        );
+        let administrator = Visitor::administrator(&harness).await;
+        let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
         let inbox = harness.create_inbox_with(&harness.other_key).await;
         let page = format!("{}/inboxes/{inbox}", other.project_path().await);
         let visitor = if matches!(revoked, TokenReplaced) {
@@ -240,7 +237,7 @@ async fn a_stream_ends_at_the_first_event_after_its_session() {
             ProjectDeleted => harness.service.projects().delete("other").await.unwrap(),
             SignedOut => assert_eq!(other.post("/sign-out", &[]).await.status, 303),
             SignedOutEverywhere => {
-                assert_eq!(other.post("/sign-out-everywhere", &[]).await.status, 303)
+                assert_eq!(other.post("/sign-out-everywhere", &[]).await.status, 303);
             }
             TokenReplaced => {
                 harness
@@ -297,10 +294,8 @@ async fn a_session_has_at_most_twenty_streams() {
 #[tokio::test]
 async fn the_streams_of_a_page_are_notified_together() {
     let harness = Harness::start().await;
-    let (own, again) = (
-        Visitor::of_default(&harness).await,
-        Visitor::of_default(&harness).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let again = Visitor::of_default(&harness).await;
     let inbox = harness.create_inbox().await;
     let page = format!("{}/inboxes/{inbox}", own.project_path().await);
     let mut streams = Vec::new();

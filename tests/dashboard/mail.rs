@@ -83,7 +83,8 @@ async fn a_search_in_an_inbox_stops_in_time_and_continues() {
             .await;
     }
     let first = format!("{}/inboxes/{inbox}?q=pears", own.project_path().await);
-    let (mut path, mut steps) = (first.clone(), 0);
+    let mut path = first.clone();
+    let mut steps = 0;
     let found = loop {
         let page = own.get(&path).await.body;
         if page.contains(">Mail 0<") {
@@ -131,7 +132,9 @@ async fn a_list_of_large_messages_has_short_pages() {
         format!("{project}/inboxes/{inbox}"),
         format!("{project}/mail"),
     ] {
-        let (mut path, mut subjects, mut pages) = (Some(list.clone()), Vec::new(), 0);
+        let mut path = Some(list.clone());
+        let mut subjects = Vec::new();
+        let mut pages = 0;
         while let Some(link) = path {
             let page = own.get(&link).await.body;
             let rows = page

@@ -157,10 +157,8 @@ async fn the_messages_of_a_permanent_inbox_go_after_the_days_that_are_set() {
     let inboxes = format!("{}/inboxes", own.project_path().await);
     own.post(&inboxes, &[("kind", "permanent"), ("name", "news")])
         .await;
-    let (page, retention) = (
-        format!("{inboxes}/news"),
-        format!("{inboxes}/news/retention"),
-    );
+    let page = format!("{inboxes}/news");
+    let retention = format!("{inboxes}/news/retention");
     assert!(own.get(&page).await.body.contains("Retention: unlimited"));
     for days in ["0", "-1", "3651", "1.5", "week"] {
         let refused = own.post(&retention, &[("days", days)]).await;
@@ -406,7 +404,8 @@ async fn an_error_page_keeps_the_navigation_and_says_what_happened() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let project = own.project_path().await;
-    let (inbox, deleted) = (harness.create_inbox().await, harness.create_inbox().await);
+    let inbox = harness.create_inbox().await;
+    let deleted = harness.create_inbox().await;
     harness
         .call("DELETE", &format!("/v1/inboxes/{deleted}"), "")
         .await;
@@ -503,7 +502,8 @@ async fn unknown_paths_are_pages_for_browsers_and_json_for_others() {
 async fn a_message_is_sent_and_answered_from_an_inbox() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (from, to) = (harness.create_inbox().await, harness.create_inbox().await);
+    let from = harness.create_inbox().await;
+    let to = harness.create_inbox().await;
     let send = format!("{}/inboxes/{from}/send", own.project_path().await);
     let address = format!("{to}@{MAIL_DOMAIN}");
     let sent = own
@@ -571,7 +571,8 @@ async fn a_message_is_sent_and_answered_from_an_inbox() {
 async fn a_message_is_forwarded_and_the_address_is_remembered() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (from, to) = (harness.create_inbox().await, harness.create_inbox().await);
+    let from = harness.create_inbox().await;
+    let to = harness.create_inbox().await;
     let message = harness.deliver(&from, "Confirm <b>").await;
     let url = format!(
         "{}/inboxes/{from}/messages/{message}",
@@ -648,7 +649,8 @@ async fn a_message_is_forwarded_and_the_address_is_remembered() {
 async fn a_message_is_forwarded_only_from_its_inbox() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (from, other) = (harness.create_inbox().await, harness.create_inbox().await);
+    let from = harness.create_inbox().await;
+    let other = harness.create_inbox().await;
     let message = harness.deliver(&from, "Hello").await;
     let url = format!(
         "{}/inboxes/{other}/messages/{message}/forward",
@@ -662,7 +664,8 @@ async fn a_message_is_forwarded_only_from_its_inbox() {
 async fn queued_mail_is_cancelled_and_tried_again() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (inbox, project) = (harness.create_inbox().await, own.project_path().await);
+    let inbox = harness.create_inbox().await;
+    let project = own.project_path().await;
     own.post(
         &format!("{project}/inboxes/{inbox}/send"),
         &[("to", "a@b.example"), ("subject", "Out")],
@@ -704,10 +707,8 @@ async fn queued_mail_is_cancelled_and_tried_again() {
 #[tokio::test]
 async fn refusals_are_seen_by_the_project_they_concern() {
     let harness = Harness::start().await;
-    let (own, other) = (
-        Visitor::of_default(&harness).await,
-        Visitor::sign_in(&harness, harness.other_key.as_str()).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let administrator = Visitor::administrator(&harness).await;
     let theirs = harness.create_inbox_with(&harness.other_key).await;
     let refused = |recipient: String| RefusedMail {
@@ -720,7 +721,8 @@ async fn refusals_are_seen_by_the_project_they_concern() {
     harness
         .service
         .record_refusal(refused("<x@elsewhere.example>".to_owned()), None);
-    let (own_path, other_path) = (own.project_path().await, other.project_path().await);
+    let own_path = own.project_path().await;
+    let other_path = other.project_path().await;
     let page = seen(&own, &format!("{own_path}/refused"), "x@elsewhere.example").await;
     assert!(
         !page.body.contains(&theirs)
@@ -784,10 +786,8 @@ async fn getting_started_names_the_real_values() {
 #[tokio::test]
 async fn an_inbox_is_linked_by_its_id_and_shows_its_label() {
     let harness = Harness::start().await;
-    let (own, administrator) = (
-        Visitor::of_default(&harness).await,
-        Visitor::administrator(&harness).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let administrator = Visitor::administrator(&harness).await;
     let mut request = testkit::request(&harness.key, "POST", "/v1/inboxes", "");
     request.headers_mut().insert(
         "x-restante-label",

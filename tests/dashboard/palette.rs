@@ -28,7 +28,8 @@ fn focused(browser: &Browser, css: &str) -> bool {
 
 #[test]
 fn the_palette_finds_inboxes_and_messages_and_opens_one() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     mail(&site, "invoices@restante.example.com", "Your invoice");
     mail(&site, "welcome@restante.example.com", "Nice to meet you");
     sign_in(&browser, &site, KEY);
@@ -88,7 +89,8 @@ fn fill(site: &Site) {
 
 #[test]
 fn a_search_continues_by_itself_until_it_has_looked_at_everything_and_can_be_stopped() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     fill(&site);
     sign_in(&browser, &site, KEY);
     browser.press_together(&[CONTROL, "k"]);
@@ -136,7 +138,8 @@ fn a_search_continues_by_itself_until_it_has_looked_at_everything_and_can_be_sto
 
 #[test]
 fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notification() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     mail(&site, "hidden@restante.example.com", "Before");
     sign_in(&browser, &site, KEY);
     browser.devtools(

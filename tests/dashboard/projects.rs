@@ -123,7 +123,8 @@ async fn a_project_says_what_it_holds() {
     let harness = Harness::start().await;
     let administrator = Visitor::administrator(&harness).await;
     let project = Visitor::of_default(&harness).await.project_path().await;
-    let (one, two) = (harness.create_inbox().await, harness.create_inbox().await);
+    let one = harness.create_inbox().await;
+    let two = harness.create_inbox().await;
     for inbox in [&one, &one, &two] {
         harness.deliver(inbox, "Hello").await;
     }

@@ -186,7 +186,8 @@ async fn a_project_that_is_not_the_default_is_told_about_its_key() {
 async fn getting_started_has_snippets_and_fills_an_inbox_in() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
+    let project = own.project_path().await;
+    let inbox = harness.create_inbox().await;
     let page = own
         .get(&format!("{project}/inboxes/{inbox}/start"))
         .await
@@ -264,10 +265,8 @@ async fn getting_started_shows_the_base_url_of_every_mail_api() {
 #[tokio::test]
 async fn everything_is_found_by_a_few_letters() {
     let harness = Harness::start().await;
-    let (own, administrator) = (
-        Visitor::of_default(&harness).await,
-        Visitor::administrator(&harness).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let administrator = Visitor::administrator(&harness).await;
     let project = own.project_path().await;
     harness.deliver("orders", "Parcel").await;
     let found = async |visitor: &Visitor<'_>, path: String| visitor.get(&path).await.body;

@@ -31,7 +31,10 @@ struct Test {
 impl Reason {
     /// A cause of which the application knows nothing.
     const fn new(name: &'static str, before: fn(&Test)) -> Self {
-        let (title, sentence, advice, evidence) = ("", "", "", "");
+        let title = "";
+        let sentence = "";
+        let advice = "";
+        let evidence = "";
         let filters = |_: &Test| String::new();
         Self {
             name,
@@ -61,7 +64,7 @@ const REASONS: [Reason; 12] = [
         advice: "Other mail arrived, so the server can be reached.",
         evidence: "The last client connected",
         ..Reason::new("connected elsewhere", |test| {
-            test.mail(&test.site.create_inbox().1)
+            test.mail(&test.site.create_inbox().1);
         })
     },
     Reason {
@@ -70,7 +73,7 @@ const REASONS: [Reason; 12] = [
         advice: "Swap the two ports in its settings.",
         evidence: "421 4.7.0",
         ..Reason::new("wrong port", |test| {
-            test.says(&["GET / HTTP/1.1\r\n"], "421 4.7.0")
+            test.says(&["GET / HTTP/1.1\r\n"], "421 4.7.0");
         })
     },
     Reason {
@@ -87,7 +90,7 @@ const REASONS: [Reason; 12] = [
         advice: "Compare the address that the test enters with the one that the application used.",
         evidence: "Other inboxes that received mail since then",
         ..Reason::new("typo", |test| {
-            test.mail(&format!("{}u@restante.example.com", test.id))
+            test.mail(&format!("{}u@restante.example.com", test.id));
         })
     },
     Reason {
@@ -254,7 +257,8 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
 
 #[test]
 fn a_connection_before_the_inbox_does_not_contradict_the_cause() {
-    let (site, browser) = (Site::start_with(&[]), Browser::open(1280, 800, &[]));
+    let site = Site::start_with(&[]);
+    let browser = Browser::open(1280, 800, &[]);
     sign_in(&browser, &site, KEY);
     assert!(
         site.mail(&site.create_inbox().1, "Subject: Hello\n\nHello\n")
@@ -272,7 +276,8 @@ fn a_connection_before_the_inbox_does_not_contradict_the_cause() {
 
 #[test]
 fn a_failure_appears_without_a_reload() {
-    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    let test = Test::start(&[]);
+    let browser = Browser::open(1280, 800, &[]);
     sign_in(&browser, &test.site, KEY);
     browser.click(".side [data-icon=failures]");
     browser.sees("h2", "Nothing failed");
@@ -290,7 +295,8 @@ fn a_failure_appears_without_a_reload() {
 
 #[test]
 fn signing_in_leads_to_the_wanted_page() {
-    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    let test = Test::start(&[]);
+    let browser = Browser::open(1280, 800, &[]);
     let url = test.site.times_out(&test.id, "");
     browser.go(&url);
     browser.sees("h1", "Sign in to Restante");
@@ -302,7 +308,8 @@ fn signing_in_leads_to_the_wanted_page() {
 
 #[test]
 fn a_link_on_another_site_leads_to_the_page_of_those_who_are_signed_in() {
-    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    let test = Test::start(&[]);
+    let browser = Browser::open(1280, 800, &[]);
     let url = test.site.times_out(&test.id, "");
     sign_in(&browser, &test.site, KEY);
     // As in the log of a CI job or in a chat.
@@ -316,7 +323,8 @@ fn a_link_on_another_site_leads_to_the_page_of_those_who_are_signed_in() {
 
 #[test]
 fn the_evidence_leads_to_the_mail() {
-    let (test, browser) = (Test::start(&[]), Browser::open(1280, 800, &[]));
+    let test = Test::start(&[]);
+    let browser = Browser::open(1280, 800, &[]);
     test.mail(&format!("{}u@restante.example.com", test.id));
     let url = test.site.times_out(&test.id, "");
     sign_in(&browser, &test.site, KEY);

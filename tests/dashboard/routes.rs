@@ -83,10 +83,8 @@ async fn status_of_get(visitor: &Visitor<'_>, path: &str) -> u16 {
 #[tokio::test]
 async fn a_link_that_is_shortened_leads_to_the_list() {
     let harness = Harness::start().await;
-    let (own, administrator) = (
-        Visitor::of_default(&harness).await,
-        Visitor::administrator(&harness).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let administrator = Visitor::administrator(&harness).await;
     let project = own.project_path().await;
     for path in ["/failures", "/inboxes"] {
         let leads_to =
@@ -99,10 +97,8 @@ async fn a_link_that_is_shortened_leads_to_the_list() {
 #[tokio::test]
 async fn every_page_is_shown_to_those_who_may_see_it() {
     let harness = Harness::start().await;
-    let (own, administrator) = (
-        Visitor::of_default(&harness).await,
-        Visitor::administrator(&harness).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let administrator = Visitor::administrator(&harness).await;
     let ids = Ids::of(&harness, &own, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "GET") {
         let expected = if matches!(
@@ -252,10 +248,8 @@ async fn no_other_site_changes_anything() {
 #[tokio::test]
 async fn no_change_without_its_token() {
     let harness = Harness::start().await;
-    let (administrator, own) = (
-        Visitor::administrator(&harness).await,
-        Visitor::of_default(&harness).await,
-    );
+    let administrator = Visitor::administrator(&harness).await;
+    let own = Visitor::of_default(&harness).await;
     let ids = Ids::of(&harness, &own, &harness.key).await;
     for route in routes()
         .iter()
@@ -284,10 +278,8 @@ async fn another_project_s_ids_are_no_ids() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
     let foreign = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
-    let (theirs, mine) = (
-        Ids::of(&harness, &foreign, &harness.other_key).await,
-        Ids::of(&harness, &own, &harness.key).await,
-    );
+    let theirs = Ids::of(&harness, &foreign, &harness.other_key).await;
+    let mine = Ids::of(&harness, &own, &harness.key).await;
     // Every combination of own and foreign ids with at least one foreign id.
     let mixed = |bits: u8| Ids {
         project: if bits & 1 == 0 { &mine } else { &theirs }.project.clone(),

@@ -62,7 +62,8 @@ async fn an_inbox_that_has_ended_is_found_with_its_end(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
     let project = own.project_path().await;
-    let (quiet, failed) = (harness.create_inbox().await, harness.create_inbox().await);
+    let quiet = harness.create_inbox().await;
+    let failed = harness.create_inbox().await;
     harness.time_out(&failed, "").await;
     for inbox in [&quiet, &failed] {
         assert_eq!(
@@ -160,7 +161,8 @@ async fn the_administrator_finds_inboxes_and_messages_of_all_projects(engine: En
     let administrator = Visitor::administrator(&harness).await;
     let own = Visitor::of_default(&harness).await;
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
-    let (project, others) = (own.project_path().await, other.project_path().await);
+    let project = own.project_path().await;
+    let others = other.project_path().await;
     let mine = harness.create_inbox().await;
     harness.deliver(&mine, "Invoice of mine").await;
     assert_eq!(

@@ -193,10 +193,8 @@ async fn a_visitor_who_wanted_a_page_gets_there_after_signing_in() {
 #[tokio::test]
 async fn signing_out_ends_one_session_and_everywhere_ends_all_of_the_key() {
     let harness = Harness::start().await;
-    let (one, two) = (
-        Visitor::of_default(&harness).await,
-        Visitor::of_default(&harness).await,
-    );
+    let one = Visitor::of_default(&harness).await;
+    let two = Visitor::of_default(&harness).await;
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     let out = one.post("/sign-out", &[]).await;
     assert_eq!(
@@ -221,10 +219,8 @@ async fn signing_out_ends_one_session_and_everywhere_ends_all_of_the_key() {
 #[tokio::test]
 async fn a_session_ends_with_its_time_and_with_its_key() {
     let harness = Harness::start().await;
-    let (own, other) = (
-        Visitor::of_default(&harness).await,
-        Visitor::sign_in(&harness, harness.other_key.as_str()).await,
-    );
+    let own = Visitor::of_default(&harness).await;
+    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
     harness
         .service
         .projects()

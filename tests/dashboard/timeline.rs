@@ -11,7 +11,8 @@ use super::webdriver::Browser;
 
 #[test]
 fn the_timeline_shows_messages_waits_and_transcripts() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     let (id, address) = site.create_inbox();
     assert!(
         site.mail(&address, "Subject: Photo \u{202e}gnp.exe\n\nHello\n")
@@ -46,7 +47,8 @@ fn the_timeline_shows_messages_waits_and_transcripts() {
 
 #[test]
 fn a_rejection_opens_its_transcript() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     assert!(
         site.mail("someone@elsewhere.example", "")
             .starts_with("550")

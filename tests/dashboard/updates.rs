@@ -52,7 +52,8 @@ fn focused(browser: &Browser, css: &str) -> bool {
 
 #[test]
 fn a_change_during_a_load_does_not_drop_its_result() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site);
     browser.run(HELD);
     // Opens the page again, with a stream that is counted.
@@ -72,7 +73,8 @@ fn a_change_during_a_load_does_not_drop_its_result() {
 
 #[test]
 fn a_panel_stays_as_it_is_when_its_count_changes() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site);
     let faults = r#"{"faults": [{"at": "data", "do": "duplicate", "times": 5}]}"#;
     assert_eq!(site.call("PUT", "/v1/inboxes/live/faults", faults).0, 200);
@@ -92,7 +94,8 @@ fn a_panel_stays_as_it_is_when_its_count_changes() {
 
 #[test]
 fn an_update_keeps_the_focus_and_the_start_of_a_range() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     let choice = |number: usize| format!(".inbox-row[data-row]:nth-child({number}) .choose");
     for _ in 0..3 {
         site.create_inbox();
@@ -115,7 +118,8 @@ fn an_update_keeps_the_focus_and_the_start_of_a_range() {
 
 #[test]
 fn a_message_with_the_results_of_the_dns_is_updated() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site);
     browser.click(".message-row .row-link");
     browser.sees(".letter", "First");
@@ -127,7 +131,8 @@ fn a_message_with_the_results_of_the_dns_is_updated() {
 
 #[test]
 fn a_search_on_a_page_without_updates_stays_on_it() {
-    let (site, browser) = (Site::start(), Browser::open(1280, 800, &[]));
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site);
     let find = browser.run("return document.querySelector('[data-find]').href");
     let find = find.as_str().unwrap();

@@ -25,7 +25,8 @@ async fn seen(visitor: &Visitor<'_>, path: &str, text: &str) -> Answer {
 async fn an_inbox_shows_its_waits(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let (project, inbox) = (own.project_path().await, harness.create_inbox().await);
+    let project = own.project_path().await;
+    let inbox = harness.create_inbox().await;
     let page = format!("{project}/inboxes/{inbox}");
     let url = format!("/v1/inboxes/{inbox}/messages/wait");
     let deadline = harness.clock.instant().after(Duration::from_secs(60));

@@ -102,7 +102,8 @@ impl Bed {
             .unwrap()
             .unwrap()
             .project;
-        let (id, created_at) = (generate_inbox_id(), self.api.clock.now());
+        let id = generate_inbox_id();
+        let created_at = self.api.clock.now();
         self.inbox = id.to_string();
         let inbox = Inbox {
             id,

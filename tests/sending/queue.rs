@@ -33,10 +33,8 @@ async fn queued(bed: &Bed) -> usize {
 #[tokio::test]
 async fn a_domain_gets_five_connections_at_once_and_others_do_not_wait_for_it() {
     let net = Net::new();
-    let (slow, quick) = (
-        Scripted::start(net.at(1), hanging()).await,
-        Scripted::start(net.at(2), Script::default()).await,
-    );
+    let slow = Scripted::start(net.at(1), hanging()).await;
+    let quick = Scripted::start(net.at(2), Script::default()).await;
     let bed = Bed::direct(
         &net,
         &format!("slow A {}\nquick A {}", net.ip(1), net.ip(2)),

@@ -14,10 +14,8 @@ async fn send_to(bed: &Bed, domain: &str) -> Outgoing {
 #[tokio::test]
 async fn the_most_preferred_server_that_answers_gets_it() {
     let net = Net::new();
-    let (first, second) = (
-        Sink::start(net.at(2), &[]).await,
-        Sink::start(net.at(3), &[]).await,
-    );
+    let first = Sink::start(net.at(2), &[]).await;
+    let second = Sink::start(net.at(3), &[]).await;
     let refusing = Sink::start(net.at(4), &["-f", "CONNECT"]).await;
     let zone = format!(
         "shop MX 30 c\nshop MX 20 b\nshop MX 10 a\nshop MX 15 d\na A {}\nb A {}\nc A {}\nd A {}",

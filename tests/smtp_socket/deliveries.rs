@@ -264,7 +264,8 @@ fn plain(user_name: &str, password: &str) -> String {
 #[tokio::test]
 async fn a_full_inbox_refuses_for_now() {
     let server = Server::with(|settings| settings.limits.inbox_messages = 1).await;
-    let (mut first, mut second) = (server.greeted().await, server.greeted().await);
+    let mut first = server.greeted().await;
+    let mut second = server.greeted().await;
     // There is room for one of them.
     first.begin_message(&["full@restante.example.com"]).await;
     second.begin_message(&["full@restante.example.com"]).await;
@@ -379,7 +380,8 @@ async fn what_is_pipelined_is_answered_in_order_and_flushed_together() {
 #[tokio::test]
 async fn a_store_that_hangs_is_a_451_and_others_are_read_from() {
     let server = Server::start().await;
-    let (mut hanging, mut other) = (server.greeted().await, server.greeted().await);
+    let mut hanging = server.greeted().await;
+    let mut other = server.greeted().await;
     hanging.begin_message(&["a@restante.example.com"]).await;
     let mut database = server.database();
     let lock = database

@@ -81,7 +81,8 @@ async fn play(dialog: Dialog, encrypted: bool) -> Result<(), String> {
 }
 
 fn apply_conditions(settings: &mut Settings, dialog: &Dialog) {
-    let (limits, conditions) = (&mut settings.limits, &dialog.conditions);
+    let limits = &mut settings.limits;
+    let conditions = &dialog.conditions;
     limits.message_size = conditions.message_size;
     limits.recipients = conditions.recipients;
     limits.command_line = conditions.command_line;

@@ -8,7 +8,8 @@ use crate::server::Server;
 #[tokio::test]
 async fn a_connection_too_many_is_refused_and_closed() {
     let server = Server::with(|settings| settings.limits.smtp_connections = 2).await;
-    let (first, mut second) = (server.greeted().await, server.greeted().await);
+    let first = server.greeted().await;
+    let mut second = server.greeted().await;
     let mut third = server.connect().await;
     assert_eq!(third.reply().await, "421 4.7.0 Too many connections\r\n");
     assert!(third.is_closed().await);
@@ -96,11 +97,9 @@ async fn past_the_memory_budget_a_socket_is_not_read() {
         settings.limits.message_memory = 0;
     })
     .await;
-    let (mut first, mut second, mut small) = (
-        server.greeted().await,
-        server.greeted().await,
-        server.greeted().await,
-    );
+    let mut first = server.greeted().await;
+    let mut second = server.greeted().await;
+    let mut small = server.greeted().await;
     let message = lines(16 * MIB);
     let (begin, rest) = message.split_at(8 * 1024 * 1024);
     first.begin_message(&["first@restante.example.com"]).await;

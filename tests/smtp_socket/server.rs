@@ -64,7 +64,8 @@ impl Server {
             .await
             .unwrap();
         let receiver = Receiver::bind(&settings, service.clone()).await.unwrap();
-        let (address, tls_address) = (receiver.local_addr(), receiver.tls_addr());
+        let address = receiver.local_addr();
+        let tls_address = receiver.tls_addr();
         let stop = CancellationToken::new();
         let running = tokio::spawn(receiver.run(stop.clone(), GRACE));
         Self {

@@ -178,7 +178,8 @@ impl Peer for SocketPeer<'_> {
     }
 
     fn waits(&mut self, seconds: u16) -> Result<(), String> {
-        let (clock, delay) = (&self.server.clock, Duration::from_secs(seconds.into()));
+        let clock = &self.server.clock;
+        let delay = Duration::from_secs(seconds.into());
         // Only the delayed reply may sleep so long. Background tasks sleep 2, 5 or 10 s, an idle
         // connection 300 s.
         assert!(![2, 5, 10, 300].contains(&seconds), "choose another delay");

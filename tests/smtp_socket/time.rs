@@ -12,7 +12,8 @@ const STOPPING: &str = "421 4.3.2 Service is stopping\r\n";
 #[tokio::test]
 async fn an_idle_session_is_ended() {
     let server = Server::start().await;
-    let (mut idle, mut silent) = (server.greeted().await, server.connect().await);
+    let mut idle = server.greeted().await;
+    let mut silent = server.connect().await;
     assert!(silent.reply().await.starts_with("220 "));
     let limit = server.settings.limits.idle_timeout;
     assert_eq!(server.passing(limit, idle.reply()).await, TIMED_OUT);
@@ -81,7 +82,8 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
         settings.limits.message_memory = 0;
     })
     .await;
-    let (mut slow, mut good) = (server.greeted().await, server.greeted().await);
+    let mut slow = server.greeted().await;
+    let mut good = server.greeted().await;
     slow.begin_message(&["slow@restante.example.com"]).await;
     slow.send("x".repeat(100_000)).await;
     good.begin_message(&["good@restante.example.com"]).await;
@@ -101,7 +103,8 @@ async fn a_slow_sender_loses_its_memory_to_those_who_wait() {
 #[tokio::test]
 async fn a_stop_ends_idle_sessions_and_takes_no_new_ones() {
     let server = Server::start().await;
-    let (mut idle, mut in_transaction) = (server.greeted().await, server.greeted().await);
+    let mut idle = server.greeted().await;
+    let mut in_transaction = server.greeted().await;
     assert!(
         in_transaction
             .command("MAIL FROM:<app@sender.example>")

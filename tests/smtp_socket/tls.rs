@@ -141,7 +141,7 @@ async fn configured_files_are_presented() {
 #[tokio::test]
 async fn the_second_listener_begins_with_tls() {
     let server = Server::with(|settings| {
-        settings.listeners.smtps_listen = Some("127.0.0.1:0".parse().unwrap())
+        settings.listeners.smtps_listen = Some("127.0.0.1:0".parse().unwrap());
     })
     .await;
     let mut client = server.connect_encrypted(&[&TLS13]).await;
@@ -195,7 +195,7 @@ async fn both_listeners_share_the_limits_and_the_stop() {
 #[tokio::test]
 async fn plain_text_at_the_second_listener_ends_its_own_connection_only() {
     let server = Server::with(|settings| {
-        settings.listeners.smtps_listen = Some("127.0.0.1:0".parse().unwrap())
+        settings.listeners.smtps_listen = Some("127.0.0.1:0".parse().unwrap());
     })
     .await;
     let mut plain = tokio::net::TcpStream::connect(server.tls_address.unwrap())

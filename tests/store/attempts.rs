@@ -12,10 +12,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[testkit::each_engine]
 async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
     let worker = WorkerId::generate();
-    let (item, quiet) = (
-        queue(&bed, "a@b.example").await,
-        queue(&bed, "c@b.example").await,
-    );
+    let item = queue(&bed, "a@b.example").await;
+    let quiet = queue(&bed, "c@b.example").await;
     let mark = async || {
         bed.store
             .mark(&Watched::Outgoing(bed.default_project), START)
@@ -74,7 +72,8 @@ async fn every_attempt_is_kept_with_its_reply(bed: Bed) {
 #[testkit::each_engine]
 async fn a_retry_and_a_cancellation_change_the_mark(bed: Bed) {
     let item = queue(&bed, "a@b.example").await;
-    let (later, expires_at) = (START.after(DAY / 24), START.after(DAY));
+    let later = START.after(DAY / 24);
+    let expires_at = START.after(DAY);
     let mark = async || {
         bed.store
             .mark(&Watched::Outgoing(bed.default_project), START)

@@ -133,7 +133,7 @@ impl Bed {
         self.store.listen(move |announced| {
             announced
                 .iter()
-                .for_each(|change| drop(sender.send(change.clone())))
+                .for_each(|change| drop(sender.send(change.clone())));
         });
         let marker = permanent(self.default_project, "marker");
         assert!(self.store.create_inbox(&marker).await.unwrap());

@@ -128,7 +128,8 @@ impl<'a> Database<'a> {
                 project,
             } => {
                 let to = EmailAddress::parse("a@restante.example.com").unwrap();
-                let (item, project) = (OutgoingId::generate(), self.project(project).await);
+                let item = OutgoingId::generate();
+                let project = self.project(project).await;
                 let sent = NewOutgoing::new(
                     item,
                     project,
@@ -147,7 +148,8 @@ impl<'a> Database<'a> {
                 project,
             } => {
                 let project = self.project(project).await;
-                let (worker, item) = (WorkerId::generate(), queue(self.bed, "a@b.example").await);
+                let worker = WorkerId::generate();
+                let item = queue(self.bed, "a@b.example").await;
                 claim(&self.bed.store, worker, item, START).await;
                 let attempt = if self.lease_lost { 2 } else { 1 };
                 let settled = settlement(item, worker, attempt, OutgoingStatus::Failed);
@@ -163,7 +165,8 @@ impl<'a> Database<'a> {
     async fn names(&self) -> BTreeMap<String, String> {
         const SHARED: &str = "SELECT id, address, project_id FROM inboxes WHERE address <> $1";
         let rows = self.query(SHARED, "").await.into_iter().map(|mut row| {
-            let (id, address) = (row.text().unwrap(), row.text().unwrap());
+            let id = row.text().unwrap();
+            let address = row.text().unwrap();
             (
                 id,
                 format!("{address}/{}", self.name_of(ProjectId(row.uuid().unwrap()))),

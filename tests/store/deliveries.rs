@@ -156,7 +156,8 @@ async fn concurrent_writers_leave_no_gap(bed: Bed) {
         ..bed.policy(START)
     };
     let writers = (0..8).map(|writer| {
-        let (store, policy) = (bed.store.clone(), policy.clone());
+        let store = bed.store.clone();
+        let policy = policy.clone();
         tokio::spawn(async move {
             for number in 0..10 {
                 let both = delivery(&["a", "b"], &format!("{writer}-{number}"));
@@ -195,7 +196,8 @@ async fn deliveries_to_the_same_inboxes_do_not_end_each_other(bed: Bed) {
         ..bed.policy(START)
     };
     let writers = (0..8_usize).map(|writer| {
-        let (store, policy) = (bed.store.clone(), policy.clone());
+        let store = bed.store.clone();
+        let policy = policy.clone();
         tokio::spawn(async move {
             let mut names = ["a", "b", "c", "d", "e", "f"];
             names.rotate_left(writer % 6);
@@ -271,7 +273,8 @@ async fn mail_after_a_deletion_reopens_the_inbox_with_any_clock(bed: Bed) {
 
 #[testkit::each_engine]
 async fn a_recipient_is_checked_as_its_mail_would_be(bed: Bed) {
-    let (owner, other) = (bed.project("owner").await, bed.project("other").await);
+    let owner = bed.project("owner").await;
+    let other = bed.project("other").await;
     bed.inbox(owner, "box").await;
     let check = async |sender, now| {
         bed.store

@@ -23,7 +23,9 @@ async fn counts(
     inbox: &Inbox,
     until: Timestamp,
 ) -> (i64, usize, usize, Vec<i64>, usize) {
-    let (store, project, period) = (&bed.store, inbox.project, Period::of_inbox(inbox, until));
+    let store = &bed.store;
+    let project = inbox.project;
+    let period = Period::of_inbox(inbox, until);
     let latest = store
         .latest_messages(inbox, &Selection::default(), 10, until)
         .await
@@ -119,7 +121,8 @@ async fn evidence_is_read_as_it_was(bed: Bed) {
 
 #[testkit::each_engine]
 async fn what_other_nodes_report_later_does_not_count(bed: Bed) {
-    let (node, this) = (Uuid::now_v7(), Uuid::now_v7());
+    let node = Uuid::now_v7();
+    let this = Uuid::now_v7();
     let report = async |seconds: u32| {
         let last = Some(at(seconds));
         let used = SmtpUse {

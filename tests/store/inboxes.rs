@@ -24,7 +24,8 @@ async fn an_id_is_given_once(bed: Bed) {
 
 #[testkit::each_engine]
 async fn an_inbox_is_its_project_s_alone(bed: Bed) {
-    let (one, other) = (bed.project("one").await, bed.project("other").await);
+    let one = bed.project("one").await;
+    let other = bed.project("other").await;
     let inbox = bed.inbox(one, "box").await;
     assert_eq!(
         bed.store.inbox(one, &inbox.id, START).await.unwrap(),
@@ -56,10 +57,8 @@ async fn an_inbox_is_its_project_s_alone(bed: Bed) {
 async fn an_inbox_ends_at_its_hour(bed: Bed) {
     let inbox = bed.inbox(bed.default_project, "box").await;
     let message = bed.mail(&["box"], "x", START).await[0];
-    let (last, end) = (
-        START.after(HOUR).before(Duration::from_millis(1)),
-        START.after(HOUR),
-    );
+    let last = START.after(HOUR).before(Duration::from_millis(1));
+    let end = START.after(HOUR);
     assert!(bed.live("box", last).await.is_some());
     assert!(
         bed.store
@@ -181,7 +180,8 @@ async fn a_reserved_address_is_claimed_by_its_own_project_only_and_is_empty_agai
 
 #[testkit::each_engine]
 async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) {
-    let (owner, other) = (bed.project("owner").await, bed.project("other").await);
+    let owner = bed.project("owner").await;
+    let other = bed.project("other").await;
     bed.inbox(owner, "box").await;
     let end = START.after(HOUR);
     for now in [START, end] {
@@ -217,7 +217,8 @@ async fn an_inbox_with_a_tag_is_claimed_by_the_owner_of_its_base_only(bed: Bed) 
 
 #[testkit::each_engine]
 async fn a_project_has_one_inbox_with_a_shared_address(bed: Bed) {
-    let (one, other) = (bed.project("one").await, bed.project("other").await);
+    let one = bed.project("one").await;
+    let other = bed.project("other").await;
     let inbox = bed.shared(one, "ada@example.com").await;
     let wanted = |project, name: &str| Inbox {
         shared: inbox.shared.clone(),
@@ -281,7 +282,8 @@ async fn what_ended_with_a_shared_address_is_forgotten_after_30_days(bed: Bed) {
 
 #[testkit::each_engine]
 async fn an_address_is_free_again_when_the_last_of_its_tags_is(bed: Bed) {
-    let (one, other) = (bed.project("one").await, bed.project("other").await);
+    let one = bed.project("one").await;
+    let other = bed.project("other").await;
     let wanted = |project, name: &str, now: Timestamp| Inbox {
         id: id(name),
         shared: None,

@@ -295,12 +295,10 @@ async fn mail_of_all_projects_is_searched_together(bed: Bed) {
 #[testkit::each_engine]
 async fn large_subjects_are_read_a_few_at_a_time(bed: Bed) {
     const SUBJECT: usize = 75_000;
-    let (names, subject) = (
-        (0..20)
-            .map(|number| format!("box{number}"))
-            .collect::<Vec<_>>(),
-        "words".repeat(15_000),
-    );
+    let names = (0..20)
+        .map(|number| format!("box{number}"))
+        .collect::<Vec<_>>();
+    let subject = "words".repeat(15_000);
     assert_eq!(
         bed.mail(
             &names.iter().map(String::as_str).collect::<Vec<_>>(),

@@ -238,7 +238,8 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
     );
     let inbox = bed.live("box", START).await.unwrap();
     let all = Selection::new(0, None);
-    let (mut before, mut pages) = (Some(i64::MAX), Vec::new());
+    let mut before = Some(i64::MAX);
+    let mut pages = Vec::new();
     while let Some(sequence) = before {
         let page = bed
             .store

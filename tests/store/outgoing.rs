@@ -88,7 +88,8 @@ async fn next(bed: &Bed, now: Timestamp) -> Option<Timestamp> {
 
 #[testkit::each_engine]
 async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
-    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    let one = WorkerId::generate();
+    let other = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     let [claimed] = claim(&bed.store, one, item, START)
         .await
@@ -111,7 +112,8 @@ async fn a_claim_counts_the_attempt_and_is_exclusive(bed: Bed) {
 
 #[testkit::each_engine]
 async fn a_lease_that_ended_is_taken_over_and_fences_the_former_worker(bed: Bed) {
-    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    let one = WorkerId::generate();
+    let other = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, one, item, START).await;
     let later = START.after(2 * MINUTE);
@@ -149,7 +151,8 @@ async fn a_lease_that_ended_is_taken_over_and_fences_the_former_worker(bed: Bed)
 
 #[testkit::each_engine]
 async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
-    let (one, other) = (WorkerId::generate(), WorkerId::generate());
+    let one = WorkerId::generate();
+    let other = WorkerId::generate();
     let item = queue(&bed, "a@b.example").await;
     claim(&bed.store, one, item, START).await;
     bed.store
@@ -179,10 +182,8 @@ async fn a_renewed_lease_goes_on_and_a_released_one_ends(bed: Bed) {
 #[testkit::each_engine]
 async fn an_item_whose_claim_was_lost_on_the_way_back_is_taken_again(bed: Bed) {
     let worker = WorkerId::generate();
-    let (known, lost) = (
-        queue(&bed, "a@b.example").await,
-        queue(&bed, "b@b.example").await,
-    );
+    let known = queue(&bed, "a@b.example").await;
+    let lost = queue(&bed, "b@b.example").await;
     claim(&bed.store, worker, known, START).await;
     claim(&bed.store, worker, lost, START).await;
     bed.store
@@ -341,10 +342,8 @@ async fn an_administrator_retries_and_cancels_items_that_are_not_being_sent(bed:
 #[testkit::each_engine]
 async fn items_are_listed_newest_first_by_project_and_status(bed: Bed) {
     let other = bed.project("other").await;
-    let (first, second) = (
-        queue(&bed, "a@b.example").await,
-        queue(&bed, "b@b.example").await,
-    );
+    let first = queue(&bed, "a@b.example").await;
+    let second = queue(&bed, "b@b.example").await;
     let ids = async |filter: OutgoingFilter, limit| {
         let items = bed.store.list_outgoing(&filter, limit).await.unwrap();
         items.into_iter().map(|item| item.id).collect::<Vec<_>>()

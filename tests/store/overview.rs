@@ -135,7 +135,8 @@ async fn inboxes_show_what_failed_there_and_are_filtered_by_it(bed: Bed) {
     for name in ["quiet", "refused", "waited"] {
         bed.inbox(bed.default_project, name).await;
     }
-    let (own, other) = (bed.default_project, bed.project("other").await);
+    let own = bed.default_project;
+    let other = bed.project("other").await;
     let rejected = |inbox: &str, refused_at| RefusedMail {
         inbox: Some(id(inbox)),
         refused_at,
@@ -259,11 +260,9 @@ async fn a_project_s_messages_and_bytes_are_those_that_live(bed: Bed) {
 #[testkit::each_engine]
 async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     let project = bed.default_project;
-    let (all, one, refused) = (
-        Watched::Inboxes(project),
-        Watched::Inbox(project, id("box")),
-        Watched::Refused(Some(project)),
-    );
+    let all = Watched::Inboxes(project);
+    let one = Watched::Inbox(project, id("box"));
+    let refused = Watched::Refused(Some(project));
     let marks = async |now| {
         let mark = async |watched| bed.store.mark(watched, now).await.unwrap();
         [

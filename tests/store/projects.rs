@@ -38,7 +38,9 @@ async fn names_are_unique_among_live_projects(bed: Bed) {
 
 #[testkit::each_engine]
 async fn a_key_works_until_it_is_replaced(bed: Bed) {
-    let (old, new, newest) = (ApiKey::generate(), ApiKey::generate(), ApiKey::generate());
+    let old = ApiKey::generate();
+    let new = ApiKey::generate();
+    let newest = ApiKey::generate();
     let project = bed
         .store
         .create_project("shop", &old, START)

@@ -69,7 +69,8 @@ async fn refusals_are_found_by_text_reason_and_time(bed: Bed) {
 
 #[testkit::each_engine]
 async fn a_refusal_of_a_client_replaces_its_earlier_one(bed: Bed) {
-    let (project, other) = (bed.default_project, bed.project("other").await);
+    let project = bed.default_project;
+    let other = bed.project("other").await;
     let of_client = |peer: &str, reply: usize| {
         let mut refused = refusal("");
         (refused.peer, refused.reply) = (peer.to_owned(), reply.to_string());
@@ -150,7 +151,8 @@ async fn every_reason_survives_a_round_trip(bed: Bed) {
 
 #[testkit::each_engine]
 async fn refusals_are_listed_newest_first_by_project(bed: Bed) {
-    let (project, other) = (bed.default_project, bed.project("other").await);
+    let project = bed.default_project;
+    let other = bed.project("other").await;
     let mut changes = bed.changes().await;
     let refused = [
         (project, refusal("<first@b>")),

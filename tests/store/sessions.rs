@@ -12,7 +12,9 @@ fn hash() -> KeyHash {
 
 #[testkit::each_engine]
 async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
-    let (first, second, credential) = (hash(), hash(), hash());
+    let first = hash();
+    let second = hash();
+    let credential = hash();
     for cookie in [&first, &second] {
         bed.store
             .open_session(cookie, &credential, START.after(HOUR))
@@ -33,7 +35,8 @@ async fn a_session_lasts_until_its_time_or_until_it_is_closed(bed: Bed) {
 
 #[testkit::each_engine]
 async fn all_sessions_of_a_credential_are_closed_at_once(bed: Bed) {
-    let (mine, theirs) = (hash(), hash());
+    let mine = hash();
+    let theirs = hash();
     let cookies = [hash(), hash(), hash()];
     for (cookie, credential) in cookies.iter().zip([&mine, &mine, &theirs]) {
         bed.store

@@ -53,7 +53,8 @@ pub fn story(project: ProjectId, ended_at: Timestamp) -> Story {
 
 #[testkit::each_engine]
 async fn each_project_keeps_its_latest_thousand(bed: Bed) {
-    let (own, other) = (bed.default_project, bed.project("other").await);
+    let own = bed.default_project;
+    let other = bed.project("other").await;
     let after = |millis| START.after(Duration::from_millis(millis));
     let stories: Vec<Story> = (0..1_001).map(|number| story(own, after(number))).collect();
     let theirs = story(other, START);
@@ -182,8 +183,10 @@ async fn a_story_comes_back_as_it_was_and_is_limited(bed: Bed) {
 
 #[testkit::each_engine]
 async fn the_stories_of_a_deleted_project_are_gone(bed: Bed) {
-    let (own, other) = (bed.default_project, bed.project("other").await);
-    let (kept, gone) = (story(own, START), story(other, START));
+    let own = bed.default_project;
+    let other = bed.project("other").await;
+    let kept = story(own, START);
+    let gone = story(other, START);
     bed.store
         .add_stories(&[kept.clone(), gone.clone()])
         .await

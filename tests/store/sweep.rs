@@ -147,7 +147,8 @@ async fn the_space_of_removed_messages_is_used_again() {
             content: content(raw.as_bytes()),
             ..delivery(&["box"], "")
         };
-        let (mut now, mut sizes) = (START, Vec::new());
+        let mut now = START;
+        let mut sizes = Vec::new();
         for _ in 0..4 {
             for _ in 0..10 {
                 bed.store(&vec![mail.clone(); 5], now).await;

@@ -130,7 +130,9 @@ impl JsonSchema for Fault {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let (anywhere, rcpt, data) = (&["rcpt", "data"][..], &["rcpt"][..], &["data"][..]);
+        let anywhere = &["rcpt", "data"][..];
+        let rcpt = &["rcpt"][..];
+        let data = &["data"][..];
         json_schema!({
             "description": "What fails, and when: `rcpt` is at RCPT TO for this recipient, `data` after the message \
                             was received.",

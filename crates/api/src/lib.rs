@@ -5,6 +5,8 @@
 //! descriptions in the published OpenAPI document, so they are written for readers of the API. A
 //! type or field that is not part of the contract carries `x-extension`.
 
+#![warn(missing_docs)]
+
 mod authentication;
 mod checks;
 mod details;

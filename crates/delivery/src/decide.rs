@@ -373,7 +373,8 @@ impl Batch<'_> {
         if let Some(Address::Live(live)) = self.state.0.addresses.get_mut(&target.inbox) {
             live.notifications_left = live.notifications_left.saturating_sub(1);
         }
-        let (inbox, recipients) = (target.inbox.clone(), target.recipients.clone());
+        let inbox = target.inbox.clone();
+        let recipients = target.recipients.clone();
         let notification = Notification {
             id: (self.new_ids.uuid)(),
             inbox,

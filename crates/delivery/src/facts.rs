@@ -101,7 +101,8 @@ impl Inbox {
     /// A live inbox without faults.
     #[must_use]
     pub fn new(owner: ProjectId, messages: u64, last_sequence: i64) -> Self {
-        let (faults, notifications_left) = (VecDeque::new(), MAX_NOTIFICATIONS_A_MINUTE);
+        let faults = VecDeque::new();
+        let notifications_left = MAX_NOTIFICATIONS_A_MINUTE;
         Self {
             owner,
             messages,

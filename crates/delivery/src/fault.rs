@@ -280,7 +280,8 @@ mod tests {
 
     #[test]
     fn the_first_wrong_field_is_named() {
-        let (missing, invalid) = (FieldError::Missing, FieldError::Invalid);
+        let missing = FieldError::Missing;
+        let invalid = FieldError::Invalid;
         for (body, error) in [
             ("{}", missing("at")),
             (r#"{"at":"mail"}"#, invalid("at")),
@@ -335,8 +336,11 @@ mod tests {
     #[test]
     fn each_action_has_its_effect_on_the_reply() {
         let reply = RequestedReply::parse("451 4.7.1 Greylisted").unwrap();
-        let (deferred, rejected) = (RequestedReply::deferred(), RequestedReply::rejected());
-        let (nine, close, reset) = (Duration::from_secs(9), Closing::Close, Closing::Reset);
+        let deferred = RequestedReply::deferred();
+        let rejected = RequestedReply::rejected();
+        let nine = Duration::from_secs(9);
+        let close = Closing::Close;
+        let reset = Closing::Reset;
         for (action, refusal, closing, delay) in [
             (
                 FaultAction::Defer { reply: None },

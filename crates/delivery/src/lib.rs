@@ -1,5 +1,7 @@
 //! Decides what happens to a batch of messages.
 //!
+
+#![warn(missing_docs)]
 #![doc = include_str!("../README.md")]
 
 mod decide;

@@ -76,7 +76,7 @@ impl Facts {
                 match recipient {
                     Recipient::Inbox(id) => needed.extend(id.meant()),
                     Recipient::Shared(address) => {
-                        needed.extend(self.inboxes_of(address, &request.source))
+                        needed.extend(self.inboxes_of(address, &request.source));
                     }
                 }
             }

@@ -155,10 +155,8 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 }
 
 fn decided(world: &Model, requests: &[Request]) -> Decision {
-    let (mut ids, mut inboxes) = (
-        (1..).map(Uuid::from_u128),
-        (1..).map(|number| id(&format!("{NEW}{number}"))),
-    );
+    let mut ids = (1..).map(Uuid::from_u128);
+    let mut inboxes = (1..).map(|number| id(&format!("{NEW}{number}")));
     let new_ids = NewIds {
         uuid: &mut || ids.next().unwrap(),
         inbox: &mut || inboxes.next().unwrap(),
@@ -247,7 +245,8 @@ proptest! {
         });
         let opened = |opening: &&Opening| opening.address.is_none() && !opening.only_reserves;
         for opening in decision.writes.openings.iter().filter(opened) {
-            let (id, owner) = (&opening.inbox, opening.owner);
+            let id = &opening.inbox;
+            let owner = opening.owner;
             prop_assert!(!matches!(world.addresses.get(id), Some(Address::Live(_) | Address::Locked)));
             prop_assert_eq!(opening.was_reserved, reserved(id).is_some());
             let base = id.without_tag().and_then(|base| reserved(&base));
@@ -306,7 +305,8 @@ proptest! {
 
     #[test]
     fn a_batch_is_decided_like_single_deliveries(world in worlds(), requests in requests()) {
-        let (mut together, mut alone) = (world.clone(), world);
+        let mut together = world.clone();
+        let mut alone = world;
         let verdicts = together.deliver_requests(&requests).verdicts;
         let one_by_one = requests.iter().flat_map(|request| {
             alone.deliver_requests(std::slice::from_ref(request)).verdicts

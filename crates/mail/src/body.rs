@@ -326,7 +326,8 @@ fn normalized(text: String) -> String {
         return text;
     };
     let mut bytes = text.into_bytes();
-    let (mut read, mut written) = (first, first);
+    let mut read = first;
+    let mut written = first;
     // Each round starts at a CR and copies the text up to the next CR.
     while read < bytes.len() {
         if bytes.get(read + 1) != Some(&b'\n') {

@@ -82,10 +82,8 @@ fn names_of_declaration(declaration: &str, found: &mut impl FnMut(&str)) {
     let Some((property, value)) = declaration.split_once(':') else {
         return;
     };
-    let (property, value) = (
-        property.trim().to_ascii_lowercase(),
-        value.trim().to_ascii_lowercase(),
-    );
+    let property = property.trim().to_ascii_lowercase();
+    let value = value.trim().to_ascii_lowercase();
     if property.is_empty() || !property.chars().all(is_name) {
         return;
     }

@@ -88,7 +88,8 @@ pub fn displayed(html: &str, links: &Links) -> String {
 pub fn remote_images(html: &str) -> usize {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let (mut found, mut in_style) = (HashSet::new(), false);
+    let mut found = HashSet::new();
+    let mut in_style = false;
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
             Token::StartTag(tag) => {
@@ -99,7 +100,7 @@ pub fn remote_images(html: &str) -> usize {
             }
             Token::EndTag(_) => in_style = false,
             Token::String(text) if in_style => {
-                images_of_style(&String::from_utf8_lossy(&text), &mut found)
+                images_of_style(&String::from_utf8_lossy(&text), &mut found);
             }
             _ => {}
         }
@@ -133,7 +134,8 @@ fn images_of_style(style: &str, found: &mut HashSet<String>) {
     let lower = style.to_ascii_lowercase();
     // Each search begins where the last one ended: a style sheet of `url(` without an end would
     // take quadratic time.
-    let (mut position, mut is_font) = (0, false);
+    let mut position = 0;
+    let mut is_font = false;
     while let Some(start) = lower[position..]
         .find("url(")
         .map(|length| position + length)

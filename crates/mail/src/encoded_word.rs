@@ -43,7 +43,7 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
         }
         match &mut pending {
             Some((charset, bytes)) if charset.eq_ignore_ascii_case(word.charset) => {
-                bytes.extend(word.bytes)
+                bytes.extend(word.bytes);
             }
             _ => {
                 flush(&mut pending, &mut decoded);

@@ -17,6 +17,8 @@
 //! that a mail client would show, and decodes them ([`transfer`], [`charset`], [`flowed`]).
 //! [`html`] extracts the visible text of the HTML. [`links`] and [`otp`] search that text.
 
+#![warn(missing_docs)]
+
 mod accepted;
 mod address;
 mod addressing;
@@ -108,7 +110,8 @@ pub fn parse(raw: &[u8]) -> ParsedMessage {
     let (otp, code) = otp::find(&subject, own_text, page_text, &body.page);
     let over_budget = structure.over_budget.or(body.over_budget);
     let attachments = details::count_attachments(&structure);
-    let (text, html) = (body.text, body.html);
+    let text = body.text;
+    let html = body.html;
     ParsedMessage {
         from,
         subject,

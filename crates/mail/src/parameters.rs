@@ -16,7 +16,8 @@ pub(super) fn extended(field: &[u8]) -> impl Iterator<Item = (String, String)> {
         let Some(equals) = memchr::memchr(b'=', parameter) else {
             continue;
         };
-        let (name, value) = (&parameter[..equals], &parameter[equals + 1..]);
+        let name = &parameter[..equals];
+        let value = &parameter[equals + 1..];
         let name = String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase();
         let Some((name, section)) = name.split_once('*') else {
             continue;
@@ -70,7 +71,8 @@ impl Value {
 
 /// The parts between semicolons that are not in quotes.
 fn split(field: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
+    let mut is_quoted = false;
+    let mut is_escaped = false;
     field.split(move |&byte| {
         let ends = byte == b';' && !is_quoted;
         is_quoted ^= byte == b'"' && !is_escaped;

@@ -28,7 +28,9 @@ fn without_comments(text: &str) -> Cow<'_, str> {
     if !text.contains('(') {
         return Cow::Borrowed(text);
     }
-    let (mut kept, mut depth, mut copied) = (String::with_capacity(text.len()), 0_u32, 0);
+    let mut kept = String::with_capacity(text.len());
+    let mut depth = 0_u32;
+    let mut copied = 0;
     for (index, mark) in Marks::new(text) {
         match mark {
             '(' if depth == 0 => {
@@ -70,7 +72,8 @@ fn first_address(text: &str) -> Option<String> {
 
 /// The address with its at sign at `at`.
 fn address_at(text: &str, at: usize) -> Option<String> {
-    let (before, after) = (text[..at].trim_end(), text[at + 1..].trim_start());
+    let before = text[..at].trim_end();
+    let after = text[at + 1..].trim_start();
     let local_part = local_part(before);
     let domain = domain(after);
     let rest = &after[domain.len()..];

@@ -85,7 +85,7 @@ fn answer(session: &mut Session, replies: &mut u32) {
             Event::Sender(_) => session.sender(Ok(())),
             Event::Recipient(_) => session.recipient(Ok(())),
             Event::Deliver(..) => {
-                session.delivered(Ok(vec!["01890a5d-ac96-774b-bcce-b302099a8057"]))
+                session.delivered(Ok(vec!["01890a5d-ac96-774b-bcce-b302099a8057"]));
             }
             other => panic!("{other:?}"),
         }

@@ -150,7 +150,8 @@ impl Exchange {
 /// Parses `[authorization identity] NUL user name NUL password`.
 fn plain(response: &str) -> Option<Credentials> {
     let mut parts = response.split('\0').skip(1);
-    let (username, password) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+    let username = parts.next()?.to_owned();
+    let password = parts.next()?.to_owned();
     parts.next().is_none().then_some(Credentials {
         username,
         password,
@@ -198,7 +199,8 @@ mod tests {
     use super::*;
 
     fn credentials(username: &str, password: &str) -> Result<Step, Refusal> {
-        let (username, password) = (username.to_owned(), password.to_owned());
+        let username = username.to_owned();
+        let password = password.to_owned();
         Ok(Step::Credentials(Credentials {
             username,
             password,

@@ -58,8 +58,9 @@ mod tests {
     #[test]
     fn the_protocol_names_what_the_client_used() {
         let protocol = |smtputf8, extended, encrypted, authenticated| {
-            let (reverse_path, recipients, client_name) =
-                (ReversePath::default(), Vec::new(), "c".into());
+            let reverse_path = ReversePath::default();
+            let recipients = Vec::new();
+            let client_name = "c".into();
             let envelope = Envelope {
                 reverse_path,
                 recipients,

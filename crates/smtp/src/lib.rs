@@ -1,5 +1,7 @@
 //! The server's side of SMTP as a state machine.
 //!
+
+#![warn(missing_docs)]
 #![doc = include_str!("../README.md")]
 //!
 //! # Events

@@ -79,7 +79,8 @@ mod tests {
 
     fn lines(input: &[u8]) -> Vec<Line> {
         let mut reader = LineReader::default();
-        let (mut lines, mut rest) = (Vec::new(), input);
+        let mut lines = Vec::new();
+        let mut rest = input;
         while let (taken, Some(line)) = reader.read(rest, 10) {
             lines.push(line);
             rest = &rest[taken..];

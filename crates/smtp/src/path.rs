@@ -362,11 +362,9 @@ mod tests {
 
     #[test]
     fn accepts_recipients_of_further_domains() {
-        let (malformed, bad, relay) = (
-            None,
-            Some(Refusal::BadRecipient),
-            Some(Refusal::RelayNotPermitted),
-        );
+        let malformed = None;
+        let bad = Some(Refusal::BadRecipient);
+        let relay = Some(Refusal::RelayNotPermitted);
         for (accepted, path, address) in [
             ("example.com", "<Ada@EXAMPLE.com>", Ok("Ada@example.com")),
             ("example.com", "<ada@sub.example.com>", Err(relay)),
@@ -393,11 +391,9 @@ mod tests {
 
     #[test]
     fn explains_why_other_recipients_are_rejected() {
-        let (malformed, bad, relay) = (
-            None,
-            Some(Refusal::BadRecipient),
-            Some(Refusal::RelayNotPermitted),
-        );
+        let malformed = None;
+        let bad = Some(Refusal::BadRecipient);
+        let relay = Some(Refusal::RelayNotPermitted);
         let long = format!("<{}@bücher.example>", "a".repeat(65));
         let long_elsewhere = format!("<{}@other.example>", "a".repeat(65));
         for (path, refusal) in [

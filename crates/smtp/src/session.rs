@@ -463,7 +463,8 @@ impl Session {
     }
 
     fn take_envelope(&mut self) -> Option<Envelope> {
-        let (transaction, client) = (self.transaction.take()?, self.client.clone()?);
+        let transaction = self.transaction.take()?;
+        let client = self.client.clone()?;
         Some(Envelope {
             reverse_path: transaction.mail.reverse_path,
             recipients: transaction.recipients,

@@ -42,7 +42,8 @@ pub(super) fn copy_before_migration(path: &Path, version: i64) -> Result<(), Dat
         name.push(format!(".version-{version}{end}"));
         PathBuf::from(name)
     };
-    let (copy, partial) = (beside(""), beside(".partial"));
+    let copy = beside("");
+    let partial = beside(".partial");
     tracing::info!(database = %path.display(), copy = %copy.display(), "copying the database before its migration");
     let copied = copy_to_new_file(path, &partial)
         .and_then(|()| fs::rename(&partial, &copy).map_err(BackupError::Write));
@@ -87,10 +88,8 @@ pub fn backup(
     loop {
         let step = backup.step(PAGES_A_STEP)?;
         let pages = backup.progress();
-        let (all, left) = (
-            u64::try_from(pages.pagecount).unwrap_or(0),
-            u64::try_from(pages.remaining).unwrap_or(0),
-        );
+        let all = u64::try_from(pages.pagecount).unwrap_or(0);
+        let left = u64::try_from(pages.remaining).unwrap_or(0);
         progress(all.saturating_sub(left), all);
         if step == StepResult::Done {
             break;

@@ -59,7 +59,8 @@ impl Checkpointer {
             Ok(())
         }))?;
         let (start, started) = mpsc::channel();
-        let (path, of_thread) = (path.to_owned(), Arc::clone(&shared));
+        let path = path.to_owned();
+        let of_thread = Arc::clone(&shared);
         let builder = std::thread::Builder::new().name("sqlite-checkpoint".to_owned());
         let thread = builder
             .spawn(move || of_thread.run(&path, &started))
@@ -105,7 +106,7 @@ impl CheckpointState {
             };
             match connection {
                 Ok(connection) => {
-                    self.checkpoint_until_few_pages_are_left(&opened.insert(connection).connection)
+                    self.checkpoint_until_few_pages_are_left(&opened.insert(connection).connection);
                 }
                 Err(error) => tracing::warn!(%error, "cannot open the database for a checkpoint"),
             }

@@ -147,7 +147,8 @@ impl SqliteConnection {
         let mut statement = self.prepare(sql)?;
         let width = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
-        let (mut read, mut bytes) = (Vec::new(), 0);
+        let mut read = Vec::new();
+        let mut bytes = 0;
         while bytes < max_bytes
             && let Some(row) = rows.next()?
         {

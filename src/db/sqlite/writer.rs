@@ -22,7 +22,6 @@ use crate::db::announcer::Announcer;
 /// Maximum number of transactions in a group, so that the first one does not wait long.
 const MAX_GROUP: usize = 64;
 
-/// Runs a transaction.
 pub(super) type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, Reply> + Send>;
 /// Sends its result to the caller, or the reason why its group was not committed.
 pub(super) type Reply = Box<dyn FnOnce(Result<(), DatabaseError>) + Send>;
@@ -53,7 +52,6 @@ impl Writer {
         Ok(Self(queue))
     }
 
-    /// Queues a transaction.
     pub(super) fn queue(&self, work: Work) -> Result<(), DatabaseError> {
         self.0
             .send(Task::Run(work))

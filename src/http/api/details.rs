@@ -31,7 +31,8 @@ pub(super) async fn show(
     let mail_domain = app.service.mail_domain().clone();
     let writing = job.run(move || {
         let raw = std::mem::take(&mut message.raw);
-        let (mut details, size) = (details::details(&raw), raw.len());
+        let mut details = details::details(&raw);
+        let size = raw.len();
         drop(raw);
         if details.message_id.is_none() {
             details.message_id = restante_mail::threading(message.trace.as_bytes()).message_id;

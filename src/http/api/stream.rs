@@ -111,7 +111,9 @@ impl MessageJson {
 
     /// The bytes of the JSON that is not written yet. This reads the rest of the message once more.
     async fn remaining(&self) -> Result<usize, Error> {
-        let (mut copy, mut chunk, mut bytes) = (self.clone(), Vec::new(), 0);
+        let mut copy = self.clone();
+        let mut chunk = Vec::new();
+        let mut bytes = 0;
         while copy.write(&mut chunk).await? {
             bytes += chunk.len();
             chunk.clear();
@@ -194,7 +196,8 @@ pub(super) async fn list(
     request_id: RequestId,
 ) -> Result<Response, Error> {
     let page = pages.next_page().await?.unwrap_or_default().into_iter();
-    let (mail_domain, is_one_page) = (mail_domain.clone(), pages.are_over());
+    let mail_domain = mail_domain.clone();
+    let is_one_page = pages.are_over();
     let mut list = ListJson {
         pages,
         mail_domain,

@@ -3,9 +3,7 @@
 /// Access rights for pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// All visitors.
     Public,
-    /// All signed-in viewers.
     SignedIn,
     /// Viewers with access to the `{project}` of the path.
     Project,

@@ -69,11 +69,10 @@ struct MailRow {
 
 impl Filters {
     fn new(query: &Query) -> Self {
-        let (search, time) = (PageSearch::new(query), query.first("time"));
-        let (has_code, has_attachment) = (
-            query.first("code").is_some(),
-            query.first("attachment").is_some(),
-        );
+        let search = PageSearch::new(query);
+        let time = query.first("time");
+        let has_code = query.first("code").is_some();
+        let has_attachment = query.first("attachment").is_some();
         let times = TIMES
             .map(|(word, label, _)| (word, label, time.as_deref() == Some(word)))
             .to_vec();
@@ -125,7 +124,8 @@ pub(super) async fn list(
     page: ProjectPage,
     query: Query,
 ) -> Result<Response, PageError> {
-    let (filters, base) = (Filters::new(&query), page.path("/mail"));
+    let filters = Filters::new(&query);
+    let base = page.path("/mail");
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
     let shell = page.shell(format!("Mail of {}", page.project.name), NavPlace::Mail);
@@ -160,7 +160,8 @@ pub(super) async fn list(
 }
 
 async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<(), Error> {
-    let (now, mail_domain) = (app.service.clock().now(), app.service.mail_domain());
+    let now = app.service.clock().now();
+    let mail_domain = app.service.mail_domain();
     let AllMailPage { base, filters, .. } = &*shown;
     let mail = app
         .service

@@ -15,7 +15,6 @@ use crate::http::query::Query;
 
 /// A deletion that can still be undone.
 pub(super) struct Undo {
-    /// Its id.
     pub(super) deletion: String,
     /// The URL of its form.
     pub(super) url: String,
@@ -102,7 +101,6 @@ pub(super) async fn inboxes(
     )))
 }
 
-/// Undoes a deletion.
 pub(super) async fn undo(
     State(app): State<Arc<App>>,
     page: ProjectPage,

@@ -71,7 +71,8 @@ async fn message(app: &App, visit: &Visit, error: &Error) -> String {
 }
 
 async fn inbox_end(app: &App, visit: &Visit) -> Option<String> {
-    let (project, inbox) = (visit.project.as_ref()?.id, visit.inbox.as_deref()?);
+    let project = visit.project.as_ref()?.id;
+    let inbox = visit.inbox.as_deref()?;
     let since = |instant| ago(app.service.clock().now().since(instant));
     Some(match app.service.inbox_end(project, inbox).await.ok()?? {
         InboxEnd::Expired(at) => format!("expired {}", since(at)),

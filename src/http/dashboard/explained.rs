@@ -16,7 +16,6 @@ use crate::model::{
 };
 use crate::service::remedy;
 
-/// An explanation.
 #[derive(Template)]
 #[template(path = "explanation.html")]
 pub(super) struct ExplanationPanel {
@@ -118,11 +117,9 @@ impl ExplanationPanel {
             return Ok(Self::of_story(app, &base, &page.of.smtp, &story));
         }
         let filter = wait.filter.clone();
-        let (caller, id, smtp) = (
-            page.of.caller(),
-            page.inbox.id.as_str(),
-            page.of.smtp.to_string(),
-        );
+        let caller = page.of.caller();
+        let id = page.inbox.id.as_str();
+        let smtp = page.of.smtp.to_string();
         let explained = match app
             .service
             .explain(&caller, id, &filter, &smtp)
@@ -152,14 +149,17 @@ impl ExplanationPanel {
 
     /// The explanation of a story. `base` is the path of its project.
     pub(super) fn of_story(app: &App, base: &str, smtp: &HostAndPort, story: &Story) -> Self {
-        let (now, failure, smtp) = (app.service.clock().now(), &story.failure, smtp.to_string());
+        let now = app.service.clock().now();
+        let failure = &story.failure;
+        let smtp = smtp.to_string();
         let reading = Reading {
             now,
             ended_at: Some(failure.ended_at()),
             smtp_address: &smtp,
         };
         let summary = Summary::new(&failure.finding.marked, reading);
-        let (of, ended_at) = ((app, base, &failure.wait.inbox), failure.ended_at());
+        let of = (app, base, &failure.wait.inbox);
+        let ended_at = failure.ended_at();
         let mut panel = Self::new(of, smtp, &summary, &story.evidence, &|at| {
             When::around(at, ended_at)
         });

@@ -141,7 +141,8 @@ pub(super) async fn list(
     page: ProjectPage,
     query: Query,
 ) -> Result<Response, PageError> {
-    let (wanted, base) = (Wanted::new(&query), page.path("/failures"));
+    let wanted = Wanted::new(&query);
+    let base = page.path("/failures");
     // Read before the list, so that a change in between is announced and not missed.
     let seen = app
         .service
@@ -189,8 +190,10 @@ pub(super) async fn list(
 
 /// The groups that the address and the time select, the one with the newest failure first.
 async fn groups(app: &App, page: &ProjectPage, wanted: &Wanted) -> Result<Vec<Group>, Error> {
-    let (project, now) = (Some(page.project.id), app.service.clock().now());
-    let (text, since) = (wanted.search.clone().unwrap_or_default(), wanted.since(now));
+    let project = Some(page.project.id);
+    let now = app.service.clock().now();
+    let text = wanted.search.clone().unwrap_or_default();
+    let since = wanted.since(now);
     let filter = FailureFilter {
         project,
         text: text.clone(),
@@ -209,7 +212,8 @@ async fn groups(app: &App, page: &ProjectPage, wanted: &Wanted) -> Result<Vec<Gr
         .await?;
     let mut groups: Vec<Group> = Vec::new();
     for failure in failed {
-        let (key, entry) = (failure.group(), Entry::of_wait(app, &failure, now));
+        let key = failure.group();
+        let entry = Entry::of_wait(app, &failure, now);
         add(&mut groups, key, entry, || {
             Group::of_wait(page, &failure, now)
         });
@@ -278,7 +282,8 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
 
 impl Group {
     fn of_wait(page: &ProjectPage, failure: &Failure, now: Timestamp) -> Self {
-        let (smtp, of) = (page.smtp.to_string(), failure.finding.cause);
+        let smtp = page.smtp.to_string();
+        let of = failure.finding.cause;
         let reading = Reading {
             now,
             ended_at: Some(failure.ended_at()),
@@ -286,19 +291,15 @@ impl Group {
         };
         let summary = Summary::new(&failure.finding.marked, reading);
         let advice = summary.remedy().unwrap_or_else(|| advice(of));
-        let (word, title, ended_at) = (
-            of.as_str().to_owned(),
-            title(of).to_owned(),
-            failure.ended_at(),
-        );
+        let word = of.as_str().to_owned();
+        let title = title(of).to_owned();
+        let ended_at = failure.ended_at();
         Self::new(word, title, cause(&summary), advice, ended_at, now)
     }
 
     fn of_refusal(app: &App, refused: &RefusedMail, now: Timestamp) -> Self {
-        let (cause, title) = (
-            format!("{REJECTED}{}", refused.reason.label()),
-            rejection_title(&refused.reason),
-        );
+        let cause = format!("{REJECTED}{}", refused.reason.label());
+        let title = rejection_title(&refused.reason);
         let remedy = remedy(refused, app.service.mail_domain());
         let group = Self::new(
             cause,
@@ -355,7 +356,8 @@ impl Group {
 
 /// The page of the rejections of a client that had named no recipient.
 fn rejections_url(page: &ProjectPage, refused: &RefusedMail) -> String {
-    let (client, reason) = (refused.client(), refused.reason.label());
+    let client = refused.client();
+    let reason = refused.reason.label();
     with_query(
         &page.path("/refused"),
         &[("q", Some(&client)), ("reason", Some(reason))],
@@ -404,7 +406,8 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_795_167_000_123);
 
     fn group(is_rejection: bool, count: usize) -> Group {
-        let (cause, title) = ("late".to_owned(), "Late".to_owned());
+        let cause = "late".to_owned();
+        let title = "Late".to_owned();
         let entry = || Entry {
             url: None,
             address: String::new(),

@@ -16,7 +16,6 @@ pub(super) struct FaultsPanel {
     pub(super) left: u32,
 }
 
-/// One fault.
 pub(super) struct FaultRow {
     pub(super) what: String,
     pub(super) count: String,

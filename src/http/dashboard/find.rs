@@ -41,7 +41,6 @@ struct FindPage {
     problem: Option<String>,
 }
 
-/// A result.
 pub(super) struct Found {
     pub(super) kind: &'static str,
     pub(super) url: String,
@@ -130,7 +129,6 @@ async fn find(
 }
 
 impl<'a> Scope<'a> {
-    /// All projects.
     async fn of_all(app: &'a App) -> Result<Self, Error> {
         let projects = app.service.projects().list().await?;
         let names = projects

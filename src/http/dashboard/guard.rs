@@ -185,7 +185,6 @@ pub(in crate::http) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<
         .map(|(_, value)| value)
 }
 
-/// Reads the form.
 async fn read_form(
     app: &App,
     access: Access,

@@ -34,7 +34,6 @@ struct ResultRow {
     is_pass: bool,
 }
 
-/// A problem.
 struct ProblemRow {
     severity: &'static str,
     check: &'static str,

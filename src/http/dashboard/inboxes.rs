@@ -127,7 +127,8 @@ impl From<&Query> for ListQuery {
 
 impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
-        let (address, part) = (self.text(mail_domain), self.part.clone());
+        let address = self.text(mail_domain);
+        let part = self.part.clone();
         let Self {
             kind,
             with_mail,
@@ -157,11 +158,10 @@ impl ListQuery {
     /// The page `after` or `before` an inbox.
     fn page(&self, base: &str, side: &str, inbox: &InboxSummary) -> String {
         let place = format!("{}.{}", inbox.active_at.as_millis(), inbox.inbox.id);
-        let (search, kind) = (self.search.as_deref(), self.kind.map(InboxKind::as_str));
-        let (mail, failed) = (
-            self.with_mail.then_some("1"),
-            self.with_failures.then_some("1"),
-        );
+        let search = self.search.as_deref();
+        let kind = self.kind.map(InboxKind::as_str);
+        let mail = self.with_mail.then_some("1");
+        let failed = self.with_failures.then_some("1");
         with_query(
             base,
             &[
@@ -221,7 +221,8 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         .last()
         .filter(|_| has_older)
         .map(|last| query.page(&base, "after", last));
-    let (mut ended, now) = (Vec::new(), app.service.clock().now());
+    let mut ended = Vec::new();
+    let now = app.service.clock().now();
     if query.is_start_of_search() {
         first_exact(app, page, &query, &mut found).await?;
         ended = Scope::of(app, page)

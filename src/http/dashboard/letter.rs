@@ -37,7 +37,6 @@ pub(super) struct Person {
     pub(super) address: String,
 }
 
-/// An attachment.
 pub(super) struct AttachmentRow {
     pub(super) name: String,
     /// The kind of the file in a few letters.

@@ -137,7 +137,8 @@ async fn respond(
     let searched = PageSearch::new(query);
     let search = searched.text.clone();
     let found = found(app, page, &searched).await?;
-    let (base, now) = (page.path(), app.service.clock().now());
+    let base = page.path();
+    let now = app.service.clock().now();
     let open_id = open.as_ref().map(Found::id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");

@@ -38,7 +38,6 @@ struct OutgoingRow {
     recipient: String,
     subject: String,
     status: &'static str,
-    /// The finished attempts.
     attempts: Vec<AttemptRow>,
     /// The number of attempts that were started.
     started: u32,

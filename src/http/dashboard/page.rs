@@ -141,7 +141,6 @@ pub(super) struct Navigation {
     pub(super) of_project: Vec<Entry>,
     /// The settings of the project, for the administrator.
     pub(super) settings: Option<Entry>,
-    /// For the administrator.
     pub(super) of_installation: Vec<Entry>,
 }
 
@@ -153,7 +152,8 @@ pub(super) struct Live {
 impl Shell {
     /// A page without navigation, for visitors who are not signed in.
     pub(super) fn bare(title: impl Into<String>) -> Self {
-        let (style_sheet, script) = (assets::style_sheet_url(), assets::script_url());
+        let style_sheet = assets::style_sheet_url();
+        let script = assets::script_url();
         Self {
             title: title.into(),
             style_sheet,

@@ -110,7 +110,6 @@ impl ReaderQuery {
     }
 }
 
-/// An open message.
 #[derive(Template)]
 #[template(path = "message.html")]
 pub(super) struct MessageView {
@@ -298,10 +297,8 @@ impl Opened {
         message: Found,
         query: &ReaderQuery,
     ) -> Result<Self, Error> {
-        let (shows_html, is_checked) = (
-            matches!(query.tab, None | Some(Tab::Html)),
-            query.tab == Some(Tab::Check),
-        );
+        let shows_html = matches!(query.tab, None | Some(Tab::Html));
+        let is_checked = query.tab == Some(Tab::Check);
         let with_dns = is_checked && query.with_dns;
         let (mut everything, job) = app.service.read_message(&page.of.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
@@ -321,7 +318,8 @@ impl Opened {
             reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
             Some(message) => {
-                let (project, envelope) = (page.of.caller().project, &everything.envelope);
+                let project = page.of.caller().project;
+                let envelope = &everything.envelope;
                 Some(
                     app.service
                         .authentication(project, message, envelope, received_at)
@@ -431,7 +429,8 @@ impl Opened {
     }
 
     fn letter(&self, recipient: &str, now: Timestamp) -> Letter {
-        let (envelope, received_at) = (&self.everything.envelope, self.everything.received_at);
+        let envelope = &self.everything.envelope;
+        let received_at = self.everything.received_at;
         let bytes = self.shown.source.bytes;
         Letter::new(
             &self.shown.details,
@@ -453,7 +452,8 @@ impl Opened {
             count if query.with_images => Some(format!("{count} remote images are shown")),
             count => Some(format!("{count} remote images are blocked")),
         };
-        let (search, scheme) = (query.search.as_deref(), query.is_dark.then_some("dark"));
+        let search = query.search.as_deref();
+        let scheme = query.is_dark.then_some("dark");
         let images = (!query.with_images).then_some("show");
         let parameters = [
             ("q", search),
@@ -471,7 +471,8 @@ impl Opened {
 
     fn html(&self, query: &ReaderQuery) -> View {
         let choice = |label, width: &str, is_dark: bool| {
-            let (search, scheme) = (query.search.as_deref(), is_dark.then_some("dark"));
+            let search = query.search.as_deref();
+            let scheme = is_dark.then_some("dark");
             let parameters = [
                 ("q", search),
                 ("tab", Some("HTML")),
@@ -507,7 +508,8 @@ impl Opened {
 }
 
 fn links_view(links: Vec<Link>) -> View {
-    let (count, mut bytes) = (links.len(), 0);
+    let count = links.len();
+    let mut bytes = 0;
     let fits = |link: &Link| {
         bytes += link.url.len() + link.text.as_ref().map_or(0, String::len);
         bytes <= SHOWN_BYTES

@@ -108,7 +108,8 @@ impl List {
     async fn read(app: &App, project: Option<ProjectId>, query: &Query) -> Result<Self, Error> {
         let now = app.service.clock().now();
         let search = query.search();
-        let (reason, time) = (query.first("reason"), query.first("time"));
+        let reason = query.first("reason");
+        let time = query.first("time");
         let hours = TIMES
             .iter()
             .find(|(word, ..)| time.as_deref() == Some(*word))

@@ -88,7 +88,8 @@ impl PageSearch {
             ..self.progress.after(found)
         };
         let next = found.next.map(|before| {
-            let (before, progress) = (before.to_string(), progress.to_string());
+            let before = before.to_string();
+            let progress = progress.to_string();
             let place = [
                 ("before", Some(before.as_str())),
                 ("progress", Some(progress.as_str())),
@@ -131,7 +132,8 @@ impl SearchProgress {
     }
 
     fn sentence(self, is_end: bool) -> String {
-        let (searched, found) = (grouped(self.searched), grouped(self.found));
+        let searched = grouped(self.searched);
+        let found = grouped(self.found);
         let total = grouped(self.total.max(self.searched));
         let of = if is_end {
             format!("all {searched}")

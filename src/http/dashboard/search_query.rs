@@ -14,7 +14,6 @@ const PARTS: [(&str, MailPart); 4] = [
     ("subject", MailPart::Subject),
     ("text", MailPart::Text),
 ];
-/// The other operators.
 const OTHERS: [&str; 4] = ["has", "before", "after", "is"];
 
 /// A search as it was written.
@@ -154,7 +153,9 @@ impl SearchQuery {
 
 /// The words. A part in quotation marks may have spaces; the marks are left out.
 fn words(search: &str) -> Vec<Word> {
-    let (mut words, mut word, mut is_quoted) = (Vec::new(), Word::default(), false);
+    let mut words = Vec::new();
+    let mut word = Word::default();
+    let mut is_quoted = false;
     for character in search.chars() {
         match character {
             '"' => {

@@ -64,7 +64,8 @@ pub(super) async fn sign_in(
         }
         Err(SignInError::Store(error)) => error.into(),
     };
-    let (shell, next) = (Shell::bare("Sign in"), next.map(str::to_owned));
+    let shell = Shell::bare("Sign in");
+    let next = next.map(str::to_owned);
     Ok(again(error, |problem| SignInPage {
         shell,
         next,

@@ -191,7 +191,8 @@ pub(super) async fn show(
         event.link.take_if(|(_, url)| *url == own);
     }
     // Shown above the evidence.
-    let (sentence, remedy) = (take(&mut explanation.cause), take(&mut explanation.remedy));
+    let sentence = take(&mut explanation.cause);
+    let remedy = take(&mut explanation.remedy);
     Ok(html(&StoryPage {
         shell: Shell::new(&session, Some(&project), title, Some(NavPlace::Failures))
             .with_failures(failures),

@@ -164,10 +164,8 @@ impl FromRequestParts<Arc<App>> for ProjectPage {
             .recent_failures(project.id)
             .await
             .map_err(Error::from)?;
-        let (base_url, smtp) = (
-            app.base_url.for_client(&parts.headers),
-            app.smtp(&parts.headers),
-        );
+        let base_url = app.base_url.for_client(&parts.headers);
+        let smtp = app.smtp(&parts.headers);
         Ok(Self {
             session,
             project,

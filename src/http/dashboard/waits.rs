@@ -68,7 +68,8 @@ impl WaitsView {
         explained: Option<&str>,
         is_shown: bool,
     ) -> Result<Self, Error> {
-        let (base, now) = (page.path(), app.service.clock().now());
+        let base = page.path();
+        let now = app.service.clock().now();
         let waits = app.service.waits_of_inbox(&page.inbox).await?;
         let chosen = match explained {
             Some(id) => waits

@@ -67,7 +67,8 @@ pub(super) fn size(bytes: u64) -> String {
     if bytes < 1_024 {
         return format!("{bytes} B");
     }
-    let (mut tenths, mut unit) = (bytes * 10 / 1_024, 0);
+    let mut tenths = bytes * 10 / 1_024;
+    let mut unit = 0;
     while tenths >= 10_240 && unit + 1 < UNITS.len() {
         tenths /= 1_024;
         unit += 1;
@@ -104,10 +105,8 @@ mod tests {
 
     #[test]
     fn only_a_time_relative_to_now_changes() {
-        let (instant, later) = (
-            Timestamp::from_millis(1_795_167_000_123),
-            Timestamp::from_millis(1_795_167_003_123),
-        );
+        let instant = Timestamp::from_millis(1_795_167_000_123);
+        let later = Timestamp::from_millis(1_795_167_003_123);
         let around = When::around(instant, later);
         assert_eq!(
             (around.relative.as_str(), around.is_fixed),

@@ -44,7 +44,6 @@ pub(super) struct Entry {
     snippet: String,
 }
 
-/// A whole message.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Message {
@@ -87,7 +86,6 @@ pub(super) struct Person {
     address: String,
 }
 
-/// How to unsubscribe.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct ListUnsubscribe {

@@ -98,9 +98,6 @@ impl Parsed {
     }
 
     /// The search among the caller's inboxes; `None` if it can find nothing.
-    ///
-    /// # Errors
-    /// If the store fails.
     pub(super) async fn among_inboxes_of(
         self,
         service: &Service,
@@ -139,7 +136,9 @@ fn required(value: &str, condition: &str) -> Result<String, String> {
 
 /// The words, without their quotation marks.
 fn words(search: &str) -> Vec<String> {
-    let (mut words, mut word, mut is_quoted) = (Vec::new(), String::new(), false);
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut is_quoted = false;
     for character in search.chars().chain([' ']) {
         match character {
             '"' => is_quoted = !is_quoted,

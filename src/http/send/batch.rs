@@ -61,7 +61,8 @@ impl Batch {
         text: &str,
         tags: &impl Tags,
     ) -> Result<Option<String>, Failure> {
-        let (mut replaced, mut rest) = (String::new(), text);
+        let mut replaced = String::new();
+        let mut rest = text;
         while let Some((tag, value)) = tags.next(rest, self)? {
             if replaced.len() + tag.start + value.len() > self.0 {
                 return Err(too_large());

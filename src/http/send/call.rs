@@ -33,7 +33,6 @@ pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::fro
 /// How many messages of the maximum size a request may store.
 const STORED: u64 = 4;
 
-/// A provider's API.
 pub(super) struct Provider {
     pub(super) via: Via,
     /// The provider's answer to a request that fails.
@@ -46,7 +45,6 @@ pub(super) struct Received {
     pub(super) body: Bytes,
     /// The bytes that its messages may have together.
     pub(super) most: usize,
-    /// Reads its addresses.
     pub(super) addresses: Addresses,
 }
 

@@ -13,7 +13,6 @@ const KEY_HEADERS: [&str; 2] = ["x-postmark-server-token", "x-api-key"];
 /// What a client presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Credential {
-    /// Nothing.
     Missing,
     /// A dummy, or a key of the real provider.
     Any,

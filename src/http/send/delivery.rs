@@ -160,7 +160,8 @@ impl Call<'_> {
             return Err(Failure::refused(Refusal::DiskShort));
         }
         let service = self.senders.app.service.clone();
-        let (size, started) = (composed.raw.len() as u64, Instant::now());
+        let size = composed.raw.len() as u64;
+        let started = Instant::now();
         let Composed {
             message_id,
             raw,
@@ -251,7 +252,9 @@ impl Call<'_> {
     }
 
     fn log(&self, envelope: &Envelope, size: u64, outcome: Result<&Receipt, &Failure>) {
-        let (peer, via, from) = (self.client, self.provider.via, &envelope.sender);
+        let peer = self.client;
+        let via = self.provider.via;
+        let from = &envelope.sender;
         let to = envelope
             .recipients
             .iter()
@@ -285,7 +288,8 @@ impl Call<'_> {
     fn record_unstored(&self, envelope: &Envelope, receipt: &Receipt) {
         for recipient in &envelope.recipients {
             if let Some(fate) = receipt.unstored(recipient, &self.senders.app.service) {
-                let (sender, recipient) = (envelope.sender.to_string(), recipient.to_string());
+                let sender = envelope.sender.to_string();
+                let recipient = recipient.to_string();
                 self.record(
                     &fate.reason(),
                     &sender,

@@ -28,7 +28,6 @@ pub(super) struct Failure {
 /// What the client can do about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Send a credential.
     NoCredential,
     /// Use a valid key.
     InvalidKey,
@@ -38,9 +37,7 @@ pub(super) enum Kind {
     NotAllowed,
     /// Do not send this.
     Rejected,
-    /// Send less.
     TooLarge,
-    /// Try again later.
     Later,
     /// Use another path or id.
     NotFound,

@@ -43,7 +43,9 @@ fn parse_up_to<T: DeserializeOwned>(most: usize, json: &[u8]) -> Result<T, Failu
 
 /// The strings, objects and lists in JSON.
 fn values(json: &[u8]) -> usize {
-    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    let mut count = 0;
+    let mut in_string = false;
+    let mut is_escaped = false;
     for byte in json {
         match byte {
             _ if is_escaped => is_escaped = false,
@@ -144,16 +146,15 @@ pub(super) struct Template<'a> {
 }
 
 impl Template<'_> {
-    /// The JSON object.
     pub(super) fn text(&self) -> String {
         // Two fields that are valid JSON cannot fail.
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(self).expect("it was JSON")
     }
 }
 
 /// `{}`.
 pub(super) fn empty_object() -> Json {
-    RawValue::from_string("{}".to_owned()).unwrap_or_default()
+    RawValue::from_string("{}".to_owned()).expect("it is JSON")
 }
 
 #[cfg(test)]

@@ -99,6 +99,8 @@ fn json(status: u16, body: &serde_json::Value) -> Response {
 fn answer(status: u16, content_type: &'static str, body: String) -> Response {
     let mut response = ([(CONTENT_TYPE, content_type)], body).into_response();
     // Every provider's statuses are valid.
-    *response.status_mut() = status.try_into().unwrap_or_default();
+    *response.status_mut() = status
+        .try_into()
+        .expect("it is one of the table of a provider");
     response
 }

@@ -32,7 +32,6 @@ pub(super) struct Outgoing {
 pub(super) enum Content {
     /// Fields, and the rest, which several messages may share.
     Letter(Box<Letter>, Parts),
-    /// A whole message.
     Raw(Vec<u8>),
 }
 
@@ -44,7 +43,6 @@ pub(super) struct Parts {
     pub(super) attachments: Arc<Vec<Attachment>>,
 }
 
-/// A composed message.
 pub(super) struct Composed {
     /// The value of its Message-ID.
     pub(super) message_id: String,
@@ -72,10 +70,8 @@ pub(super) fn metadata(prefix: &str, name: &str, value: &str) -> (String, String
 impl Parts {
     /// The texts of a letter, which then has none, and its attachments.
     pub(super) fn of(letter: &mut Letter, attachments: Arc<Vec<Attachment>>) -> Self {
-        let (text, html) = (
-            Arc::new(take(&mut letter.text)),
-            Arc::new(take(&mut letter.html)),
-        );
+        let text = Arc::new(take(&mut letter.text));
+        let html = Arc::new(take(&mut letter.html));
         Self {
             text,
             html,
@@ -221,7 +217,8 @@ impl Outgoing {
                 },
             ) => {
                 // Copied only if another message needs them, too.
-                let (text, html) = (Arc::unwrap_or_clone(text), Arc::unwrap_or_clone(html));
+                let text = Arc::unwrap_or_clone(text);
+                let html = Arc::unwrap_or_clone(html);
                 let attachments = Arc::unwrap_or_clone(attachments);
                 Letter {
                     text,

@@ -212,7 +212,9 @@ impl Shown {
                 .filter_map(|mailbox| mailbox.address)
                 .collect()
         };
-        let (to, cc, reply_to) = (list(read.to), list(read.cc), list(read.reply_to));
+        let to = list(read.to);
+        let cc = list(read.cc);
+        let reply_to = list(read.reply_to);
         let inbox = || address_of(&message.inbox_id, message.shared.as_ref(), mail_domain);
         let to = if to.is_empty() { vec![inbox()] } else { to };
         let parsed = restante_mail::parse(&message.raw);

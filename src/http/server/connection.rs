@@ -91,7 +91,8 @@ async fn serve_requests(
     is_unread: &Arc<AtomicBool>,
 ) -> Closing {
     let requests = Arc::<Requests>::default();
-    let (mut framing, is_malformed) = (Framing::default(), AtomicBool::new(false));
+    let mut framing = Framing::default();
+    let is_malformed = AtomicBool::new(false);
     let stream = InspectReader::new(stream, |bytes: &[u8]| {
         is_malformed.store(framing.follow(bytes), Ordering::Relaxed);
     });

@@ -195,7 +195,8 @@ impl Tools {
             Ok(text) => ("base64", STANDARD.encode(text)),
             Err(error) => ("base64", STANDARD.encode(error.as_bytes())),
         };
-        let (notice, encoding) = (NOTICE.to_owned(), encoding.to_owned());
+        let notice = NOTICE.to_owned();
+        let encoding = encoding.to_owned();
         let attachment = output::Attachment {
             notice,
             head: head(index, &found),

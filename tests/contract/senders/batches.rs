@@ -77,7 +77,8 @@ async fn resend_sends_all_of_a_batch_or_none(engine: Engine) {
 async fn postmark_answers_for_each_message_of_a_batch(engine: Engine) {
     let api = Harness::on(engine).await;
     let [one, other] = two_inboxes(&api).await;
-    let (one_address, other_address) = (address(&one), address(&other));
+    let one_address = address(&one);
+    let other_address = address(&other);
     let all = [
         &*one_address,
         "a@elsewhere.example",
@@ -227,10 +228,8 @@ async fn many_variables_in_many_fields_take_no_time() {
     let variables: Value = (0..5_000)
         .map(|number| (format!("a{number}"), json!(number)))
         .collect();
-    let (variables, to_all) = (
-        json!({&to: variables}).to_string(),
-        vec![&*to; 320].join(","),
-    );
+    let variables = json!({&to: variables}).to_string();
+    let to_all = vec![&*to; 320].join(",");
     let fields = [
         ("from", "a@app.example"),
         ("to", &*to_all),
@@ -280,7 +279,8 @@ async fn metadata_keeps_any_name_and_text() {
     let api = Harness::start().await;
     let [one, other] = two_inboxes(&api).await;
     let third = api.create_inbox().await;
-    let (name, value) = ("Größe: eins", "two\r\nX-Evil: lines");
+    let name = "Größe: eins";
+    let value = "two\r\nX-Evil: lines";
     let mut form = Form::default();
     form.field("from", "a@app.example")
         .field("to", &address(&one))
@@ -458,7 +458,8 @@ async fn a_stored_template_becomes_its_id_and_its_variables() {
 async fn version_1_of_ses_is_answered_in_xml() {
     let api = Harness::start().await;
     let [to, bcc] = two_inboxes(&api).await;
-    let (to_address, bcc_address) = (address(&to), address(&bcc));
+    let to_address = address(&to);
+    let bcc_address = address(&bcc);
     let fields = [
         ("Action", "SendEmail"),
         ("Version", "2010-12-01"),

@@ -310,7 +310,8 @@ const STORED: usize = 4 * 1024 * 1024;
 
 /// Small requests whose messages have more than 4 MiB.
 fn growing(to: &str) -> [Post; 3] {
-    let (word, many) = ("x".repeat(4 * 1024), 1030);
+    let word = "x".repeat(4 * 1024);
+    let many = 1030;
     let ses = json!({
         "FromEmailAddress": "a@app.example",
         "Destination": {"ToAddresses": [to]},

@@ -460,7 +460,8 @@ async fn a_large_message_has_the_time_to_wait_for_others(engine: Engine) {
         };
         let post = (one.request)(&letter);
         let mut sending = pin!(post.send_with(&api, &ANY));
-        let (mut may_wait, mut sent) = (false, None);
+        let mut may_wait = false;
+        let mut sent = None;
         while sent.is_none() {
             let step = async {
                 tokio::select! {

@@ -202,10 +202,8 @@ async fn an_invalid_request_is_recorded_without_its_content() {
 #[testkit::each_engine]
 async fn a_malformed_recipient_is_shown_only_to_the_project_of_a_key(engine: Engine) {
     let api = Harness::on(engine).await;
-    let (inbox, others) = (
-        api.create_inbox().await,
-        api.create_inbox_with(&api.other_key).await,
-    );
+    let inbox = api.create_inbox().await;
+    let others = api.create_inbox_with(&api.other_key).await;
     let body = json!({
         "personalizations": [{"to": [{"email": "secret words"}, {"email": address(&inbox)}]}], "subject": "s",
         "from": {"email": "secret@app.example"}, "content": [{"type": "text/plain", "value": "t"}],
@@ -222,10 +220,8 @@ async fn a_malformed_recipient_is_shown_only_to_the_project_of_a_key(engine: Eng
             .body
     };
     explain_refused(&api, &inbox, 2).await;
-    let (own, other) = (
-        explain(&api.key, &inbox).await,
-        explain(&api.other_key, &others).await,
-    );
+    let own = explain(&api.key, &inbox).await;
+    let other = explain(&api.other_key, &others).await;
     assert!(
         !own.contains("secret words") && own.contains("another recipient"),
         "{own}"
@@ -237,10 +233,8 @@ async fn a_malformed_recipient_is_shown_only_to_the_project_of_a_key(engine: Eng
     let key = format!("Bearer {}", api.key.as_str());
     post.send_with(&api, &[("authorization", &key)]).await;
     explain_refused(&api, &inbox, 4).await;
-    let (own, other) = (
-        explain(&api.key, &inbox).await,
-        explain(&api.other_key, &others).await,
-    );
+    let own = explain(&api.key, &inbox).await;
+    let other = explain(&api.other_key, &others).await;
     assert!(
         own.contains("secret words") && !other.contains("secret"),
         "{own} {other}"

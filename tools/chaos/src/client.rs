@@ -207,10 +207,8 @@ impl<'a> Client<'a> {
         let tokens: Vec<u64> = (0..count).map(|_| self.token()).collect();
         let subjects: Vec<String> = tokens.iter().map(|token| self.subject(*token)).collect();
         let address = self.inboxes[inbox].address.clone();
-        let (recipients, key) = (
-            [address.clone()],
-            (!address.ends_with(DOMAIN)).then_some(self.key),
-        );
+        let recipients = [address.clone()];
+        let key = (!address.ends_with(DOMAIN)).then_some(self.key);
         let mails: Vec<_> = subjects
             .iter()
             .map(|subject| {
@@ -296,10 +294,8 @@ impl<'a> Client<'a> {
     pub(crate) fn token_of(&self, message: &Value) -> u64 {
         let subject = message["subject"].as_str().unwrap_or_default();
         let mut parts = subject.strip_prefix("mail ").unwrap_or_default().split('-');
-        let (owner, token) = (
-            parts.next().and_then(|part| part.parse().ok()),
-            parts.next(),
-        );
+        let owner = parts.next().and_then(|part| part.parse().ok());
+        let token = parts.next();
         if owner != Some(self.number) {
             self.world.find(
                 "no mail reaches another project",

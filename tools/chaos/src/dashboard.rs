@@ -117,7 +117,8 @@ impl Pages {
             .filter(|answer| answer.status() == 200)?;
         let (events, received) = mpsc::channel();
         thread::spawn(move || {
-            let (mut reader, mut buffer) = (answer.into_body().into_reader(), [0; 1024]);
+            let mut reader = answer.into_body().into_reader();
+            let mut buffer = [0; 1024];
             while let Ok(1..) = reader.read(&mut buffer) {
                 if events.send(()).is_err() {
                     return;

@@ -62,7 +62,8 @@ impl Deliveries {
 
     fn begin(&self) -> (Instant, u64) {
         let mut state = self.0.lock().unwrap();
-        let (started, number) = (Instant::now(), state.next);
+        let started = Instant::now();
+        let number = state.next;
         state.next += 1;
         state.waiting.insert(number, started);
         (started, number)

@@ -59,17 +59,16 @@ impl<'a> Disturber<'a> {
                 thread::sleep(Duration::from_millis(50));
             }
             if let Some(failure) = self.failures.choose(&mut self.random).copied() {
-                let (node, percent) = (
-                    self.random.random_range(0..self.world.nodes.count()),
-                    self.random.random_range(0..=100),
-                );
+                let node = self.random.random_range(0..self.world.nodes.count());
+                let percent = self.random.random_range(0..=100);
                 self.fail(failure, node, percent);
             }
         }
     }
 
     fn fail(&self, failure: Failure, node: usize, percent: u32) {
-        let (world, nodes) = (self.world, &self.world.nodes);
+        let world = self.world;
+        let nodes = &self.world.nodes;
         let pause = |seconds: u32| thread::sleep(seconds * Duration::from_millis(10) * percent);
         match failure {
             Failure::Kill => world.fail("failures: kill", || {
@@ -89,7 +88,7 @@ impl<'a> Disturber<'a> {
                 nodes.with(node, |server| server.signal("CONT"));
             }),
             Failure::Terminate => world.fail("failures: terminate", || {
-                self.postgres().database().end_connections()
+                self.postgres().database().end_connections();
             }),
             Failure::Cancel => world.fail("failures: cancel", || self.cancel(percent)),
             Failure::Lock => world.fail("failures: lock", || self.lock(percent)),
@@ -111,7 +110,7 @@ impl<'a> Disturber<'a> {
                         pause(3);
                         signal(&backend, "CONT");
                     }
-                })
+                });
             }
             Failure::Reconfigure => world.fail("failures: reconfigure", || {
                 self.restart(

@@ -101,11 +101,11 @@ impl Inbox {
             let stored = stored(*token);
             match *told {
                 Told::StoredBeside if stored == 0 => {
-                    broken.push(("acknowledged mail is stored", token))
+                    broken.push(("acknowledged mail is stored", token));
                 }
                 Told::StoredBeside if stored > 1 => broken.push(("mail is stored once", token)),
                 Told::Stored(expected) if stored < expected => {
-                    broken.push(("acknowledged mail is stored", token))
+                    broken.push(("acknowledged mail is stored", token));
                 }
                 Told::Stored(most) | Told::Unknown(most) if stored > most => {
                     broken.push(("mail is stored once", token));

@@ -40,7 +40,8 @@ impl<'a> Neighbour<'a> {
         let mut took = Vec::new();
         while self.world.goes_on() {
             report::bounded(self.world, MAX_BUSY_SOCKETS);
-            let (before, started) = (self.world.moment(), Instant::now());
+            let before = self.world.moment();
+            let started = Instant::now();
             let done = self.round(took.len());
             if done.is_some() && self.world.peaceful_since(before) {
                 took.push(started.elapsed());

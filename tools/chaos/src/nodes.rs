@@ -40,7 +40,8 @@ impl Nodes {
             .collect();
         let running = (0..options.nodes).map(|_| RwLock::new(None)).collect();
         let deliveries = (0..options.nodes).map(|_| Deliveries::new()).collect();
-        let (program, faketime) = (options.restante.clone(), options.faketime.clone());
+        let program = options.restante.clone();
+        let faketime = options.faketime.clone();
         let nodes = Self {
             program,
             faketime,

@@ -81,7 +81,8 @@ impl Postgres {
     /// The primary ends, and after `pause` the standby takes over. After `moved`, there is a new
     /// standby.
     pub(crate) fn fail_over(&self, death: Death, pause: impl FnOnce(), moved: impl FnOnce()) {
-        let (old, new) = (self.primary(), 1 - self.primary());
+        let old = self.primary();
+        let new = 1 - self.primary();
         match death {
             Death::Killed => self.clusters[old].kill(),
             Death::Frozen => self.clusters[old].freeze(),

@@ -31,10 +31,8 @@ pub(crate) fn print(
     bounded(world, MAX_SOCKETS);
     busy.sort_unstable();
     rest.sort_unstable();
-    let (median, alone) = (
-        at(&busy, 50).unwrap_or_default(),
-        at(&rest, 50).unwrap_or_default(),
-    );
+    let median = at(&busy, 50).unwrap_or_default();
+    let alone = at(&rest, 50).unwrap_or_default();
     if !options.untimed {
         slow(world, &busy, median, alone);
     }

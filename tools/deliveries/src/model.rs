@@ -78,7 +78,8 @@ impl Model {
             model.held_leases.clear();
         }
         for given in &givens.inboxes {
-            let (id, owner) = (model.name(&given.name), project_named(&given.project));
+            let id = model.name(&given.name);
+            let owner = project_named(&given.project);
             let owner_is_deleted = givens.deleted_projects.contains(&given.project);
             let last_sequence = i64::try_from(given.messages).unwrap();
             model.uses.extend(
@@ -123,10 +124,8 @@ impl Model {
         let Some((address, project)) = shared_name(name) else {
             return InboxId::parse(name).unwrap();
         };
-        let (address, project) = (
-            SharedAddress::from_stored(address.to_owned()),
-            project_named(project),
-        );
+        let address = SharedAddress::from_stored(address.to_owned());
+        let project = project_named(project);
         let id = self.shared.inbox(&address, project).cloned();
         id.unwrap_or_else(|| {
             self.inboxes += 1;
@@ -174,7 +173,8 @@ impl Model {
     /// Decides a batch and applies the decision.
     pub fn deliver_requests(&mut self, requests: &[Request]) -> Decision {
         let facts = self.facts(requests);
-        let (ids, inboxes) = (&mut self.ids, &mut self.inboxes);
+        let ids = &mut self.ids;
+        let inboxes = &mut self.inboxes;
         let mut uuid = || {
             *ids += 1;
             Uuid::from_u128(*ids)

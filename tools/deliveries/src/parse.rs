@@ -99,8 +99,10 @@ fn given(givens: &mut Givens, rest: &str) -> Result<(), String> {
 }
 
 fn inbox(id: &str, words: &[&str], capacity: u64) -> Result<GivenInbox, String> {
-    let (name, project) = (id.to_owned(), DEFAULT.to_owned());
-    let (state, faults) = (GivenState::Live, Vec::new());
+    let name = id.to_owned();
+    let project = DEFAULT.to_owned();
+    let state = GivenState::Live;
+    let faults = Vec::new();
     let mut inbox = GivenInbox {
         name,
         project,

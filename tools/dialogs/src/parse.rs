@@ -81,7 +81,7 @@ fn condition(conditions: &mut Conditions, rest: &str) -> Result<(), String> {
         ["command_line", bytes] => conditions.command_line = number(bytes)?,
         ["data_line", bytes] => conditions.data_line = number(bytes)?,
         ["fault", point, inbox, ref action @ ..] => {
-            conditions.faults.push(fault(point, inbox, action)?)
+            conditions.faults.push(fault(point, inbox, action)?);
         }
         [question, about, reason] => conditions.refused.push(Refused {
             question: self::question(question)?,

@@ -138,7 +138,8 @@ fn recipients(name: &str) -> Recipients {
 }
 
 async fn over_smtp(options: &Apis, address: String) -> Outcome {
-    let (messages, recipients) = (options.rate * options.seconds, recipients("SMTP"));
+    let messages = options.rate * options.seconds;
+    let recipients = recipients("SMTP");
     let traffic = Traffic {
         rate: Some(options.rate),
         size: options.size,
@@ -161,8 +162,11 @@ async fn over_smtp(options: &Apis, address: String) -> Outcome {
 }
 
 async fn over_http(options: Apis, api: &'static Api, http: String, started: Instant) -> Outcome {
-    let (recipients, text, next) = (recipients(api.name), text(options.size), AtomicU64::new(0));
-    let (messages, rate) = (options.rate * options.seconds, options.rate);
+    let recipients = recipients(api.name);
+    let text = text(options.size);
+    let next = AtomicU64::new(0);
+    let messages = options.rate * options.seconds;
+    let rate = options.rate;
     let load = Load {
         api,
         http,
@@ -173,7 +177,8 @@ async fn over_http(options: Apis, api: &'static Api, http: String, started: Inst
         started,
         next,
     };
-    let (load, mut connections) = (Arc::new(load), JoinSet::new());
+    let load = Arc::new(load);
+    let mut connections = JoinSet::new();
     (0..CONNECTIONS).for_each(|_| _ = connections.spawn(Arc::clone(&load).send()));
     let answered = connections.join_all().await.into_iter().flatten().collect();
     Outcome {
@@ -224,7 +229,8 @@ impl Outcome {
             .iter()
             .filter_map(|(number, result)| Some((*number, *result.as_ref().ok()?)));
         let (numbers, times): (HashSet<u64>, Vec<Duration>) = accepted.unzip();
-        let (sent, failed) = (numbers.len(), self.answered.len() - numbers.len());
+        let sent = numbers.len();
+        let failed = self.answered.len() - numbers.len();
         let lost = missing(http, &self.recipients, numbers).await;
         let sample = Sample::new(times);
         let [p50, p99, most] = [50.0, 99.0, 100.0].map(|percent| sample.percentile(percent));
@@ -251,10 +257,8 @@ fn resend(to: &str, subject: &str, text: &str) -> String {
 }
 
 fn sendgrid(to: &str, subject: &str, text: &str) -> String {
-    let (to, content) = (
-        json!([{"to": [{"email": to}]}]),
-        json!([{"type": "text/plain", "value": text}]),
-    );
+    let to = json!([{"to": [{"email": to}]}]);
+    let content = json!([{"type": "text/plain", "value": text}]);
     let from = json!({"email": "app@shop.test"});
     json!({"personalizations": to, "from": from, "subject": subject, "content": content})
         .to_string()

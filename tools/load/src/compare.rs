@@ -73,8 +73,10 @@ fn workload(options: &Compare, sessions: usize, new_inboxes: bool) -> bool {
     let inboxes = if new_inboxes { "new" } else { "1,000" };
     for (subject, figures) in subjects.iter().zip(&figures) {
         let [rate, processor, switches, frames] = figures.medians();
-        let (of_rate, of_processor) = (rate / limit[0], processor / limit[1]);
-        let (name, rate) = (subject.name(), grouped(rate));
+        let of_rate = rate / limit[0];
+        let of_processor = processor / limit[1];
+        let name = subject.name();
+        let rate = grouped(rate);
         print!("| {sessions} | {inboxes} | {name} | {rate} | {of_rate:.2} ");
         println!("| {processor:.0} | {of_processor:.2} | {switches:.2} | {frames:.2} |");
     }

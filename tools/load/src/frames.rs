@@ -32,7 +32,8 @@ impl Frames {
         let done = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&done);
         let counting = std::thread::spawn(move || {
-            let (mut count, mut last) = (0, frames(&index));
+            let mut count = 0;
+            let mut last = frames(&index);
             loop {
                 let is_last = ended.load(Ordering::Relaxed);
                 let now = frames(&index);

@@ -20,7 +20,8 @@ pub(crate) fn run(options: &Idle) -> bool {
 }
 
 async fn measure(options: &Idle) {
-    let (place, program) = (&options.program.place, &options.program.restante);
+    let place = &options.program.place;
+    let program = &options.program.restante;
     let server = Server::start(place, program, &[]);
     let rest = resident(&server).await;
     println!(

@@ -37,7 +37,8 @@ fn recipients(options: &Ingest) -> Recipients {
 }
 
 async fn against_restante(options: &Ingest) -> Outcome {
-    let (data, place) = (new_data_dir(&options.program.place), &options.program.place);
+    let data = new_data_dir(&options.program.place);
+    let place = &options.program.place;
     let followed = if options.follow {
         options.traffic.sessions
     } else {
@@ -53,7 +54,8 @@ async fn against_restante(options: &Ingest) -> Outcome {
         .map(|(inbox, key)| Follower::new(&server.http, inbox, key));
 
     let run = Run::new(&options.traffic, server.smtp.clone(), recipients(options));
-    let (recipients, sending) = (run.recipients(), run.send(followers.collect()));
+    let recipients = run.recipients();
+    let sending = run.send(followers.collect());
     let (mut outcome, taken) = server.measure_with(sending, Sending::taken).await;
     if !options.follow {
         outcome.missing = Some(missing(&server.http, &recipients, taken).await);

@@ -87,7 +87,8 @@ fn prose(size: usize) -> String {
     let words: Vec<String> = (3..600)
         .map(|seed| random(seed).take(2 + seed % 9).map(letter).collect())
         .collect();
-    let (mut text, mut line) = (String::with_capacity(size + 16), 0);
+    let mut text = String::with_capacity(size + 16);
+    let mut line = 0;
     for value in random(5) {
         // Short words are more frequent, as in prose.
         let word = &words[(value % words.len()) * (value / 7 % words.len()) / words.len()];

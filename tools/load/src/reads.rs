@@ -67,13 +67,17 @@ async fn messages_of(server: &Server, lists: &[String]) -> Arc<[String]> {
 
 /// Sends one request after the other on kept connections.
 async fn read_all(options: &Reads, address: &str, paths: &Arc<[String]>) -> (u64, Sample) {
-    let (started, next) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+    let started = Instant::now();
+    let next = Arc::new(AtomicU64::new(0));
     let end = started + Duration::from_secs(options.seconds);
     let mut tasks = JoinSet::new();
     for _ in 0..options.connections {
-        let (paths, next, address) = (Arc::clone(paths), Arc::clone(&next), address.to_owned());
+        let paths = Arc::clone(paths);
+        let next = Arc::clone(&next);
+        let address = address.to_owned();
         tasks.spawn(async move {
-            let (mut http, mut took) = (Http::connect(&address).await.unwrap(), Vec::new());
+            let mut http = Http::connect(&address).await.unwrap();
+            let mut took = Vec::new();
             while Instant::now() < end {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let path = &paths[(number as usize).wrapping_mul(7_919) % paths.len()];

@@ -90,7 +90,9 @@ impl Visitor {
     /// How long the first answer took, and the whole search; how many steps it had, and what it
     /// says at the end.
     async fn search(&mut self, query: &str) -> (Duration, Duration, usize, String) {
-        let (started, mut steps, mut first) = (Instant::now(), 0, Duration::ZERO);
+        let started = Instant::now();
+        let mut steps = 0;
+        let mut first = Duration::ZERO;
         let mut path = format!("{}/find?q={query}", self.project);
         loop {
             let (status, _, body) = self
@@ -106,7 +108,7 @@ impl Visitor {
             let page = String::from_utf8(body).unwrap();
             match page.split_once("\" data-continue=\"auto\"") {
                 Some((before, _)) => {
-                    path = before.rsplit('"').next().unwrap().replace("&#38;", "&")
+                    path = before.rsplit('"').next().unwrap().replace("&#38;", "&");
                 }
                 None => return (first, started.elapsed(), steps, sentence(&page)),
             }

@@ -105,7 +105,9 @@ impl Follower {
     /// The time when each message arrived, until all sent messages have arrived.
     async fn follow(self, mut sent: oneshot::Receiver<usize>) -> Vec<Instant> {
         let mut http = Http::connect(&self.http).await.unwrap();
-        let (mut answers, mut after, mut expected) = (Vec::new(), String::new(), None);
+        let mut answers = Vec::new();
+        let mut after = String::new();
+        let mut expected = None;
         while expected != Some(answers.len()) {
             let path = format!(
                 "/v1/inboxes/{}/messages/wait?timeout=30000{after}",
@@ -162,8 +164,10 @@ impl Run {
     }
 
     pub(crate) fn among(traffic: &Traffic, addresses: Vec<String>, recipients: Recipients) -> Self {
-        let (template, started) = (Template::new(traffic.size), Instant::now());
-        let (next, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        let template = Template::new(traffic.size);
+        let started = Instant::now();
+        let next = AtomicU64::new(0);
+        let stopped = AtomicBool::new(false);
         Self {
             traffic: traffic.clone(),
             template,
@@ -180,8 +184,10 @@ impl Run {
     }
 
     pub(crate) async fn send(mut self, followers: Vec<Follower>) -> Sending {
-        let (count, mut followers) = (self.traffic.sessions, followers.into_iter());
-        let (mut sessions, mut tasks) = (Vec::new(), JoinSet::new());
+        let count = self.traffic.sessions;
+        let mut followers = followers.into_iter();
+        let mut sessions = Vec::new();
+        let mut tasks = JoinSet::new();
         for address in self.addresses.iter().cycle().take(count) {
             sessions.push((address.clone(), Session::open(address).await.unwrap()));
         }
@@ -211,8 +217,10 @@ impl Run {
         told: oneshot::Sender<usize>,
         following: Option<(String, JoinHandle<Vec<Instant>>)>,
     ) -> (Log, Vec<io::Error>, Vec<Instant>) {
-        let (mut log, mut failures) = (Log::new(), Vec::new());
-        let (mut session, mut template) = (Some(session), self.template.clone());
+        let mut log = Log::new();
+        let mut failures = Vec::new();
+        let mut session = Some(session);
+        let mut template = self.template.clone();
         while let Some((number, due)) = self.take().await {
             let followed = following.as_ref().map(|(address, _)| address.clone());
             let recipient = followed.unwrap_or_else(|| self.recipients.address(number));
@@ -325,7 +333,8 @@ impl Outcome {
     }
 
     pub(crate) fn print(&self) {
-        let (rate, seconds) = (self.rate(), self.elapsed.as_secs_f64());
+        let rate = self.rate();
+        let seconds = self.elapsed.as_secs_f64();
         let rate_of_bytes = self.bytes as f64 / 1e6 / seconds;
         println!(
             "{} messages in {seconds:.1} s: {} per second, {rate_of_bytes:.1} MB/s",
@@ -344,7 +353,8 @@ impl Outcome {
         }
         if self.peak > 0 {
             let each = |figure: f64| figure / self.taken as f64;
-            let (processor, switches) = (each(self.processor * 1e6), each(self.switches as f64));
+            let processor = each(self.processor * 1e6);
+            let switches = each(self.switches as f64);
             let frames = self.frames.map_or("?".to_owned(), |frames| {
                 format!("{:.2}", each(frames as f64))
             });

@@ -69,7 +69,8 @@ impl Server {
             .spawn()
             .expect("the server cannot be started");
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let (mut smtp, mut http) = (String::new(), String::new());
+        let mut smtp = String::new();
+        let mut http = String::new();
         let mut line = String::new();
         while smtp.is_empty() || http.is_empty() {
             line.clear();
@@ -106,11 +107,9 @@ impl Server {
         look: impl FnOnce(&Sending) -> T,
     ) -> (Outcome, T) {
         let process = self.process();
-        let (time, switches, frames) = (
-            process.processor_time(),
-            process.switches(),
-            Frames::start(self.data.path()),
-        );
+        let time = process.processor_time();
+        let switches = process.switches();
+        let frames = Frames::start(self.data.path());
         let sending = sending.await;
         let mut outcome = sending.outcome();
         outcome.frames = frames.map(Frames::finish);

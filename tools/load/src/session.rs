@@ -84,7 +84,8 @@ impl Session {
                 if line.starts_with(code.as_bytes()) {
                     return Ok(());
                 }
-                let (about, line) = (about.trim_end(), line.trim_ascii_end().escape_ascii());
+                let about = about.trim_end();
+                let line = line.trim_ascii_end().escape_ascii();
                 return Err(io::Error::other(format!("the reply to {about} was {line}")));
             }
             if self.stream.read_buf(&mut self.input).await? == 0 {

@@ -23,7 +23,8 @@ pub(crate) fn run(options: &Soak) -> bool {
 }
 
 async fn measure(options: &Soak) -> bool {
-    let (place, program) = (&options.program.place, &options.program.restante);
+    let place = &options.program.place;
+    let program = &options.program.restante;
     let server = Arc::new(Server::start(
         place,
         program,

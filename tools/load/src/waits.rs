@@ -25,7 +25,8 @@ pub(crate) fn run(options: &Waits) -> bool {
 }
 
 async fn measure(options: &Waits) -> bool {
-    let (place, program) = (&options.program.place, &options.program.restante);
+    let place = &options.program.place;
+    let program = &options.program.restante;
     let data = new_data_dir(place);
     let keys = create_keys(data.path(), options.waits.div_ceil(WAITS_A_KEY)).await;
     let server = Server::start_on(place, program, data, &[]);
@@ -36,7 +37,8 @@ async fn measure(options: &Waits) -> bool {
         .map(|inbox| format!("{inbox}@restante.example.com"))
         .collect();
 
-    let (before, started) = (server.process().resident(), Instant::now());
+    let before = server.process().resident();
+    let started = Instant::now();
     let mut waiting = open(&server, &inboxes, key).await;
     let opened = started.elapsed();
     tokio::time::sleep(SETTLED).await;

@@ -84,7 +84,8 @@ impl TestDatabase {
     /// Like `run`, without blocking the other tasks of this runtime: one of them may have the lock
     /// that the statement needs.
     pub async fn run_beside(&self, sql: &str) {
-        let (url, sql) = (self.text(), sql.to_owned());
+        let url = self.text();
+        let sql = sql.to_owned();
         tokio::task::spawn_blocking(move || run(&url, &sql))
             .await
             .unwrap();

@@ -39,7 +39,8 @@ impl Server {
                 .expect(&greeting)
                 .to_owned()
         };
-        let (smtp, url) = (after("SMTP"), format!("http://{}", after("HTTP")));
+        let smtp = after("SMTP");
+        let url = format!("http://{}", after("HTTP"));
         Self {
             child,
             _output: output,

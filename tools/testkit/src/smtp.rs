@@ -86,7 +86,7 @@ pub fn read_message(
             line if line == "." => return Ok(message_id),
             line => {
                 message_id =
-                    message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned))
+                    message_id.or_else(|| line.strip_prefix("Message-ID: ").map(str::to_owned));
             }
         }
     }

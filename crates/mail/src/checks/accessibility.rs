@@ -36,7 +36,9 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         problems.at(Severity::Warning, PartName::Html, first, detail);
     }
     for faint in &mail.page.faint {
-        let (color, background, ratio) = (faint.color, faint.background, faint.ratio);
+        let color = faint.color;
+        let background = faint.background;
+        let ratio = faint.ratio;
         let detail = format!(
             "Text in {color} on {background} is hard to read: its contrast is {ratio:.1} to 1."
         );

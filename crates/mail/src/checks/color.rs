@@ -91,7 +91,8 @@ impl Color {
 
 /// The contrast ratio, 1 to 21.
 pub(super) fn contrast(one: Color, other: Color) -> f32 {
-    let (one, other) = (one.luminance(), other.luminance());
+    let one = one.luminance();
+    let other = other.luminance();
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 

@@ -141,7 +141,8 @@ pub(super) fn check(html: &str) -> HtmlSupport {
         .map(|(index, offset)| (offset, index))
         .collect();
     places.sort_unstable();
-    let (mut line, mut counted) = (1, 0);
+    let mut line = 1;
+    let mut counted = 0;
     let used = places.into_iter().map(|(offset, index)| {
         let offset = offset.min(html.len());
         line += memchr::memchr_iter(b'\n', &html.as_bytes()[counted..offset]).count();
@@ -157,15 +158,14 @@ pub(super) fn warn(support: &HtmlSupport, problems: &mut Problems<'_>) {
     let is_missed =
         |used: &&Used| used.no.len() > used.yes + used.partly && !UNSEEN.contains(&used.slug);
     for used in support.features.iter().filter(is_missed) {
-        let (named, count) = (
-            used.no
-                .iter()
-                .take(MAX_NAMED)
-                .copied()
-                .collect::<Vec<_>>()
-                .join(", "),
-            used.no.len(),
-        );
+        let named = used
+            .no
+            .iter()
+            .take(MAX_NAMED)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let count = used.no.len();
         let more = if count > MAX_NAMED { " and others" } else { "" };
         let detail = format!(
             "{} is not supported by {count} of {} clients: {named}{more}.",

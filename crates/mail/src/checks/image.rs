@@ -9,7 +9,8 @@ const INLINE_BYTES: usize = 500 * 1024;
 pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     problems.start(CheckName::Image);
     for image in &mail.page.images {
-        let (source, at) = (image.source.trim(), image.offset);
+        let source = image.source.trim();
+        let at = image.offset;
         let shown = if source.is_empty() {
             String::new()
         } else {

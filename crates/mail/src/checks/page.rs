@@ -130,7 +130,7 @@ impl Reader {
             }
             b"base" => self.page.has_base = true,
             b"a" | b"area" if !element.is_hidden => {
-                self.start_link(&attributes, offset, tag.name.as_slice())
+                self.start_link(&attributes, offset, tag.name.as_slice());
             }
             b"img" if !element.is_hidden => self.image(&attributes, offset),
             b"table" if !element.is_hidden => self.table(&attributes, offset),
@@ -292,7 +292,8 @@ impl Reader {
             || sized("height")
             || style.contains("width")
             || style.contains("height");
-        let (source, has_alt) = (attributes.get("src").unwrap_or_default(), alt.is_some());
+        let source = attributes.get("src").unwrap_or_default();
+        let has_alt = alt.is_some();
         self.page.images.push(Image {
             offset,
             source,
@@ -334,7 +335,7 @@ impl Open {
                 }
                 // An image may be behind the text.
                 "background" if value.contains("url(") || value.contains("gradient(") => {
-                    self.background = None
+                    self.background = None;
                 }
                 "background-image" if !value.eq_ignore_ascii_case("none") => self.background = None,
                 "background" if !matches!(value, "none" | "transparent") => {

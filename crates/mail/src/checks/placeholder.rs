@@ -234,7 +234,8 @@ fn words(text: &str, found: &mut Vec<Found>) {
         "(null)",
     ] {
         for (at, _) in text.match_indices(word) {
-            let (before, after) = (&text[..at], &text[at + word.len()..]);
+            let before = &text[..at];
+            let after = &text[at + word.len()..];
             let joins = |one: Option<char>| {
                 one.is_some_and(|one| one.is_alphanumeric() || one == '_' || one == '-')
             };

@@ -194,7 +194,9 @@ impl<'a> Problems<'a> {
         {
             let severity = last.severity;
             let detail = format!("{more} more problems of this kind are not listed.");
-            let (part, line, source) = (None, None, None);
+            let part = None;
+            let line = None;
+            let source = None;
             self.found.push(Problem {
                 check: self.check,
                 severity,

@@ -136,7 +136,8 @@ impl Letter {
         let mut fields = String::new();
         for (name, value) in &self.headers {
             let is = |known: &str| name.eq_ignore_ascii_case(known);
-            let (name, value) = (header_name(name)?, checked(value)?);
+            let name = header_name(name)?;
+            let value = checked(value)?;
             if COMPOSED.iter().any(|known| is(known)) || is("reply-to") && !self.reply_to.is_empty()
             {
                 continue;
@@ -164,7 +165,8 @@ impl Letter {
             .attachments
             .into_iter()
             .partition(|attachment| attachment.content_id.is_some());
-        let (text, html) = (crlf(&self.text), crlf(&self.html));
+        let text = crlf(&self.text);
+        let html = crlf(&self.html);
         let mut content = match (text.is_empty(), html.is_empty()) {
             (_, true) => Content::Single(SinglePart::plain(text)),
             (true, false) => Content::Single(SinglePart::html(html)),
@@ -345,7 +347,8 @@ mod tests {
             ..letter()
         };
         let raw = written.compose(DATE, ID).unwrap();
-        let (parsed, read) = (crate::parse(&raw), details(&raw));
+        let parsed = crate::parse(&raw);
+        let read = details(&raw);
         assert_eq!(
             (parsed.subject.as_str(), parsed.text.as_str()),
             ("Grüße 🐌", "Hello\nthere")

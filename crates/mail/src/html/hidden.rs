@@ -30,7 +30,8 @@ impl Style {
     /// Reads a `style` attribute.
     pub(crate) fn parse(style: &str) -> Self {
         let mut parsed = Self::default();
-        let (mut is_flat, mut clips) = (false, false);
+        let mut is_flat = false;
+        let mut clips = false;
         for declaration in style.split(';') {
             let Some((property, value)) = declaration.split_once(':') else {
                 continue;
@@ -52,7 +53,7 @@ impl Style {
                 "max-height" | "max-width" | "height" | "width" => is_flat |= is_zero(value),
                 "overflow" => clips |= is(&"hidden"),
                 "white-space" => {
-                    parsed.keeps_white_space |= ["pre", "pre-wrap", "pre-line"].iter().any(is)
+                    parsed.keeps_white_space |= ["pre", "pre-wrap", "pre-line"].iter().any(is);
                 }
                 _ => {}
             }

@@ -287,7 +287,7 @@ impl<'p> Reader<'p> {
         match layout {
             Layout::Preformatted if was_open => self.writer.preformatted -= 1,
             Layout::List | Layout::NumberedList if was_open && self.deeper_lists > 0 => {
-                self.deeper_lists -= 1
+                self.deeper_lists -= 1;
             }
             Layout::List | Layout::NumberedList if was_open => drop(self.lists.pop()),
             Layout::Inline if self.tag.name == b"a" => self.end_link(),

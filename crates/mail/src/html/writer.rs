@@ -168,7 +168,7 @@ fn plain_length(text: &str) -> usize {
                     .get(length + 1)
                     .is_some_and(|next| matches!(next, b'!'..=0x7f)) =>
             {
-                length += 1
+                length += 1;
             }
             0x80.. => match text[length..]
                 .chars()

@@ -256,13 +256,11 @@ fn single(word: &str) -> Option<Strength> {
 /// Whether these letters, of which there are at least `least`, could be a word or a name: `Pixel`,
 /// `save`, `SUMMER`.
 fn is_readable(letters: &str, least: usize) -> bool {
-    let (all_upper, tail_lower) = (
-        letters.bytes().all(|byte| byte.is_ascii_uppercase()),
-        letters
-            .bytes()
-            .skip(1)
-            .all(|byte| byte.is_ascii_lowercase()),
-    );
+    let all_upper = letters.bytes().all(|byte| byte.is_ascii_uppercase());
+    let tail_lower = letters
+        .bytes()
+        .skip(1)
+        .all(|byte| byte.is_ascii_lowercase());
     let has_vowel = letters
         .to_ascii_lowercase()
         .contains(['a', 'e', 'i', 'o', 'u']);

@@ -111,7 +111,9 @@ const WROTE: &[&str] = &[
 
 /// Where each quote starts: at the start of a line. Each later one is in the one before.
 pub(super) fn starts(text: &str) -> Vec<usize> {
-    let (mut lines, mut place, mut above) = (text.split('\n'), 0, "");
+    let mut lines = text.split('\n');
+    let mut place = 0;
+    let mut above = "";
     let mut starts = Vec::new();
     while let Some(line) = lines.next()
         && starts.len() < MAX_HEADS

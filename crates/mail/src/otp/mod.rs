@@ -144,10 +144,8 @@ struct FoundCode {
 /// Finds the `otp` and the `code` in the subject, the text and the visible text of the HTML; empty
 /// if there is none. `page` says which parts of the HTML's text quote an older message.
 pub(super) fn find(subject: &str, text: &str, page_text: &str, page: &Page) -> (String, String) {
-    let (text, page_text) = (
-        quoted::text(searched(text)),
-        quoted::page(searched(page_text), &page.quotes),
-    );
+    let text = quoted::text(searched(text));
+    let page_text = quoted::page(searched(page_text), &page.quotes);
     let sources = [searched(subject), &text, &page_text];
     let Digits { otp, labelled } = search(sources, &page.preheader);
     // Most messages have one code, and other forms need not be read.
@@ -166,10 +164,8 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str, page: &Page) -> (
 /// All codes, with their rules and lines.
 pub(super) fn recognise(subject: &str, text: &str, page_text: &str, page: &Page) -> Codes {
     let sources = [subject, text, page_text];
-    let (text, page_text) = (
-        quoted::text(searched(text)),
-        quoted::page(searched(page_text), &page.quotes),
-    );
+    let text = quoted::text(searched(text));
+    let page_text = quoted::page(searched(page_text), &page.quotes);
     let searched = [searched(subject), &text, &page_text];
     let Digits { otp, labelled } = search(searched, &page.preheader);
     let is_final = otp
@@ -337,7 +333,8 @@ impl FoundCode {
     /// The digits at a place of a normalised text, after those that were found in it before.
     fn at(lines: &mut Lines<'_>, source: Source, place: Range<usize>, rule: Rule) -> Self {
         let code = numbers::digits(&lines.text()[place.clone()]);
-        let (first, depth) = (lines.number(place.start), lines.depth());
+        let first = lines.number(place.start);
+        let depth = lines.depth();
         Self {
             code,
             rule,

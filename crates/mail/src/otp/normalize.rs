@@ -52,7 +52,7 @@ fn normalized_in(text: &str, case: Case) -> String {
             _ if is_invisible(character) => {}
             '\t' => push_separator(&mut normalized, '\t'),
             _ if character.is_whitespace() || character.is_control() => {
-                push_separator(&mut normalized, ' ')
+                push_separator(&mut normalized, ' ');
             }
             '\u{2010}'..='\u{2012}' | '\u{2212}' | '\u{ff0d}' => normalized.push('-'),
             '\u{2019}' => normalized.push('\''),
@@ -234,7 +234,8 @@ mod tests {
     #[test]
     fn text_of_every_length_is_normalized() {
         for length in 0..2 * STRETCH {
-            let (plain, after) = ("A".repeat(length), " B\u{a0} ü  C");
+            let plain = "A".repeat(length);
+            let after = " B\u{a0} ü  C";
             assert_eq!(
                 normalized(&format!("x{plain} {after}")),
                 format!("x{} b ü c", plain.to_lowercase())

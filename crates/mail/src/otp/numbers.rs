@@ -143,7 +143,8 @@ fn chain_length(text: &str, runs: &[Run]) -> usize {
 /// A code in groups: `123 456`, `1234-5678`, `12-34-56`, or single digits.
 fn grouped(text: &str, chain: &[Run]) -> Option<Number> {
     let all = |length: usize| chain.iter().all(|run| run.len() == length);
-    let (first, last) = (chain.first()?, chain.last()?);
+    let first = chain.first()?;
+    let last = chain.last()?;
     let is_grouped = match chain.len() {
         2 => all(3) || all(4) || all(2),
         3 => all(2) || all(1),
@@ -231,7 +232,8 @@ fn is_emphasized(before: &str, after: &str) -> bool {
     ['*', '_'].iter().any(|&mark| {
         let opening = before.trim_end_matches(mark);
         let closing = after.trim_start_matches(mark);
-        let (left, right) = (before.len() - opening.len(), after.len() - closing.len());
+        let left = before.len() - opening.len();
+        let right = after.len() - closing.len();
         left == right
             && (1..=3).contains(&left)
             && !opening.ends_with(is_letter)

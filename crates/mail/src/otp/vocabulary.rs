@@ -555,7 +555,8 @@ mod tests {
             "failures",
             "qualifiers",
         ];
-        let (mut language, mut row) = ("", "");
+        let mut language = "";
+        let mut row = "";
         let mut words: HashMap<&str, HashSet<&str>> = HashMap::new();
         for line in TABLE.lines() {
             if let Some(name) = line.strip_prefix("# ") {

@@ -162,10 +162,8 @@ fn a_forwarded_message_has_its_code() {
     for head in HEADS {
         let mut wrong = Vec::new();
         for case in cases().into_iter().filter(|case| !case.text.is_empty()) {
-            let (expected, name) = (
-                restante_mail::parse(case.message().as_bytes()).otp,
-                case.name.clone(),
-            );
+            let expected = restante_mail::parse(case.message().as_bytes()).otp;
+            let name = case.name.clone();
             let message = Case {
                 text: format!("Hi!\n\n{head}{}", case.text),
                 ..case

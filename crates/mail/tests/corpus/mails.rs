@@ -38,7 +38,8 @@ fn every_message_reads_as_its_file_says() {
     let write = std::env::var_os("RESTANTE_WRITE_EXPECTED").is_some();
     let mut wrong = Vec::new();
     for message in &messages {
-        let (found, file) = (fields(message), message.with_extension("json"));
+        let found = fields(message);
+        let file = message.with_extension("json");
         if write {
             fs::write(&file, format!("{found:#}\n")).unwrap();
         }

@@ -42,11 +42,9 @@ impl RequestedReply {
             return None;
         };
         let mut parts = status.split('.');
-        let (first, subject, detail) = (
-            parts.next()?,
-            number(parts.next()?)?,
-            number(parts.next()?)?,
-        );
+        let first = parts.next()?;
+        let subject = number(parts.next()?)?;
+        let detail = number(parts.next()?)?;
         if first.as_bytes() != [class] || parts.next().is_some() {
             return None;
         }

@@ -39,14 +39,15 @@ impl Session {
         match line.command() {
             Ok(command) => self.execute(command),
             Err(refusal) if line.verb() == Verb::Rcpt => {
-                self.refuse_recipient(refusal, line.path())
+                self.refuse_recipient(refusal, line.path());
             }
             Err(refusal) => self.refuse(Reply::refused_sender(refusal, line.path())),
         }
     }
 
     fn check_order(&self, order: Order) -> Result<(), Refusal> {
-        let (greeted, in_transaction) = (self.client.is_some(), self.transaction.is_some());
+        let greeted = self.client.is_some();
+        let in_transaction = self.transaction.is_some();
         match order {
             Order::Always => Ok(()),
             _ if !greeted => Err(Refusal::NotGreeted),

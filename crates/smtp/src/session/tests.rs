@@ -28,7 +28,8 @@ fn session() -> Session {
 
 /// Sends bytes, accepts everything, and returns the replies and the other events.
 fn run(session: &mut Session, bytes: &str) -> (Vec<Reply>, Vec<Event>) {
-    let (mut replies, mut events) = (Vec::new(), Vec::new());
+    let mut replies = Vec::new();
+    let mut events = Vec::new();
     session.receive(bytes.as_bytes());
     loop {
         match session.next() {
@@ -138,10 +139,8 @@ fn a_rejected_path_gets_a_reply() {
         "HELO c\r\nMAIL FROM:<a@\r\nMAIL FROM:<>\r\nRCPT TO:<b@c>\r\nRCPT TO:<d\r\n",
     );
     let paths: Vec<_> = replies.iter().filter_map(Reply::path).cloned().collect();
-    let (sender, recipient) = (
-        |path: &str| RefusedPath::Sender(path.into()),
-        |path: &str| RefusedPath::Recipient(path.into()),
-    );
+    let sender = |path: &str| RefusedPath::Sender(path.into());
+    let recipient = |path: &str| RefusedPath::Recipient(path.into());
     assert_eq!(paths, [sender("<a@"), recipient("<b@c>"), recipient("<d")]);
 }
 

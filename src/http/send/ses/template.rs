@@ -294,7 +294,8 @@ impl Rendering<'_> {
 
 /// The value at `a.b`, `this`, `this.a` or `../a`.
 fn find<'a>(path: &str, scopes: &[Scope<'a>]) -> Option<&'a Value> {
-    let (mut path, mut scopes) = (path, scopes);
+    let mut path = path;
+    let mut scopes = scopes;
     while let Some(outer) = path.strip_prefix("../") {
         path = outer;
         scopes = scopes.split_last().map_or(scopes, |(_, outer)| outer);
@@ -431,7 +432,8 @@ mod tests {
     }
     #[test]
     fn all_texts_of_a_request_are_limited_together() {
-        let (data, mut batch) = (json!({"a": vec![0; 1_000]}), Batch::of(25_000_000));
+        let data = json!({"a": vec![0; 1_000]});
+        let mut batch = Batch::of(25_000_000);
         let mut render = || {
             super::render(
                 "{{#each a}}{{@index}}{{@index}}{{/each}}",

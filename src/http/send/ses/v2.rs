@@ -226,7 +226,8 @@ impl SendBulkEmail {
         }
         let template = self.default_content.and_then(|content| content.template);
         let template = template.ok_or_else(|| missing("DefaultContent.Template"))?;
-        let (addresses, files) = (received.addresses, template.files()?);
+        let addresses = received.addresses;
+        let files = template.files()?;
         let mut batch = Batch::of(received.most);
         let mut message = |entry: Entry| {
             let replacement = entry
@@ -316,7 +317,6 @@ impl Envelope<'_> {
 }
 
 impl Destination {
-    /// Every recipient.
     fn all(&self, addresses: Addresses) -> Result<Vec<Mailbox>, Failure> {
         let lists = [&self.to_addresses, &self.cc_addresses, &self.bcc_addresses];
         addresses.all("Destination", lists.into_iter().flatten().flatten())
@@ -336,7 +336,6 @@ impl Simple {
     }
 }
 
-/// The header fields.
 pub(super) fn pairs(given: Option<Vec<Pair>>) -> Vec<(String, String)> {
     given
         .unwrap_or_default()

@@ -28,7 +28,8 @@ fn submit(
     path: &str,
     fields: &[(&str, &str)],
 ) -> Option<String> {
-    let (pages, node) = (pages(client)?, client.node());
+    let pages = pages(client)?;
+    let node = client.node();
     let sent = pages.submit(client.world, node, path, fields);
     if let Some((303, location)) = sent {
         return Some(location);
@@ -44,7 +45,8 @@ fn submit(
 
 /// A permanent inbox stays, and cannot be deleted with a key.
 pub(super) fn a_permanent_inbox(client: &mut Client<'_>) {
-    let (number, before) = (client.token(), client.world.moment());
+    let number = client.token();
+    let before = client.world.moment();
     let name = format!("kept-{}-{number}", client.number);
     if submit(
         client,
@@ -62,7 +64,8 @@ pub(super) fn a_permanent_inbox(client: &mut Client<'_>) {
     };
     client.inboxes.push(inbox);
     client.world.count("permanent inboxes");
-    let (index, token) = (client.inboxes.len() - 1, client.token());
+    let index = client.inboxes.len() - 1;
+    let token = client.token();
     client.mail(token, &[index]);
     let deletion = Request::delete("/v1/inboxes/{id}", format!("/v1/inboxes/{name}"));
     if let Some(answer) = client
@@ -78,10 +81,12 @@ pub(super) fn a_permanent_inbox(client: &mut Client<'_>) {
 /// An inbox with mail is deleted, and the deletion is undone or not.
 pub(super) fn and_undoing(client: &mut Client<'_>) {
     let Some(inbox) = client.create() else { return };
-    let (token, before) = (client.token(), client.world.moment());
+    let token = client.token();
+    let before = client.world.moment();
     client.mail(token, &[inbox]);
     let id = client.inboxes[inbox].id.clone();
-    let (whole, chosen) = (client.chance(50), format!("/inboxes/{id}/delete"));
+    let whole = client.chance(50);
+    let chosen = format!("/inboxes/{id}/delete");
     let path = if whole {
         chosen
     } else {
@@ -119,11 +124,9 @@ pub(super) fn an_open_page(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
     let before = client.world.moment();
     let Some(pages) = pages(client) else { return };
-    let (node, token, id) = (
-        client.node(),
-        client.token(),
-        client.inboxes[inbox].id.clone(),
-    );
+    let node = client.node();
+    let token = client.token();
+    let id = client.inboxes[inbox].id.clone();
     let Some(events) = pages.follow(client.world, node, &id) else {
         if client.world.peaceful_since(before) {
             client

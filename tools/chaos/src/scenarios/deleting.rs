@@ -21,11 +21,9 @@ pub(super) fn an_inbox(client: &mut Client<'_>) {
     let Some(inbox) = client.create() else { return };
     let first = client.token();
     client.mail(first, &[inbox]);
-    let (id, node, asker) = (
-        client.inboxes[inbox].id.clone(),
-        client.node(),
-        client.asker.clone(),
-    );
+    let id = client.inboxes[inbox].id.clone();
+    let node = client.node();
+    let asker = client.asker.clone();
     let wait = waiting::request(&id, "nobody writes this", Duration::from_secs(8));
     let before = client.world.moment();
     let deleted = thread::scope(|scope| {
@@ -72,7 +70,8 @@ fn late_mail(client: &mut Client<'_>, ended: usize) {
         ..Inbox::new(id.clone(), address.clone(), Instant::now())
     };
     client.inboxes.push(again);
-    let (again, token) = (client.inboxes.len() - 1, client.token());
+    let again = client.inboxes.len() - 1;
+    let token = client.token();
     if client.mail(token, &[again]) == Outcome::Accepted {
         // The address now names the new inbox, which was created when the mail was stored.
         client.inboxes[again].life = client.inboxes[again]

@@ -21,14 +21,17 @@ pub(super) fn a_wait(client: &mut Client<'_>) {
     let Some(cursor) = newest(client, inbox) else {
         return;
     };
-    let (without_code, token) = (client.token(), client.token());
+    let without_code = client.token();
+    let token = client.token();
     let (filter, by_token) = filter(client, token);
     let id = client.inboxes[inbox].id.clone();
     let wait = Request::get(
         WAIT,
         format!("/v1/inboxes/{id}/messages/wait?timeout=10000&after={cursor}&{filter}"),
     );
-    let (node, asker, before) = (client.node(), client.asker.clone(), client.world.moment());
+    let node = client.node();
+    let asker = client.asker.clone();
+    let before = client.world.moment();
     let (first, sent) = thread::scope(|scope| {
         let first = scope.spawn(|| asker.ask(node, &wait));
         let (noise, _) = client.try_text(without_code, &[inbox], "Nothing to type here.");
@@ -106,7 +109,8 @@ pub(super) fn a_list(client: &mut Client<'_>) {
         return;
     };
     let index = client.random.random_range(0..whole.len());
-    let (newer, older) = (&whole[..index], &whole[index + 1..]);
+    let newer = &whole[..index];
+    let older = &whole[index + 1..];
     let Some(after) = messages(client, inbox, &format!("after={}", whole[index])) else {
         return;
     };
@@ -163,7 +167,8 @@ pub(super) fn until_the_inbox_expires(client: &mut Client<'_>) {
         WAIT,
         format!("/v1/inboxes/{id}/messages/wait?timeout=15000&subject=nobody"),
     );
-    let (node, before) = (client.node(), client.world.moment());
+    let node = client.node();
+    let before = client.world.moment();
     let Some(answer) = client.asker.ask(node, &wait) else {
         return;
     };

@@ -72,10 +72,8 @@ pub(super) fn for_the_cause(client: &mut Client<'_>) {
     if client.mail(token, &[inbox]) != Outcome::Accepted {
         return;
     }
-    let (id, subject) = (
-        client.inboxes[inbox].id.clone(),
-        client.subject(token).replace(' ', "%20"),
-    );
+    let id = client.inboxes[inbox].id.clone();
+    let subject = client.subject(token).replace(' ', "%20");
     explains(client, &id, "subject=nobody", "filter_missed");
     explains(client, &id, &format!("subject={subject}"), "arrived");
     if client

@@ -23,7 +23,8 @@ pub(super) fn to_several(client: &mut Client<'_>) {
 pub(super) fn over_http(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
     let token = client.token();
-    let (address, subject) = (client.inboxes[inbox].address.clone(), client.subject(token));
+    let address = client.inboxes[inbox].address.clone();
+    let subject = client.subject(token);
     let requests = requests(&address, &subject);
     let (path, body, success) = requests
         .choose(&mut client.random)
@@ -41,7 +42,8 @@ pub(super) fn over_http(client: &mut Client<'_>) {
 /// A correct request to each provider, and the status of its success. Mailgun takes JSON as text of
 /// a form.
 fn requests(address: &str, subject: &str) -> [(&'static str, Value, u16); 6] {
-    let (from, text) = ("app@shop.example", CODE);
+    let from = "app@shop.example";
+    let text = CODE;
     let simple = json!({"Subject": {"Data": subject}, "Body": {"Text": {"Data": text}}});
     let ses = json!({"FromEmailAddress": from, "Destination": {"ToAddresses": [address]}, "Content": {"Simple": simple}});
     let sendgrid = json!({"personalizations": [{"to": [{"email": address}]}], "from": {"email": from},
@@ -129,7 +131,8 @@ fn post(client: &mut Client<'_>, inbox: usize, token: u64, request: &Request, su
 /// A message whose final dot is never sent.
 pub(super) fn and_hanging_up(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
-    let (token, node) = (client.token(), client.node());
+    let token = client.token();
+    let node = client.node();
     let Some(address) = client.world.nodes.with(node, |server| server.smtp.clone()) else {
         return;
     };

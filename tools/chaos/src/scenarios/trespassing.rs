@@ -66,16 +66,15 @@ pub(super) fn with_a_tag(client: &mut Client<'_>) {
         return;
     }
     client.inboxes[inbox].deleted = true;
-    let (node, keys) = (client.node(), &client.world.keys);
+    let node = client.node();
+    let keys = &client.world.keys;
     let Some(address) = client.world.nodes.with(node, |server| server.smtp.clone()) else {
         return;
     };
     let recipients = [client.inboxes[inbox].address.replacen('@', "+tag@", 1)];
     let token = client.token();
-    let (subject, key) = (
-        client.subject(token),
-        &keys[(client.number + 1) % keys.len()],
-    );
+    let subject = client.subject(token);
+    let key = &keys[(client.number + 1) % keys.len()];
     let mail = Mail {
         recipients: &recipients,
         subject: &subject,

@@ -14,7 +14,8 @@ const LATE: Duration = Duration::from_secs(2);
 const SLOTS: usize = 4;
 
 pub(super) fn request(inbox: &str, subject: &str, timeout: Duration) -> Request {
-    let (subject, timeout) = (subject.replace(' ', "%20"), timeout.as_millis());
+    let subject = subject.replace(' ', "%20");
+    let timeout = timeout.as_millis();
     Request::get(
         TEMPLATE,
         format!("/v1/inboxes/{inbox}/messages/wait?timeout={timeout}&subject={subject}"),
@@ -25,7 +26,9 @@ pub(super) fn request(inbox: &str, subject: &str, timeout: Duration) -> Request 
 /// the wait, it is repeated, as the client libraries do.
 pub(super) fn for_mail(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
-    let (token, node, asker) = (client.token(), client.node(), client.asker.clone());
+    let token = client.token();
+    let node = client.node();
+    let asker = client.asker.clone();
     let wait = request(
         &client.inboxes[inbox].id,
         &client.subject(token),
@@ -85,11 +88,14 @@ pub(super) fn in_vain(client: &mut Client<'_>) {
     let Some(inbox) = client.inbox() else { return };
     let timeout = Duration::from_millis(400);
     let wait = request(&client.inboxes[inbox].id, "nobody writes this", timeout);
-    let (node, before, started) = (client.node(), client.world.moment(), Instant::now());
+    let node = client.node();
+    let before = client.world.moment();
+    let started = Instant::now();
     let Some(answer) = client.asker.ask(node, &wait) else {
         return;
     };
-    let (took, peaceful) = (started.elapsed(), client.world.peaceful_since(before));
+    let took = started.elapsed();
+    let peaceful = client.world.peaceful_since(before);
     let early = answer.status == 408 && took < timeout;
     if early || (peaceful && (answer.status != 408 || took > timeout + LATE)) {
         client.world.find(
