@@ -35,6 +35,8 @@ const STORED: u64 = 4;
 
 pub(super) struct Provider {
     pub(super) via: Via,
+    /// Maximum number of recipients of a message, as the provider documents it.
+    pub(super) recipients: usize,
     /// The provider's answer to a request that fails.
     pub(super) refuse: fn(&Failure) -> Response,
 }

@@ -81,6 +81,12 @@ impl Call<'_> {
         if message.most_addresses() > self.senders.app.limits.recipients {
             return Err(Failure::refused(Refusal::TooManyRecipients).because("--max-recipients"));
         }
+        let most = self.provider.recipients;
+        if message.most_addresses() > most {
+            return Err(Failure::invalid(format!(
+                "Recipient count exceeds {most}, the maximum of the provider"
+            )));
+        }
         let recipients = message.recipients();
         if recipients.is_empty() {
             return Err(Failure::invalid("the message has no recipient"));

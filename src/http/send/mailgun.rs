@@ -25,6 +25,7 @@ use crate::model::Via;
 
 const MAILGUN: Provider = Provider {
     via: Via::Mailgun,
+    recipients: 1_000,
     refuse,
 };
 

@@ -20,10 +20,9 @@ use crate::model::Via;
 
 const MAILPIT: Provider = Provider {
     via: Via::Mailpit,
+    recipients: usize::MAX,
     refuse,
 };
-/// The type of a file for which the request has none.
-const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -128,10 +127,7 @@ impl File {
         let content = self.content.rsplit(',').next().unwrap_or_default();
         Ok(Attachment {
             name: self.filename.unwrap_or_default(),
-            content_type: self
-                .content_type
-                .filter(|kind| !kind.is_empty())
-                .unwrap_or_else(|| UNKNOWN_TYPE.to_owned()),
+            content_type: self.content_type.unwrap_or_default(),
             content: base64::decode(content)?,
             content_id: self.content_id.filter(|id| !id.is_empty()),
         })

@@ -12,6 +12,8 @@ use restante_mail::{bounded_mailboxes, bounded_submission, threading, with_crlf,
 use super::failure::Failure;
 use crate::model::{EmailAddress, Refusal};
 
+/// The type of a file for which the request has none, and whose name has no known ending.
+const UNKNOWN_TYPE: &str = "application/octet-stream";
 /// About the memory of an address, a header field or a file, in addition to its texts.
 const ENTRY: usize = 64;
 /// Maximum number of characters of a field that an error shows.
@@ -219,7 +221,16 @@ impl Outgoing {
                 // Copied only if another message needs them, too.
                 let text = Arc::unwrap_or_clone(text);
                 let html = Arc::unwrap_or_clone(html);
-                let attachments = Arc::unwrap_or_clone(attachments);
+                let mut attachments = Arc::unwrap_or_clone(attachments);
+                for file in attachments
+                    .iter_mut()
+                    .filter(|file| file.content_type.is_empty())
+                {
+                    let guess = mime_guess::from_path(&file.name).first_raw();
+                    guess
+                        .unwrap_or(UNKNOWN_TYPE)
+                        .clone_into(&mut file.content_type);
+                }
                 Letter {
                     text,
                     html,
@@ -273,7 +284,8 @@ impl Addresses {
         let found = bounded_mailboxes(text.as_bytes(), self.most);
         let found = found
             .ok_or_else(|| Failure::invalid(format!("invalid `{field}` field: it is too long")))?;
-        let is_invalid = found.is_empty() || found.iter().any(|one| one.address.is_none());
+        let is_invalid =
+            found.is_empty() || found.iter().any(|one| one.address.is_none()) || has_group(text);
         if is_invalid || text.contains(char::is_control) {
             let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
             return Err(Failure::invalid(format!(
@@ -302,6 +314,23 @@ impl Addresses {
         all.truncate(self.most);
         Ok(all)
     }
+}
+
+/// Whether the text has the name of a group, such as `To: ada@example.com`: a colon that is neither
+/// quoted, nor in an address literal, nor in the name before an address in brackets.
+fn has_group(text: &str) -> bool {
+    let mut is_quoted = false;
+    let mut in_literal = false;
+    let has_colon = text.chars().any(|character| {
+        match character {
+            '"' => is_quoted = !is_quoted,
+            '[' => in_literal = true,
+            ']' => in_literal = false,
+            _ => {}
+        }
+        character == ':' && !is_quoted && !in_literal
+    });
+    has_colon && !text.contains('<')
 }
 
 /// A mailbox from separate fields.

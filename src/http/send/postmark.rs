@@ -22,6 +22,7 @@ use crate::model::Via;
 
 const POSTMARK: Provider = Provider {
     via: Via::Postmark,
+    recipients: 50,
     refuse,
 };
 /// A batch has at most 500 messages.

@@ -29,8 +29,12 @@ use crate::model::{Domain, Everything, Via, address_of};
 
 const RESEND: Provider = Provider {
     via: Via::Resend,
+    // The limit concerns only `to`.
+    recipients: usize::MAX,
     refuse,
 };
+/// Maximum number of addresses in `to`.
+const TO: usize = 50;
 /// Maximum number of messages of a batch.
 const BATCH: usize = 100;
 
@@ -145,13 +149,21 @@ async fn send_batch(
     State(senders): State<Arc<Senders>>,
     request: Request,
 ) -> Result<Response, Error> {
+    let validation = request.headers().get("x-batch-validation");
+    if validation.is_some_and(|mode| mode == "permissive") {
+        let read = |received: &Received| {
+            let emails = batch(received)?.into_iter();
+            Ok(emails
+                .map(|email| email.into_message(received.addresses))
+                .collect())
+        };
+        return RESEND
+            .send_each(&senders, request, read, permissive_answer)
+            .await;
+    }
     let read = |received: &Received| {
-        let Messages(emails) = parse_batch::<Messages<Email, BATCH>>(&received.body)?;
-        if emails.is_empty() {
-            return Err(Failure::invalid(format!("a batch has 1 to {BATCH} emails")));
-        }
+        let emails = batch(received)?.into_iter();
         emails
-            .into_iter()
             .map(|email| email.into_message(received.addresses))
             .collect()
     };
@@ -162,6 +174,25 @@ async fn send_batch(
         )
     };
     RESEND.send(&senders, request, read, answer).await
+}
+
+fn batch(received: &Received) -> Result<Vec<Email>, Failure> {
+    let Messages(emails) = parse_batch::<Messages<Email, BATCH>>(&received.body)?;
+    if emails.is_empty() {
+        return Err(Failure::invalid(format!("a batch has 1 to {BATCH} emails")));
+    }
+    Ok(emails)
+}
+
+/// The ids of the emails that were sent, and the errors of the others with their places.
+fn permissive_answer(outcomes: &[Result<Sent, Failure>]) -> Response {
+    let sent: Vec<_> = outcomes.iter().flatten().map(id).collect();
+    let errors = outcomes.iter().enumerate().filter_map(|(index, outcome)| {
+        let failure = outcome.as_ref().err()?;
+        Some(value!({"index": index, "message": failure.text}))
+    });
+    let errors: Vec<_> = errors.collect();
+    json(200, &value!({"data": sent, "errors": errors}))
 }
 
 fn id(sent: &Sent) -> serde_json::Value {
@@ -250,6 +281,11 @@ impl Email {
             html: self.html.unwrap_or_default(),
             ..Letter::default()
         };
+        if letter.to.len() > TO {
+            return Err(Failure::invalid(format!(
+                "The `to` field must have at most {TO} addresses."
+            )));
+        }
         if let Some(Stored { id, variables }) = &self.template {
             letter.subject = id.clone();
             letter.text = Template {

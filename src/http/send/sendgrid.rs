@@ -27,10 +27,13 @@ use crate::model::Via;
 
 const SENDGRID: Provider = Provider {
     via: Via::Sendgrid,
+    recipients: 1_000,
     refuse,
 };
-/// Maximum number of messages of a request.
+/// Maximum number of messages of a request, and of their recipients.
 const PERSONALIZATIONS: usize = 1_000;
+/// The types of a body that have their place in the list: the plain text is the first.
+const ORDERED: [&str; 2] = ["text/plain", "text/html"];
 
 #[derive(Deserialize)]
 struct MailSend {
@@ -119,6 +122,12 @@ impl MailSend {
         }
         let mut common = self.common(&mut attachments)?;
         let parts = Parts::of(&mut common, Arc::new(attachments));
+        let recipients = personalizations.iter().map(Personalization::recipients);
+        if recipients.sum::<usize>() > PERSONALIZATIONS {
+            return Err(Failure::invalid(format!(
+                "The total number of recipients of all personalizations must be at most {PERSONALIZATIONS}."
+            )));
+        }
         let messages = personalizations.into_iter().map(|one| {
             let message = self.message(one, &common, parts.clone(), &mut batch)?;
             batch.add(message)
@@ -145,14 +154,16 @@ impl MailSend {
             subject: self.subject.take().unwrap_or_default(),
             ..Letter::default()
         };
-        for body in self.content.take().unwrap_or_default() {
-            match body
-                .content_type
-                .split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-            {
+        let bodies = self.content.take().unwrap_or_default();
+        let ranks = bodies.iter().map(Body::rank);
+        if !ranks.is_sorted_by(|one, next| one < next || *next == ORDERED.len()) {
+            return Err(Failure::invalid(
+                "If present, text/plain and text/html may only be provided once, text/plain first, and text/html before \
+                 every other type.",
+            ));
+        }
+        for body in bodies {
+            match body.kind() {
                 "text/plain" => letter.text = body.value,
                 "text/html" => letter.html = body.value,
                 other => attachments.push(Attachment {
@@ -195,6 +206,8 @@ impl MailSend {
             ));
         }
         letter.cc = people(one.cc)?;
+        let bcc = people(one.bcc)?;
+        unique([&letter.to, &letter.cc, &bcc])?;
         if let Some(from) = one.from {
             letter.from = vec![from.into_mailbox()?];
         }
@@ -253,7 +266,7 @@ impl MailSend {
                 }
             }
         }
-        Ok(Outgoing::sharing(letter, people(one.bcc)?, parts))
+        Ok(Outgoing::sharing(letter, bcc, parts))
     }
 }
 
@@ -308,6 +321,44 @@ fn people(list: Option<Vec<Person>>) -> Result<Vec<Mailbox>, Failure> {
         .into_iter()
         .map(Person::into_mailbox)
         .collect()
+}
+
+/// Each address may be in one of the fields only, and there once, in any case.
+fn unique(fields: [&Vec<Mailbox>; 3]) -> Result<(), Failure> {
+    let mut known = HashSet::new();
+    let addresses = fields
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.address.as_ref());
+    let mut repeated = addresses.filter(|address| !known.insert(address.to_ascii_lowercase()));
+    repeated.next().map_or(Ok(()), |address| {
+        Err(Failure::invalid(format!(
+            "Each email address in the personalization block should be unique between to, cc, and bcc. We found the \
+             first duplicate instance of [{address}]."
+        )))
+    })
+}
+
+impl Personalization {
+    fn recipients(&self) -> usize {
+        [&self.to, &self.cc, &self.bcc]
+            .into_iter()
+            .flatten()
+            .map(Vec::len)
+            .sum()
+    }
+}
+
+impl Body {
+    fn kind(&self) -> &str {
+        let kind = self.content_type.split(';').next();
+        kind.unwrap_or(&self.content_type).trim()
+    }
+
+    fn rank(&self) -> usize {
+        let place = ORDERED.iter().position(|kind| *kind == self.kind());
+        place.unwrap_or(ORDERED.len())
+    }
 }
 
 impl Person {

@@ -1,9 +1,11 @@
 //! What is not accepted: the provider's errors, and what users see of them.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::requests::{API, Letter, mailpit};
-use super::{Post, address, messages};
+use super::{Post, address, messages, only_details};
 use crate::explain::explain_refused;
 use restante::config::{Limits, MailpitApi, SmtpAuth};
 use restante::http::{App, router};
@@ -174,6 +176,104 @@ async fn each_provider_has_its_own_shape_of_an_error() {
             "{unknown:?}"
         );
     }
+}
+
+/// A green test must not hide what the provider rejects.
+#[tokio::test]
+async fn what_a_provider_documents_as_its_limits_is_rejected() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let to = address(&inbox);
+    let many: Vec<String> = (0..51)
+        .map(|number| address(&format!("{inbox}+{number}")))
+        .collect();
+    let sendgrid = |personalization: Value, content: Value| {
+        let from = json!({"email": "me@app.example"});
+        Post::json(
+            "/send/sendgrid/v3/mail/send",
+            &json!({"from": from, "subject": "s", "personalizations": [personalization], "content": content}),
+        )
+    };
+    let body = |kind: &str| json!({"type": kind, "value": "x"});
+    let text = json!([body("text/plain")]);
+    let email = |address: &str| json!([{"email": address}]);
+    let upper = to.to_uppercase();
+    let mut refused = Vec::new();
+    for content in [
+        json!([body("text/html"), body("text/plain")]),
+        json!([body("text/calendar"), body("text/html")]),
+        json!([body("text/plain"), body("text/plain")]),
+    ] {
+        refused.push((sendgrid(json!({"to": email(&to)}), content), 400));
+    }
+    for personalization in [
+        json!({"to": email(&to), "cc": email(&upper)}),
+        json!({"to": email(&to), "bcc": email(&to)}),
+        json!({"to": [{"email": to}, {"email": to}]}),
+    ] {
+        refused.push((sendgrid(personalization, text.clone()), 400));
+    }
+    let ses = json!({
+        "FromEmailAddress": "a@app.example",
+        "Destination": {"ToAddresses": [to], "CcAddresses": many[1..26], "BccAddresses": many[26..]},
+        "Content": {"Simple": {"Subject": {"Data": "s"}, "Body": {"Text": {"Data": "t"}}}},
+    });
+    refused.push((Post::json("/send/ses/v2/email/outbound-emails", &ses), 400));
+    let postmark =
+        json!({"From": "a@app.example", "To": many.join(","), "Subject": "s", "TextBody": "t"});
+    refused.push((Post::json("/send/postmark/email", &postmark), 422));
+    let resend = json!({"from": "a@app.example", "to": many, "subject": "s", "text": "t"});
+    refused.push((Post::json("/send/resend/emails", &resend), 422));
+    let raw = BASE64_STANDARD.encode("From: a@app.example\r\nSubject: s\r\n\r\nt\r\n");
+    let form = form_urlencoded::Serializer::new(String::new())
+        .append_pair("Action", "SendRawEmail")
+        .append_pair("Source", "a@app.example")
+        .append_pair("Destinations.member.1", &format!("To: {to}"))
+        .append_pair("RawMessage.Data", &raw)
+        .finish();
+    let form = Post {
+        path: "/send/ses/".to_owned(),
+        content_type: "application/x-www-form-urlencoded".to_owned(),
+        body: form.into(),
+    };
+    refused.push((form, 400));
+    for (post, status) in refused {
+        let answer = post.send(&api).await;
+        assert_eq!(answer.status, status, "{}: {answer:?}", post.path);
+    }
+    assert!(messages(&api, &inbox).await.is_empty());
+    let accepted = json!([
+        body("text/plain"),
+        body("text/html"),
+        body("text/calendar"),
+        body("text/x")
+    ]);
+    let answer = sendgrid(json!({"to": email(&to)}), accepted)
+        .send(&api)
+        .await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_file_without_a_type_has_that_of_its_name() {
+    let api = Harness::start().await;
+    let inbox = api.create_inbox().await;
+    let file = |name: &str| json!({"filename": name, "content": "aGk="});
+    let body = json!({
+        "from": "a@app.example", "to": address(&inbox), "subject": "s", "text": "t",
+        "attachments": [file("report.pdf"), file("a.PNG"), file("no-ending")],
+    });
+    let sent = Post::json("/send/resend/emails", &body).send(&api).await;
+    assert_eq!(sent.status, 200, "{sent:?}");
+    let details = only_details(&api, &inbox).await;
+    let types = details["attachments"].as_array().unwrap().iter();
+    let types: Vec<_> = types
+        .map(|one| one["content_type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        types,
+        ["application/pdf", "image/png", "application/octet-stream"]
+    );
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ test("without mail, the error has the server's explanation", () => {
     /No message for .* within 0\.5 s\.\n(Nothing has connected over SMTP|Clients use SMTP)/,
   );
   expect(contentOf(failed, "why no message arrived")).toContain('"summary"');
-  const page = /http:\/\/127\.0\.0\.1:\d+\/failures\/[\w-]+/;
+  const page = /http:\/\/restante\.localhost:\d+\/failures\/[\w-]+/;
   expect(failed.errors).toMatch(page);
   // Reporters write them: JUnit's as properties.
   expect(failed.annotations.map(({ type }) => type)).toEqual([
@@ -90,7 +90,7 @@ test("the timeline of each inbox is attached, with the commands of SMTP", () => 
   expect(timeline).toMatch(/^20\S+Z .*created/);
   expect(timeline).toContain("\n    MAIL FROM:<shop@app.example>");
   expect(timeline).toContain(`\n    RCPT TO:<${address}>`);
-  expect(timeline).toMatch(/\n {4}http:\/\/127\.0\.0\.1:\d+\/failures\//);
+  expect(timeline).toMatch(/\n {4}http:\/\/restante\.localhost:\d+\/failures\//);
   // Also without mail.
   expect(find("nothing came").attachments.some((one) => one.name.startsWith("timeline of "))).toBe(true);
 });

@@ -18,6 +18,7 @@ use crate::model::Via;
 
 const SES: Provider = Provider {
     via: Via::Ses,
+    recipients: 50,
     refuse,
 };
 const NAMESPACE: &str = "http://ses.amazonaws.com/doc/2010-12-01/";

@@ -25,6 +25,7 @@ use crate::model::Via;
 
 const SES: Provider = Provider {
     via: Via::Ses,
+    recipients: 50,
     refuse,
 };
 /// Maximum number of entries of a bulk email.
