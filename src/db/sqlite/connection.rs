@@ -89,22 +89,24 @@ impl SqliteConnection {
     }
 
     pub(super) fn roll_back(&self) {
-        self.undo("ROLLBACK");
-    }
-
-    /// Undoes what has been done since the savepoint, and ends it.
-    pub(super) fn roll_back_to_savepoint(&self) {
-        self.undo("ROLLBACK TO own");
-        self.undo("RELEASE own");
-    }
-
-    fn undo(&self, sql: &str) {
         // Some failures (a full disk) have already rolled back; then there is no transaction to
         // end.
         if !self.is_autocommit()
-            && let Err(error) = self.control(sql)
+            && let Err(error) = self.control("ROLLBACK")
         {
             tracing::error!(%error, "cannot roll back");
+        }
+    }
+
+    /// Undoes what has been done since the savepoint, and ends it. If that fails, all is undone.
+    pub(super) fn roll_back_to_savepoint(&self) {
+        if self.is_autocommit() {
+            return;
+        }
+        let undone = self.control("ROLLBACK TO own");
+        if let Err(error) = undone.and_then(|()| self.control("RELEASE own")) {
+            tracing::error!(%error, "cannot roll back to a savepoint");
+            self.roll_back();
         }
     }
 

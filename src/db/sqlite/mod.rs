@@ -113,7 +113,8 @@ impl Sqlite {
         answer.await.map_err(|_| DatabaseError::Panicked)?
     }
 
-    /// Fails if the file is gone. The open connections would go on, with a file that ends with them.
+    /// Fails if the file is gone. The open connections would go on, with a file that ends with
+    /// them.
     pub(super) fn check_file(&self) -> Result<(), DatabaseError> {
         let path = &self.readers.path;
         if path.exists() {

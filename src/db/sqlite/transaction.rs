@@ -151,6 +151,9 @@ impl SqliteTransaction {
         let group = lock(&self.group);
         if self.state == State::NotStarted {
             self.state = group.start()?;
+        } else if !group.is_open() {
+            // An earlier statement failed, and SQLite has rolled back the group.
+            return Err(DatabaseError::Cancelled);
         }
         Ok(group)
     }

@@ -8,6 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
@@ -19,8 +20,10 @@ use super::transaction::{Group, SqliteTransaction};
 use crate::db::DatabaseError;
 use crate::db::announcer::Announcer;
 
-/// Maximum number of transactions in a group, so that the first one does not wait long.
+/// Maximum number of transactions in a group, and how long it takes no more of them, so that the
+/// first one does not wait long.
 const MAX_GROUP: usize = 64;
+const MAX_GROUP_TIME: Duration = Duration::from_millis(10);
 
 pub(super) type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, Reply> + Send>;
 /// Sends its result to the caller, or the reason why its group was not committed.
@@ -77,6 +80,7 @@ fn run(
 ) {
     let group = Arc::new(Mutex::new(group));
     while let Ok(first) = tasks.recv() {
+        let started = Instant::now();
         let mut replies = Vec::new();
         let mut close = None;
         let mut next = Some(first);
@@ -85,7 +89,8 @@ fn run(
                 Task::Run(work) => run_one(&group, runtime, work, &mut replies),
                 Task::Close(reply) => close = Some(reply),
             }
-            if close.is_none() && replies.len() < MAX_GROUP {
+            let is_full = replies.len() >= MAX_GROUP || started.elapsed() >= MAX_GROUP_TIME;
+            if close.is_none() && !is_full {
                 next = tasks.try_recv().ok();
             }
         }
