@@ -19,7 +19,7 @@ use crate::model::{
     ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
     Via, accepting_flag, closed_on_request,
 };
-use crate::service::{DeliverError, Incoming, Receipt, SmtpConnection};
+use crate::service::{DeliverError, FAILED_GUESS, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{
     Credentials, Envelope, Event, Fault, Refusal, Reply, Said, Session, SessionFailure, Verb,
@@ -90,10 +90,7 @@ impl EventHandler {
             Event::Authenticate(credentials) => {
                 let outcome = self.authenticate(credentials).await;
                 if outcome == Err(Refusal::AuthenticationFailed) {
-                    tokio::select! {
-                        () = self.context.service.smtp_login_failed() => {}
-                        () = self.context.stop.cancelled() => {}
-                    }
+                    session.hold_back(FAILED_GUESS);
                 }
                 session.authenticated(outcome);
             }

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::clock::Clock;
 
 /// How long a guess takes if it fails.
-const FAILURE: Duration = Duration::from_secs(1);
+pub const FAILED_GUESS: Duration = Duration::from_secs(1);
 /// How many guesses are made at the same time.
 const AT_A_TIME: usize = 5;
 
@@ -37,7 +37,7 @@ impl Guesses {
     pub(super) async fn failed(&self, turn: Option<OwnedSemaphorePermit>) {
         let clock = self.clock.clone();
         let waiting = tokio::spawn(async move {
-            clock.sleep(FAILURE).await;
+            clock.sleep(FAILED_GUESS).await;
             drop(turn);
         });
         // It can only fail when the runtime stops.

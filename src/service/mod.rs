@@ -78,6 +78,7 @@ pub use event_cursor::EventCursor;
 pub use event_log::Waits;
 pub use explain::Explanation;
 pub use follow::{Follower, News};
+pub use guesses::FAILED_GUESS;
 pub use health::Unhealthy;
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
@@ -154,7 +155,6 @@ struct Inner {
     event_log: event_log::EventLog,
     stories: stories::Recorder,
     sign_ins: guesses::Guesses,
-    smtp_logins: guesses::Guesses,
     verifying: checks::Verifying,
     followers: follow::Followers,
     waits_end: CancellationToken,
@@ -237,7 +237,6 @@ impl Service {
         let (stories, composer) = stories::queue();
         let service = Self(Arc::new(Inner {
             sign_ins: guesses::Guesses::new(clock.clone()),
-            smtp_logins: guesses::Guesses::new(clock.clone()),
             jobs: Jobs::new(MAX_REQUESTS + usize::from(options.limits.waits_per_key)),
             wait_slots: slots::Slots::new(
                 store.locks().clone(),

@@ -96,12 +96,6 @@ impl Session {
 }
 
 impl Service {
-    /// Waits until the reply to an SMTP login that failed may be sent.
-    pub async fn smtp_login_failed(&self) {
-        let logins = &self.0.smtp_logins;
-        logins.failed(logins.turn().await).await;
-    }
-
     /// Signs in with an API key or the administrator's token and returns the cookie.
     ///
     /// # Errors

@@ -77,7 +77,10 @@ impl Site {
         lines
             .iter()
             .for_each(|line| stream.write_all(line.as_bytes()).unwrap());
-        stream.shutdown(Shutdown::Write).unwrap();
+        // A client that has left gets no reply to a login that fails.
+        if lines.last() != Some(&"QUIT\r\n") {
+            stream.shutdown(Shutdown::Write).unwrap();
+        }
         stream.read_to_string(&mut replies).unwrap();
         replies
     }

@@ -50,7 +50,7 @@ impl Session {
     }
 
     /// Delays the reply to the event that is being answered. The answer must follow.
-    fn hold_back(&mut self, delay: Duration) {
+    pub fn hold_back(&mut self, delay: Duration) {
         if matches!(self.phase, Phase::Waiting(_)) {
             self.events.push_back(Event::HoldBack(delay));
         }
