@@ -211,9 +211,49 @@ pub async fn load(
     if locking == Locking::Skip {
         find_locked(transaction, missing, &mut loaded.facts).await?;
     }
+    let senders = requests()
+        .filter_map(|request| request.source.project())
+        .collect();
+    find_tags(transaction, &senders, &mut loaded.facts, policy.now).await?;
     load_faults(transaction, faulty, &mut loaded.facts, policy.now).await?;
     loaded.facts.held_leases = queue::held_leases(transaction, settlements(deliveries)).await?;
     Ok(loaded)
+}
+
+/// Looks for the live tags of reserved addresses that another project sends to, now that these are
+/// locked: the statement that waited for the locks saw the tags of before.
+async fn find_tags(
+    transaction: &mut Transaction,
+    senders: &BTreeSet<ProjectId>,
+    facts: &mut Facts,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    const TAGGED: &str = concat!(
+        "SELECT 1 FROM inboxes WHERE base = $1 AND ",
+        live!("$2"),
+        " LIMIT 1"
+    );
+    let reserved = facts
+        .addresses
+        .iter_mut()
+        .filter_map(|(id, address)| match address {
+            Address::Reserved(reservation)
+                if senders.iter().any(|one| *one != reservation.owner) =>
+            {
+                Some((id, reservation))
+            }
+            _ => None,
+        });
+    let (ids, reservations): (Vec<_>, Vec<_>) = reserved.unzip();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let parameters = ids.iter().map(|id| values![*id, now]).collect();
+    let found = transaction.query_many(TAGGED, parameters).await?;
+    for (reservation, rows) in reservations.into_iter().zip(found) {
+        reservation.has_live_tags = !rows.is_empty();
+    }
+    Ok(())
 }
 
 /// Reads the inboxes with the shared addresses of a batch, without locks. If it has none, this

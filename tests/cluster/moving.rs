@@ -19,7 +19,8 @@ const VALUES: &str = "
     UPDATE projects SET deleted_at = created_at WHERE name = 'shop';
     UPDATE contents SET tls = 'TLSv1.3', via = 'resend';
     UPDATE stories SET label = 'Ada signs up';
-    UPDATE inboxes SET label = 'Ada signs up', deleted_at = created_at, retention_days = 30 WHERE address IS NOT NULL;
+    UPDATE inboxes SET label = 'Ada signs up', base = 'box', deleted_at = created_at,
+        retention_days = 30 WHERE address IS NOT NULL;
     UPDATE outgoing SET worker = id, leased_until = created_at;
     UPDATE stories SET inbox_end = 'deleted', inbox_ended_at = ended_at";
 

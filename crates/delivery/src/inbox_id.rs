@@ -13,8 +13,8 @@ pub struct InvalidInboxId;
 /// Any id is valid if its address at this domain is.
 const ANY_DOMAIN: &str = "d";
 
-/// The local part of an inbox's address, in lower case, with quotes if it needs them. A clone does not copy the text: a delivery
-/// has several.
+/// The local part of an inbox's address, in lower case, with quotes if it needs them. A clone does
+/// not copy the text: a delivery has several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InboxId(Arc<str>);
 

@@ -112,6 +112,7 @@ fn worlds() -> impl Strategy<Value = Model> {
         });
         model.held_leases = [HELD].into();
         model.addresses = addresses;
+        reserve_bases(&mut model.addresses);
         for ((address, project), state) in shared {
             let id = model.name(&format!("{address}/{project}"));
             model
@@ -120,6 +121,31 @@ fn worlds() -> impl Strategy<Value = Model> {
         }
         model
     })
+}
+
+/// The owner of an address with a tag has the address without it.
+fn reserve_bases(addresses: &mut BTreeMap<InboxId, Address>) {
+    let tagged: Vec<_> = addresses
+        .iter()
+        .map(|(id, state)| (id.clone(), state.clone()))
+        .collect();
+    for (id, state) in tagged {
+        let owner = match state {
+            Address::Live(inbox) => inbox.owner,
+            Address::Reserved(reservation) => reservation.owner,
+            Address::Locked => project_named("default"),
+        };
+        if let Some(base) = id.without_tag() {
+            addresses
+                .entry(base)
+                .or_insert(Address::Reserved(Reservation {
+                    owner,
+                    owner_is_deleted: false,
+                    has_live_tags: true,
+                    last_sequence: 0,
+                }));
+        }
+    }
 }
 
 /// The row of a shared address belongs to its project.
@@ -243,14 +269,24 @@ proptest! {
             let is_own = matches!(request.source, Source::Client { project: Some(project), .. } if project == owner);
             is_own && request.recipients.contains(&Recipient::Inbox(id.clone()))
         });
+        // Earlier mail of the batch to a tag reserves the address without it.
+        let reserved_for = |id: &InboxId| {
+            let mut openings = decision.writes.openings.iter();
+            openings.find(|opening| opening.only_reserves && opening.inbox == *id).map(|opening| opening.owner)
+        };
         let opened = |opening: &&Opening| opening.address.is_none() && !opening.only_reserves;
         for opening in decision.writes.openings.iter().filter(opened) {
             let id = &opening.inbox;
             let owner = opening.owner;
             prop_assert!(!matches!(world.addresses.get(id), Some(Address::Live(_) | Address::Locked)));
-            prop_assert_eq!(opening.was_reserved, reserved(id).is_some());
-            let base = id.without_tag().and_then(|base| reserved(&base));
-            if let Some(base) = base {
+            let is_reserved = reserved(id).is_some() || reserved_for(id).is_some();
+            prop_assert_eq!(opening.was_reserved, is_reserved);
+            let base = id.without_tag();
+            let in_batch = reserved_for(id).or_else(|| reserved_for(base.as_ref()?));
+            let base = base.and_then(|base| reserved(&base));
+            if let Some(first) = in_batch {
+                prop_assert_eq!(first, owner);
+            } else if let Some(base) = base {
                 prop_assert!(base.owner == owner && !base.owner_is_deleted);
             } else if let Some(former) = reserved(id) {
                 let is_kept = former.owner == owner && !former.owner_is_deleted;
