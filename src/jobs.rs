@@ -16,11 +16,11 @@ use uuid::Uuid;
 pub const SMALL: usize = 64 * 1024;
 /// A larger body, message or answer is one of the large ones of its key until it is answered.
 pub const LARGE: usize = 1024 * 1024;
-/// Maximum number of requests that are parsed or built at once. The peak of the memory is this
-/// many times the worst request.
+/// Maximum number of requests that are parsed, built or stored at once. This many times the worst
+/// one is the larger part of the memory's peak.
 const PLACES: usize = 4;
 /// How long a request waits.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The hash of an API key or of another credential; all clients without one are one.
 pub type Holder = [u8; 32];

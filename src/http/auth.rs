@@ -91,8 +91,8 @@ impl OperationInput for OwnedInbox {
     }
 }
 
-/// Lets a request in if not too many of its key run, or of its session. All clients that send
-/// without a key are one; pages without a key are not counted.
+/// Lets a request in if not too many of its key run, or of its session. Requests without a key are
+/// not counted; connections are.
 pub(super) async fn admit(
     State(app): State<Arc<App>>,
     request: Request,
@@ -107,11 +107,10 @@ pub(super) async fn admit(
             .or_else(|| cookie(headers, COOKIE_NAME))
             .map(str::to_owned),
     };
-    let holder: Holder = match presented {
-        Some(secret) => Sha256::digest(secret).into(),
-        None if is_send => Holder::default(),
-        None => return Ok(next.run(request).await),
+    let Some(secret) = presented else {
+        return Ok(next.run(request).await);
     };
+    let holder: Holder = Sha256::digest(secret).into();
     let running = app.service.jobs().request(holder).await?;
     let response = next.run(request).await;
     let content_type = response.headers().get(CONTENT_TYPE);

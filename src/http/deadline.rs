@@ -7,13 +7,14 @@ use axum::extract::Request;
 use super::body;
 use super::query::{Query, timeout};
 use super::send;
+use crate::jobs;
 use crate::service::MAX_WAIT;
 
 /// For a request without a body.
 const HANDLER: Duration = Duration::from_secs(30);
-/// How long a wait may take in addition to its timeout: for the key, the inbox, the slot and the
-/// last read.
-const BESIDE_WAIT: Duration = Duration::from_secs(4);
+/// How long a wait may take in addition to its timeout: for other requests of the key, and for the
+/// key, the inbox, the slot and the last read.
+const BESIDE_WAIT: Duration = jobs::TIMEOUT.saturating_add(Duration::from_secs(4));
 
 /// The deadline of a request.
 pub(super) fn of(request: &Request) -> Duration {

@@ -49,7 +49,7 @@ pub(super) async fn eml(
 ) -> Result<Response, Error> {
     let pieces = service.raw_message(caller, id).await?;
     let size = pieces.size();
-    let job = service.sending(caller, &pieces).await?;
+    let job = service.sending(caller, pieces.is_large()).await?;
     let steps = stream::try_unfold(pieces, async |mut pieces| {
         Ok::<_, StoreError>(pieces.next().await?.map(|piece| (piece, pieces)))
     });

@@ -72,8 +72,8 @@ pub(super) fn asked(headers: &HeaderMap) -> Option<Authority> {
 }
 
 /// Returns the host to which the client has connected: the name of the base URL, that of the
-/// dashboard on this machine, `localhost` or an IP address. Any other name is rejected, because its DNS entry may point here to attack a
-/// browser.
+/// dashboard on this machine, `localhost` or an IP address. Any other name is rejected, because its
+/// DNS entry may point here to attack a browser.
 pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
     let asked = asked(headers).ok_or(Error::WrongHost)?;
     let has_valid_port = asked.port().is_some() || asked.host().len() == asked.as_str().len();

@@ -65,16 +65,19 @@ async fn answer(
     parts.extensions.insert(addresses(&app, &parts.headers));
     let mut job = app.service.jobs().job(caller.key.0);
     let body = read(body, largest_body(&app), &mut job).await?;
-    if body.len() > app.limits.body && !Endpoint::takes_large(&body) {
-        return Err(Error::BodyTooLarge);
-    }
-    let is_small = body.len() <= SMALL;
+    let is_small = body.len() <= SMALL.min(app.limits.body);
     let request = Request::from_parts(parts, body);
     if is_small {
         return Ok(endpoint.handle(caller, request).await);
     }
     // Parsing a large one takes a while.
     let runtime = Handle::current();
-    let answering = job.run(move || runtime.block_on(endpoint.handle(caller, request)));
-    Ok(answering.await.map_err(Error::internal)?.0)
+    let most = app.limits.body;
+    let answering = job.run(move || {
+        if request.body().len() > most && !Endpoint::takes_large(request.body()) {
+            return Err(Error::BodyTooLarge);
+        }
+        Ok(runtime.block_on(endpoint.handle(caller, request)))
+    });
+    answering.await.map_err(Error::internal)?.0
 }

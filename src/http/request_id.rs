@@ -116,9 +116,9 @@ mod tests {
         for (method, path, seconds) in [
             ("GET", "/v1/inboxes/a", 30),
             ("POST", "/v1/inboxes", 90),
-            ("GET", "/v1/inboxes/a/messages/wait?timeout=0", 4),
-            ("GET", "/api/v1/inboxes/a/messages/wait?timeout=1000", 5),
-            ("GET", "/v1/inboxes/a/messages/wait?timeout=999999", 124),
+            ("GET", "/v1/inboxes/a/messages/wait?timeout=0", 14),
+            ("GET", "/api/v1/inboxes/a/messages/wait?timeout=1000", 15),
+            ("GET", "/v1/inboxes/a/messages/wait?timeout=999999", 134),
         ] {
             let start = Instant::now();
             let request = Request::builder()

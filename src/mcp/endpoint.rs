@@ -132,7 +132,8 @@ impl Endpoint {
     }
 }
 
-/// The commas and brackets of a JSON text outside its strings: there are at least as many as values.
+/// The commas and brackets of a JSON text outside its strings: there are at least as many as
+/// values.
 fn commas(json: &[u8]) -> usize {
     let mut count = 0;
     let mut in_string = false;

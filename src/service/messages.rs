@@ -1,7 +1,7 @@
 //! Reads messages: one by its id, or a list.
 
 use super::{Caller, Service, ServiceError};
-use crate::jobs::{Holder, Job, LARGE};
+use crate::jobs::{Holder, Job};
 use crate::model::{
     Envelope, Everything, Inbox, KeyHash, MessageFilter, MessageId, MessageStart, Via,
 };
@@ -72,14 +72,14 @@ impl Service {
         found.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// The job of an answer that is sent while it is read, which is one of the large ones of the
-    /// key if these pieces are.
+    /// The job of an answer that is sent while it is read. A large one, such as a list of several
+    /// pages, is one of those of the key.
     ///
     /// # Errors
     /// [`ServiceError::Busy`].
-    pub async fn sending(&self, caller: &Caller, pieces: &Pieces) -> Result<Job, ServiceError> {
+    pub async fn sending(&self, caller: &Caller, is_large: bool) -> Result<Job, ServiceError> {
         let mut job = self.0.jobs.job(caller.key.0);
-        if pieces.size() > LARGE {
+        if is_large {
             job.be_large().await?;
         }
         Ok(job)

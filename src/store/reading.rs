@@ -8,6 +8,7 @@ use super::content::{PIECE, decode, decompress, unpack};
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
+use crate::jobs::LARGE;
 
 /// One form of a message, read in pieces.
 #[derive(Clone, Debug)]
@@ -121,6 +122,12 @@ impl Pieces {
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// Whether an answer with all of them is one of the large ones of its key.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.size > LARGE
     }
 
     /// The next piece; `None` after the last.

@@ -1,5 +1,5 @@
-//! The walls in front of requests: forms and filters have limits, and of a key only so many requests
-//! and large jobs run at once.
+//! The walls in front of requests: forms and filters have limits, and of a key only so many
+//! requests and large jobs run at once.
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -237,8 +237,16 @@ async fn an_answer_is_one_of_the_large_ones_until_it_is_sent(engine: Engine) {
     let id = api.deliver_raw(&inbox, &large()).await;
     let jobs = api.service.jobs();
     let holder = holder(&api).await;
-    for form in ["", "/raw"] {
-        let path = format!("/v1/messages/{id}{form}");
+    // A list of more than one page.
+    let full = api.create_inbox().await;
+    for _ in 0..65 {
+        api.deliver(&full, "Hello").await;
+    }
+    for path in [
+        format!("/v1/messages/{id}"),
+        format!("/v1/messages/{id}/raw"),
+        format!("/v1/inboxes/{full}/messages"),
+    ] {
         let response = api
             .router
             .clone()

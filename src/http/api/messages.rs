@@ -56,7 +56,7 @@ pub(super) async fn list(
         limit: limit(query.limit)?,
     };
     let pages = app.service.list(&owned.inbox, &filter).await?;
-    stream::list(pages, app.service.mail_domain(), request_id).await
+    stream::list(&app.service, &owned.caller, pages, request_id).await
 }
 
 pub(super) fn describe_list(operation: TransformOperation<'_>) -> TransformOperation<'_> {

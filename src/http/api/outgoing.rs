@@ -86,7 +86,7 @@ pub(super) async fn forward(
 ) -> Result<Response, Error> {
     let place = app.service.begin_send(&caller).await?;
     let mut job = app.service.jobs().job(caller.key.0);
-    let body = read(body, app.limits.send_body, &mut job).await?;
+    let body = read(body, app.limits.body, &mut job).await?;
     let ForwardBody { to } = parse(&body)?;
     // Forwarding takes a place of its own.
     drop((body, job));

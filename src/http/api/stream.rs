@@ -42,6 +42,8 @@ trait Json: Send + Sized + 'static {
     fn body(self, first: Vec<u8>, request_id: RequestId) -> Body {
         let rest = stream::try_unfold(self, async |mut json| {
             let mut chunk = Vec::new();
+            // A client that reads fast must not keep the thread from other requests.
+            tokio::task::yield_now().await;
             json.fill(&mut chunk).await?;
             Ok::<_, Error>(
                 Some(chunk)
@@ -161,7 +163,7 @@ pub(super) async fn message(
     message: StoredMessage,
     request_id: RequestId,
 ) -> Result<Response, Error> {
-    let job = service.sending(caller, &message.parts).await?;
+    let job = service.sending(caller, message.parts.is_large()).await?;
     let mut chunk = Vec::new();
     let json = MessageJson::start(message, service.mail_domain(), &mut chunk).await?;
     let mut json = json.ok_or(ServiceError::MessageNotFound)?;
@@ -191,13 +193,15 @@ struct ListJson {
 /// A MessageList as a response. Its first chunk decides the status: a later failure can only cut
 /// off the response.
 pub(super) async fn list(
+    service: &Service,
+    caller: &Caller,
     mut pages: MessagePages,
-    mail_domain: &Domain,
     request_id: RequestId,
 ) -> Result<Response, Error> {
     let page = pages.next_page().await?.unwrap_or_default().into_iter();
-    let mail_domain = mail_domain.clone();
+    let mail_domain = service.mail_domain().clone();
     let is_one_page = pages.are_over();
+    let job = service.sending(caller, !is_one_page).await?;
     let mut list = ListJson {
         pages,
         mail_domain,
@@ -210,7 +214,8 @@ pub(super) async fn list(
     if !list.fill(&mut chunk).await? && is_one_page {
         return Ok(([(CONTENT_TYPE, JSON)], chunk).into_response());
     }
-    Ok(([(CONTENT_TYPE, JSON)], list.body(chunk, request_id)).into_response())
+    let body = keeping(job, list.body(chunk, request_id));
+    Ok(([(CONTENT_TYPE, JSON)], body).into_response())
 }
 
 impl Json for ListJson {

@@ -45,7 +45,10 @@ pub(super) async fn show(
     // Its place is free before it is sent, which it may be slowly.
     let message = reading.await.map_err(Error::internal)?.0;
     let stored = app.service.open_message(&admitted.caller, &id).await?;
-    let job = app.service.sending(&admitted.caller, &stored.parts).await?;
+    let job = app
+        .service
+        .sending(&admitted.caller, stored.parts.is_large())
+        .await?;
     let body = body(&message, stored, request_id).await?;
     Ok(([(CONTENT_TYPE, JSON)], keeping(job, body)).into_response())
 }

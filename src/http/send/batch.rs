@@ -1,6 +1,6 @@
-//! Limits what the messages of a request have together: each is stored with all that it has, however
-//! small the request is. Looking for tags and reading templates counts, too, so that time is limited
-//! like memory.
+//! Limits what the messages of a request have together: each is stored with all that it has,
+//! however small the request is. Looking for tags and reading templates counts, too, so that time
+//! is limited like memory.
 
 use std::borrow::Cow;
 use std::ops::Range;

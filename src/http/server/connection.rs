@@ -51,8 +51,8 @@ const DISCARDED_BYTES: u64 = 32 * 1024 * 1024;
 /// How many bytes are buffered for reading and writing.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Serves a client until it disconnects, until it is idle for too long, or until `stop` is cancelled
-/// and the running response has ended.
+/// Serves a client until it disconnects, until it is idle for too long, or until `stop` is
+/// cancelled and the running response has ended.
 pub(super) async fn serve(
     stream: impl Stream,
     peer: Peer,
@@ -116,7 +116,13 @@ async fn serve_requests(
         biased;
         ended = connection.as_mut() => return closing(ended),
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        () = requests.idle_for_too_long(admitted) => return Closing::Close,
+        () = requests.idle_for_too_long(admitted) => {
+            if requests.started.load(Ordering::Relaxed) == 0 {
+                return Closing::Close;
+            }
+            // The last response may still be on its way.
+            connection.as_mut().graceful_shutdown();
+        }
     }
     closing(connection.await)
 }
@@ -137,8 +143,8 @@ impl Requests {
         Running(Arc::clone(self))
     }
 
-    /// Returns when the first request does not arrive, and while connections are crowded, when there
-    /// was no request for a while.
+    /// Returns when the first request does not arrive, and while connections are crowded, when
+    /// there was no request for a while.
     async fn idle_for_too_long(&self, admitted: &Admitted) {
         let opened = Instant::now();
         loop {
