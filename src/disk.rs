@@ -88,8 +88,10 @@ pub(crate) async fn keep_reserve(file: PathBuf, clock: Clock) {
 }
 
 fn follow_reserve(file: &Path) -> io::Result<()> {
-    let free = os::free_bytes(file.parent().unwrap_or(file))?;
-    match (file.exists(), free) {
+    let directory = file.parent().filter(|parent| *parent != Path::new(""));
+    let free = os::free_bytes(directory.unwrap_or(Path::new(".")))?;
+    let is_ours = |file: fs::Metadata| file.is_file() && file.len() <= RESERVE;
+    match (fs::metadata(file).is_ok_and(is_ours), free) {
         (true, ..RESERVE) => {
             tracing::warn!("the disk is full: the reserve is free for deletions and sign-ins");
             fs::remove_file(file)

@@ -328,10 +328,9 @@ async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
             source,
         })?;
     if let DatabaseUrl::Sqlite(path) = url {
-        tokio::spawn(keep_reserve(
-            path.with_extension("reserve"),
-            Clock::system(),
-        ));
+        let mut reserve = path.clone().into_os_string();
+        reserve.push(".reserve");
+        tokio::spawn(keep_reserve(reserve.into(), Clock::system()));
     }
     let options = Options {
         mail_domain: settings.mail_domain.clone(),

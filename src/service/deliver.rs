@@ -234,8 +234,7 @@ impl Service {
             .is_none_or(|reception| reception.via == Via::Smtp);
         let receipt = match self.commit(delivery, held).await? {
             Verdict::Refused(refusal) => return Err(self.refused(refusal)),
-            // Only reports of the mail worker have a lease, and a delivery in a lane waits for its
-            // inbox.
+            // Only reports of the mail worker have a lease. In a conflict, the inbox stayed locked.
             Verdict::LeaseLost | Verdict::Conflict(_) => return Err(DeliverError::Unavailable),
             verdict => Receipt::of(&verdict),
         };
@@ -266,7 +265,7 @@ impl Service {
             Verdict::Accepted { .. } => Ok(true),
             Verdict::Refused(refusal) => Err(self.refused(refusal)),
             Verdict::LeaseLost => Ok(false),
-            // A delivery in a lane waits for its inbox, and mail of the service uses no fault.
+            // The inbox stayed locked. Mail of the service uses no fault.
             Verdict::Conflict(_) | Verdict::Swallowed(_) => Err(DeliverError::Unavailable),
         }
     }

@@ -55,7 +55,10 @@ impl Draft {
         if subject.contains(char::is_control) {
             return Err(FieldError::Invalid("subject"));
         }
-        let to = EmailAddress::parse(to).map_err(|_| FieldError::Invalid("to"))?;
+        let to = EmailAddress::parse(to).ok();
+        // The library that composes does not write a quoted string as an address.
+        let to = to.filter(|to| !to.local_part().starts_with('"'));
+        let to = to.ok_or(FieldError::Invalid("to"))?;
         Ok(Self {
             to,
             subject,

@@ -67,7 +67,7 @@ fn on_a_full_disk_messages_can_be_deleted_and_a_person_can_sign_in() {
     let (inbox, _) = address.trim().split_once('@').unwrap();
     // The disk as the server sees it.
     let disk = format!("/proc/{}/root{}", server.id(), data_dir.path().display());
-    let reserve = Path::new(&disk).join("restante.reserve");
+    let reserve = Path::new(&disk).join("restante.db.reserve");
     eventually("there is a reserve", || reserve.exists());
     let mut fill = std::fs::File::create(format!("{disk}/fill")).unwrap();
     while fill.write_all(&[0; 4096]).is_ok() {}

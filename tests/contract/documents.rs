@@ -25,7 +25,8 @@ async fn the_guide_is_markdown_under_both_names(engine: Engine) {
 async fn the_guide_names_this_installation_and_the_version(engine: Engine) {
     let api = Harness::on(engine).await;
     // A phrase may go on in the next line.
-    let guide = api.get("/llm").await.body.replace('\n', " ");
+    let guide = api.get("/llm").await.body;
+    let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         !guide.contains("{base_url}")
             && !guide.contains("{mail_domain}")

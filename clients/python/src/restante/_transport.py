@@ -12,7 +12,7 @@ import ssl
 import threading
 from base64 import b64encode
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
 from select import select
 from typing import TypeVar
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
@@ -148,6 +148,8 @@ class Transport:
         finally:
             self._used.discard(connection)
         self._idle.append(connection)
+        if self._closed.is_set():
+            connection.close()
         return reply
 
     def _idle_connection(self) -> HTTPConnection | None:
@@ -204,4 +206,5 @@ class AsyncTransport:
 
 
 def _broken(error: Exception, sent: bool) -> Broken:
-    return Broken(str(error).strip() or type(error).__name__, sent=sent, is_connected=isinstance(error, HTTPException))
+    speaks_no_http = isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected)
+    return Broken(str(error).strip() or type(error).__name__, sent=sent, is_connected=speaks_no_http)

@@ -34,8 +34,8 @@
 //!    - accepted if a label or a purpose follows ("123456 is your code", "123456 to sign in"),
 //!      excluded if an owner does;
 //!    - accepted if it is alone on its line or in its cell, with a label at most four lines above;
-//!    - accepted if a label is in the same sentence, within 90 characters, or a verb beside it and a
-//!      purpose in the sentence: "To sign in, enter 4821";
+//!    - accepted if a label is in the same sentence, within 90 characters, or a verb beside it and
+//!      a purpose in the sentence: "To sign in, enter 4821";
 //!    - accepted if it is alone on its line, with a label in the next line.
 //!
 //!    A number in a list of three or more ([`lists`]) is never labelled: the first of ten backup
