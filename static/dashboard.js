@@ -270,7 +270,6 @@ async function visit(url, push = true, top = 0) {
     follow();
     showTab();
     showNotify();
-    hideUndo();
     countChosen();
     searchAll();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
@@ -298,12 +297,6 @@ function fit() {
 }
 
 addEventListener("resize", fit);
-
-// A deletion can be undone for ten seconds.
-function hideUndo() {
-  const undo = $("[data-undo]");
-  if (undo) setTimeout(() => undo.remove(), 10000);
-}
 
 // On a phone the row of tabs is wider than the window.
 function showTab() {
@@ -382,7 +375,7 @@ function countChosen() {
   all.checked = chosen > 0 && chosen === boxes.length;
   all.indeterminate = chosen > 0 && chosen < boxes.length;
   $(".chosen-count").textContent = chosen ? `${chosen} selected` : "";
-  $(".chosen .button").disabled = !chosen;
+  $(".chosen .menu").hidden = !chosen;
 }
 
 document.addEventListener("click", (event) => {
@@ -464,7 +457,6 @@ showTab();
 fit();
 look();
 showNotify();
-hideUndo();
 countChosen();
 
 // Shortcuts.

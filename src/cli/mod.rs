@@ -70,7 +70,7 @@ enum Command {
     Migrate(migrate::MigrateCommand),
     /// Copy a whole database to another one, for example from SQLite to PostgreSQL
     ///
-    /// Dashboard sessions, recorded waits, and deletions that can still be undone are left out.
+    /// Dashboard sessions and recorded waits are left out.
     Copy(copy::CopyCommand),
     /// Back up a SQLite database to a file, even while a server runs
     Backup(backup::BackupCommand),

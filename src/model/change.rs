@@ -9,8 +9,6 @@ use super::InboxId;
 pub enum Change {
     /// An inbox: it was created, received a message, lost one, or ended.
     Inbox(InboxId),
-    /// Deleted messages of an inbox were restored, each in its former place.
-    Restored(InboxId),
     /// An inbox is full.
     InboxFull(InboxId),
     /// The list of an inbox's faults was replaced. The id is that of the change.

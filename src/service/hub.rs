@@ -36,8 +36,7 @@ impl Default for Hub {
 
 #[derive(Debug)]
 struct Entry {
-    /// Changes of the inbox, with the number of those after which its earlier messages have to be
-    /// read again.
+    /// Changes of the inbox, with the number of times that changes may have been missed.
     changes: watch::Sender<u64>,
     waiters: usize,
 }
@@ -48,7 +47,7 @@ pub(super) struct Interest {
     hub: Hub,
     inbox: InboxId,
     changes: watch::Receiver<u64>,
-    restored: u64,
+    missed: u64,
 }
 
 impl Hub {
@@ -61,12 +60,12 @@ impl Hub {
         });
         entry.waiters += 1;
         let changes = entry.changes.subscribe();
-        let restored = *changes.borrow();
+        let missed = *changes.borrow();
         Interest {
             hub: self.clone(),
             inbox: inbox.clone(),
             changes,
-            restored,
+            missed,
         }
     }
 
@@ -92,10 +91,6 @@ impl Hub {
                     .get(inbox)
                     .into_iter()
                     .for_each(|entry| wake(entry, 0)),
-                Change::Restored(inbox) => entries
-                    .get(inbox)
-                    .into_iter()
-                    .for_each(|entry| wake(entry, 1)),
                 Change::Unknown => entries.values().for_each(|entry| wake(entry, 1)),
                 _ => {}
             }
@@ -108,8 +103,8 @@ impl Hub {
     }
 }
 
-fn wake(entry: &Entry, restored: u64) {
-    entry.changes.send_modify(|total| *total += restored);
+fn wake(entry: &Entry, missed: u64) {
+    entry.changes.send_modify(|total| *total += missed);
 }
 
 impl Interest {
@@ -121,11 +116,11 @@ impl Interest {
         }
     }
 
-    /// Whether messages may have been restored since the registration or the last call, before
-    /// those already read.
-    pub(super) fn restored(&mut self) -> bool {
-        let before = std::mem::replace(&mut self.restored, *self.changes.borrow());
-        before != self.restored
+    /// Whether changes may have been missed since the registration or the last call. Then what was
+    /// read before may be another message now, as after a failover.
+    pub(super) fn missed(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.missed, *self.changes.borrow());
+        before != self.missed
     }
 }
 
@@ -192,24 +187,18 @@ mod tests {
             hub.announce(&[change]);
             waits
                 .each_mut()
-                .map(|wait| (wait.changed().now_or_never().is_some(), wait.restored()))
+                .map(|wait| (wait.changed().now_or_never().is_some(), wait.missed()))
         };
         let asleep = (false, false);
         let wakes = (true, false);
         let reads_again = (true, true);
         assert_eq!(woken(Change::Inbox(a.clone())), [wakes, asleep]);
-        assert_eq!(woken(Change::Restored(a.clone())), [reads_again, asleep]);
+        assert_eq!(woken(Change::Unknown), [reads_again, reads_again]);
         assert_eq!(
-            woken(Change::Inbox(a.clone())),
+            woken(Change::Inbox(a)),
             [wakes, asleep],
             "it has read everything again"
         );
-        assert_eq!(
-            woken(Change::Restored(a)),
-            [reads_again, asleep],
-            "a second time"
-        );
-        assert_eq!(woken(Change::Unknown), [reads_again, reads_again]);
         assert_eq!(woken(Change::Queue), [asleep, asleep]);
     }
 

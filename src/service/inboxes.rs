@@ -119,13 +119,40 @@ impl Service {
         if inbox.kind == InboxKind::Permanent {
             return Err(ServiceError::PermanentInbox);
         }
-        let ended = self.0.store.end_inbox(&inbox, self.0.clock.now()).await?;
-        // It may have expired after it was found.
-        if ended {
+        self.end_inbox(&inbox).await
+    }
+
+    /// Deletes an inbox of any kind. When this returns, its messages are deleted and its waits have
+    /// been woken.
+    ///
+    /// # Errors
+    /// [`ServiceError::InboxNotFound`] if it has ended since it was found.
+    pub async fn end_inbox(&self, inbox: &Inbox) -> Result<(), ServiceError> {
+        if self.0.store.end_inbox(inbox, self.0.clock.now()).await? {
             Ok(())
         } else {
             Err(ServiceError::InboxNotFound)
         }
+    }
+
+    /// Deletes those of these inboxes that the caller has.
+    pub async fn end_inboxes(&self, caller: &Caller, ids: &[&str]) -> Result<(), ServiceError> {
+        for id in ids {
+            let ended = match self.inbox(caller, id).await {
+                Ok(inbox) => self.end_inbox(&inbox).await,
+                Err(error) => Err(error),
+            };
+            match ended {
+                Ok(()) | Err(ServiceError::InboxNotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the messages that an inbox has now. Their ids remain valid as cursors.
+    pub async fn empty_inbox(&self, inbox: &Inbox) -> Result<(), ServiceError> {
+        Ok(self.0.store.empty_inbox(inbox, self.0.clock.now()).await?)
     }
 
     pub(super) async fn own_inbox(

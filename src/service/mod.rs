@@ -46,7 +46,6 @@ mod slots;
 mod stories;
 mod summary;
 mod timeline;
-mod trash;
 mod wait;
 
 use std::net::SocketAddr;
@@ -90,7 +89,6 @@ pub use retention::RetentionError;
 pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
-pub use trash::UNDO_TIME;
 pub use wait::{MAX_WAIT, pause_before_retry};
 
 /// Maximum number of requests of a key that run at once, without its open waits.

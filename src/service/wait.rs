@@ -6,8 +6,8 @@
 //! service stops. Dropping the future (the client disconnects) ends the wait.
 //!
 //! Each look continues after the last message that was compared, because messages are committed in
-//! the order of their sequences. Only an undo of a deletion puts a message before it: then the wait
-//! starts from the beginning again.
+//! the order of their sequences. Only when announcements were lost, as in a failover, it starts from
+//! the beginning again.
 
 use std::time::Duration;
 
@@ -175,7 +175,7 @@ impl Waiter<'_> {
         if !self.service.0.projects.works(&self.caller.key).await? {
             return Err(ServiceError::Unauthorized);
         }
-        if self.interest.restored() {
+        if self.interest.missed() {
             self.search.restart();
         }
         self.service

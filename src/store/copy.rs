@@ -95,8 +95,8 @@ macro_rules! table {
     };
 }
 
-/// All tables except those of the dashboard's sessions, of the nodes, of the events and of the
-/// deletions that can be undone: users sign in again, and nodes report again. A table is listed
+/// All tables except those of the dashboard's sessions, of the nodes and of the events: users sign
+/// in again, and nodes report again. A table is listed
 /// after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),

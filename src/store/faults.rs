@@ -341,7 +341,6 @@ pub(super) async fn write_uses(
 pub(super) async fn sweep(transaction: &mut Transaction, most: i64) -> Result<bool, StoreError> {
     const ENDED: &str = "
         SELECT number FROM inboxes WHERE faults_left IS NOT NULL AND (closed = 1 OR faults_left < 0)
-            AND number NOT IN (SELECT inbox_number FROM trash WHERE kind IS NOT NULL)
         ORDER BY number LIMIT $1 {skip_locked}";
     const NONE: &str = "UPDATE inboxes SET faults_left = NULL WHERE number = $1";
     let ended = transaction.query(ENDED, values![most]).await?;

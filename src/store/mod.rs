@@ -42,7 +42,6 @@ mod stories;
 mod story_form;
 mod sweep;
 mod timeline;
-mod trash;
 mod values;
 
 use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
@@ -64,7 +63,6 @@ pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
-pub use trash::ToDelete;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];

@@ -3,8 +3,11 @@
 
 use super::sweep::remove_contents;
 use super::{Change, Store, StoreError, live, until_undisturbed};
-use crate::db::{Transaction, values};
-use crate::model::{InboxId, MessageId, ProjectId, Timestamp};
+use crate::db::{DatabaseError, Transaction, values};
+use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
+
+/// Messages that one transaction deletes when an inbox is emptied.
+const MESSAGES_A_STEP: i64 = 100;
 
 impl Store {
     /// Deletes a message that `project` owns and that is in a live inbox; `false` if there is no
@@ -18,17 +21,51 @@ impl Store {
         let Some(head) = self.owned_head(project, id, now).await? else {
             return Ok(false);
         };
-        let deleted = until_undisturbed(|| {
-            let inbox = head.inbox_id.clone();
+        let deleted = self.delete_some(project, &head.inbox_id, vec![id], now);
+        Ok(deleted.await? > 0)
+    }
+
+    /// Deletes the messages that a live inbox has, some in each transaction. Later ones stay.
+    pub async fn empty_inbox(&self, inbox: &Inbox, now: Timestamp) -> Result<(), StoreError> {
+        const SOME: &str = "
+            SELECT m.id FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            WHERE i.id = $1 AND i.created_at = $2 AND i.closed = 0 AND m.sequence > i.emptied_sequence
+                AND m.content_number IS NOT NULL AND m.received_at <= $3
+            ORDER BY m.sequence LIMIT $4";
+        loop {
+            let some = values![&inbox.id, inbox.created_at, now, MESSAGES_A_STEP];
+            let found = self.database.query(SOME, some).await?;
+            if found.is_empty() {
+                return Ok(());
+            }
+            let ids: Result<Vec<_>, DatabaseError> = found
+                .into_iter()
+                .map(|mut row| row.uuid().map(MessageId))
+                .collect();
+            let ids = ids?;
+            if self.delete_some(inbox.project, &inbox.id, ids, now).await? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn delete_some(
+        &self,
+        project: ProjectId,
+        inbox: &InboxId,
+        ids: Vec<MessageId>,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        until_undisturbed(|| {
+            let (inbox, ids) = (inbox.clone(), ids.clone());
             self.database
                 .transact(async move |mut transaction: Transaction| {
-                    let deleted =
-                        delete_in(&mut transaction, project, &inbox, vec![id], now).await?;
+                    let deleted = delete_in(&mut transaction, project, &inbox, ids, now).await?;
                     transaction.commit().await?;
                     Ok::<_, StoreError>(deleted)
                 })
-        });
-        Ok(deleted.await? > 0)
+        })
+        .await
     }
 }
 

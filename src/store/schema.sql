@@ -318,28 +318,6 @@ CREATE INDEX stories_by_project ON stories (project_id, ended_at);
 CREATE INDEX stories_by_inbox ON stories (inbox_id, ended_at);
 CREATE INDEX stories_by_age ON stories (ended_at);
 
--- Deletions in the dashboard that can still be undone: a message with its content, or an inbox as it was.
-CREATE TABLE trash (
-    number {numbered},
-    -- The id of the deletion, which all its rows have.
-    deletion {bytes} NOT NULL,
-    project_id {bytes} NOT NULL,
-    inbox_number BIGINT NOT NULL,
-    message_number BIGINT,
-    content_number BIGINT,
-    -- The fields of a deleted inbox.
-    kind TEXT,
-    expires_at BIGINT,
-    retention_days BIGINT,
-    emptied_sequence BIGINT,
-    created_at BIGINT,
-    -- When it is removed permanently.
-    due_at BIGINT NOT NULL
-);
-CREATE INDEX trash_by_deletion ON trash (deletion, message_number);
-CREATE INDEX trash_by_content ON trash (content_number) WHERE content_number IS NOT NULL;
-CREATE INDEX trash_by_due ON trash (due_at);
-
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,
     value {bytes} NOT NULL

@@ -45,8 +45,7 @@ impl ContentFilter {
 }
 
 /// The search of a wait for the oldest message of a selection. It compares each message once: the
-/// next look continues after the last one. If messages are restored before it, the search has to
-/// [restart](Self::restart).
+/// next look continues after the last one, until the search has to [restart](Self::restart).
 #[derive(Debug)]
 pub struct Search {
     selection: Selection,

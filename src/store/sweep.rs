@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::outgoing::REMOVE_CHUNKS_OF_OUTGOING;
-use super::trash::empty_trash;
 use super::{Store, StoreError, faults, retention, stories};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
@@ -73,7 +72,6 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
     const ORPHANS: &str = "
         SELECT number FROM contents
         WHERE number > 0 AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = contents.number)
-            AND NOT EXISTS (SELECT 1 FROM trash WHERE content_number = contents.number)
         LIMIT $1";
     const REMOVE: &str = "DELETE FROM contents WHERE number = $1";
     const REMOVE_CHUNKS: &str = "DELETE FROM chunks WHERE content_number = $1";
@@ -104,12 +102,11 @@ async fn step(
     }
     let closed = close_expired_inboxes(&mut transaction, now).await?;
     let taken = retention::take_old_messages(&mut transaction, now).await?;
-    let emptied = empty_trash(&mut transaction, now).await?;
     let removed = remove_messages(&mut transaction).await?;
     let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
     let stories = stories::forget(&mut transaction, now.before(keep_failures)).await?;
-    let worked = closed || taken || emptied || removed || cleared || forgotten || stories;
+    let worked = closed || taken || removed || cleared || forgotten || stories;
     // Also if there was nothing to do: then the lock is free when this returns.
     transaction.commit().await?;
     Ok(if worked { Swept::More } else { Swept::Done })
@@ -133,8 +130,8 @@ async fn close_expired_inboxes(
 
 /// As above, an inbox that a delivery has locked is left for the next step.
 async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreError> {
-    const EMPTIED: &str = "SELECT number, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
-                               AND number NOT IN (SELECT inbox_number FROM trash WHERE kind IS NOT NULL)
+    const EMPTIED: &str =
+        "SELECT number, emptied_sequence FROM inboxes WHERE swept_sequence < emptied_sequence
                            ORDER BY number LIMIT $1 {skip_locked}";
     const REMOVE: &str = "
         DELETE FROM messages WHERE number IN (
@@ -173,9 +170,8 @@ pub(super) async fn remove_contents(
     remove_numbered(transaction, numbers).await
 }
 
-/// Removes the contents with these numbers that no message uses any more, and that cannot be
-/// restored.
-pub(super) async fn remove_numbered(
+/// Removes the contents with these numbers that no message uses any more.
+async fn remove_numbered(
     transaction: &mut Transaction,
     numbers: Vec<i64>,
 ) -> Result<(), StoreError> {
@@ -184,12 +180,10 @@ pub(super) async fn remove_numbered(
     const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
     const REMOVE: &str = "
         DELETE FROM contents WHERE number = $1
-            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)
-            AND NOT EXISTS (SELECT 1 FROM trash WHERE content_number = $1)";
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
     const REMOVE_CHUNKS: &str = "
         DELETE FROM chunks WHERE content_number = $1
-            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)
-            AND NOT EXISTS (SELECT 1 FROM trash WHERE content_number = $1)";
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
     let numbers: Vec<Vec<Value>> = numbers.into_iter().map(|number| values![number]).collect();
     if numbers.is_empty() {
         return Ok(());

@@ -12,7 +12,7 @@ use testkit::server::{Server, command, failed};
 use testkit::smtp::Smtp;
 
 /// What exists only while a server runs, or for some seconds.
-const NOT_COPIED: [&str; 4] = ["events", "node_uses", "nodes", "trash"];
+const NOT_COPIED: [&str; 3] = ["events", "node_uses", "nodes"];
 /// Values for the columns that a client cannot set, or only with other servers or in a long time.
 const VALUES: &str = "
     UPDATE api_keys SET expires_at = created_at;

@@ -382,7 +382,9 @@ def whole(sdk):
 def batch(sdk):
     inboxes = [call("POST", "/inboxes") for _ in range(2)]
     sdk.batch([inbox["address"] for inbox in inboxes])
-    assert [received(inbox)["subject"] for inbox in inboxes] == ["Batch 0", "Batch 1"]
+    # SES has no subject for each entry: it is a variable of the template.
+    for number, message in enumerate(map(received, inboxes)):
+        assert f"Batch {number}" in message["subject"] + message["text"], message
 
 
 def template(sdk):

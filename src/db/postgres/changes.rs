@@ -33,7 +33,6 @@ pub(super) fn announced(payload: &str) -> Vec<Change> {
 fn text(change: &Change) -> Option<String> {
     Some(match change {
         Change::Inbox(id) => format!("inbox {id}"),
-        Change::Restored(id) => format!("restored {id}"),
         Change::InboxFull(id) => format!("full {id}"),
         Change::Faults(id, change) => format!("faults {change}/{id}"),
         Change::FaultsKnown { change, node } => format!("known {change}/{node}"),
@@ -51,7 +50,6 @@ fn of_text(text: &str) -> Change {
     let id = |id: &str| InboxId::from_stored(id.to_owned());
     match text.split_once(' ').unwrap_or((text, "")) {
         ("inbox", inbox) => Change::Inbox(id(inbox)),
-        ("restored", inbox) => Change::Restored(id(inbox)),
         ("full", inbox) => Change::InboxFull(id(inbox)),
         ("faults", faults) => match faults
             .split_once('/')
@@ -88,7 +86,6 @@ mod tests {
         let id = InboxId::parse("a.b+c").unwrap();
         let changes = [
             Change::Inbox(id.clone()),
-            Change::Restored(id.clone()),
             Change::InboxFull(id.clone()),
             Change::Faults(id, uuid::Uuid::now_v7()),
             Change::FaultsKnown {

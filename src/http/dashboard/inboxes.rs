@@ -6,7 +6,6 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::deletions::Undo;
 use super::failure::PageError;
 use super::find::{Found, Scope};
 use super::page::{NavPlace, Shell, again, html, see, subject, with_query};
@@ -43,7 +42,6 @@ struct InboxesPage {
     totals: InboxTotals,
     /// The open waits of the project.
     waits: Vec<OpenWait>,
-    undo: Option<Undo>,
     rows: Vec<InboxRow>,
     /// The inboxes that match a search and have ended.
     ended: Vec<Found>,
@@ -196,9 +194,9 @@ pub(super) async fn list(
     page: ProjectPage,
     query: Query,
 ) -> Result<Response, PageError> {
-    let undo = Undo::read(&app, &page, &query, &page.path("/inboxes")).await?;
-    let list = list_page(&app, &page, ListQuery::from(&query)).await?;
-    Ok(html(&InboxesPage { undo, ..list })?)
+    Ok(html(
+        &list_page(&app, &page, ListQuery::from(&query)).await?,
+    )?)
 }
 
 async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<InboxesPage, Error> {
@@ -242,7 +240,6 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         project: page.path(""),
         waits: open_waits(app, page).await?,
         search: query.search,
-        undo: None,
         ended,
         rows: found
             .into_iter()

@@ -6,7 +6,6 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::deletions::Undo;
 use super::failure::PageError;
 use super::faults::FaultsPanel;
 use super::notices::Notices;
@@ -52,7 +51,6 @@ struct MessagesPage {
     failures: Option<String>,
     setup: Setup,
     notices: Notices,
-    undo: Option<Undo>,
     waits: WaitsView,
     /// Whether the waits were requested.
     is_waits: bool,
@@ -193,7 +191,6 @@ async fn respond(
         status,
         problem: searched.problem,
         failures: searched.query.is_failed.then(|| page.of.path("/failures")),
-        undo: Undo::read(app, &page.of, query, &page.path()).await?,
         notices,
         waits,
         is_waits,

@@ -20,7 +20,6 @@ mod faults;
 mod find;
 mod forward;
 mod guard;
-mod highlight;
 mod home;
 mod html_check;
 mod inboxes;
@@ -142,7 +141,6 @@ pub fn routes() -> Vec<Route> {
             Project,
             deletions::message,
         ),
-        post("/projects/{project}/undo", Project, deletions::undo),
         post(
             "/projects/{project}/inboxes/{inbox}/retention",
             Project,

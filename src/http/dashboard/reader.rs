@@ -2,7 +2,6 @@
 
 use askama::Template;
 
-use super::highlight::{Piece, pieces};
 use super::html_check::CheckView;
 use super::letter::Letter;
 use super::page::{given, subject, with_query};
@@ -161,7 +160,7 @@ enum View {
     },
     Check(CheckView),
     HtmlSource {
-        pieces: Vec<Piece>,
+        html: String,
         is_cut: bool,
     },
     Links {
@@ -383,7 +382,7 @@ impl Opened {
         match tab {
             Tab::Html | Tab::HtmlSource => View::HtmlSource {
                 is_cut: html.is_cut(),
-                pieces: pieces(&html.start),
+                html: html.start,
             },
             Tab::Text => View::Text {
                 is_cut: text.is_cut(),

@@ -1,6 +1,5 @@
 //! Limits what the messages of a request have together: each is stored with all that it has,
-//! however small the request is. Looking for tags and reading templates counts, too, so that time
-//! is limited like memory.
+//! however small the request is.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,15 +16,6 @@ pub(super) struct Batch(usize);
 
 /// Where a tag is in a text, and its value.
 pub(super) type Found<'a> = (Range<usize>, Cow<'a, str>);
-
-/// The tags of a message and their values.
-pub(super) trait Tags {
-    /// The next tag in a text: where it is, and its value.
-    ///
-    /// # Errors
-    /// [`Failure`] if finding it takes too much.
-    fn next(&self, text: &str, batch: &mut Batch) -> Result<Option<Found<'_>>, Failure>;
-}
 
 impl Batch {
     /// Messages of at most this many bytes together.
@@ -51,19 +41,19 @@ impl Batch {
         Ok(())
     }
 
-    /// The text with each of its tags replaced; `None` if it has none. What replaces a tag is not
-    /// searched for others.
+    /// The text with each of its tags replaced; `None` if it has none. `next` finds the next tag in a
+    /// text. What replaces a tag is not searched for others.
     ///
     /// # Errors
     /// [`Failure`] if the text becomes too large.
-    pub(super) fn replaced(
+    pub(super) fn replaced<'a>(
         &mut self,
         text: &str,
-        tags: &impl Tags,
+        next: impl Fn(&str) -> Option<Found<'a>>,
     ) -> Result<Option<String>, Failure> {
         let mut replaced = String::new();
         let mut rest = text;
-        while let Some((tag, value)) = tags.next(rest, self)? {
+        while let Some((tag, value)) = next(rest) {
             if replaced.len() + tag.start + value.len() > self.0 {
                 return Err(too_large());
             }
@@ -89,17 +79,9 @@ pub(super) fn too_large() -> Failure {
 mod tests {
     use super::*;
 
-    /// Every `x`.
-    struct X;
-
-    impl Tags for X {
-        fn next(&self, text: &str, _: &mut Batch) -> Result<Option<Found<'_>>, Failure> {
-            Ok(text.find('x').map(|at| (at..at + 1, "[x]".into())))
-        }
-    }
-
     #[test]
     fn a_text_is_read_once_and_its_values_are_not_searched() {
+        let x = |text: &str| text.find('x').map(|at| (at..at + 1, "[x]".into()));
         for (text, replaced) in [
             ("", None),
             ("ä", None),
@@ -107,10 +89,10 @@ mod tests {
             ("äxxö", Some("ä[x][x]ö")),
             ("xé", Some("[x]é")),
         ] {
-            let found = Batch::of(20).replaced(text, &X).unwrap();
+            let found = Batch::of(20).replaced(text, x).unwrap();
             assert_eq!(found.as_deref(), replaced, "{text}");
         }
-        let refused = Batch::of(20).replaced("xxxxxxx", &X).unwrap_err();
+        let refused = Batch::of(20).replaced("xxxxxxx", x).unwrap_err();
         assert!(refused.text.contains("four times"), "{}", refused.text);
     }
 }

@@ -13,7 +13,7 @@ use restante_mail::compose::letter::{Attachment, Letter};
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
-use super::batch::{Batch, Found, MESSAGES, Tags};
+use super::batch::{Batch, Found, MESSAGES};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::form::{File, Form};
@@ -204,13 +204,13 @@ fn personal(
     };
     let headers = letter.headers.iter_mut().map(|(_, value)| value);
     for text in headers.chain([&mut letter.subject]) {
-        if let Some(replaced) = batch.replaced(text, &variables)? {
+        if let Some(replaced) = batch.replaced(text, |text| variables.next(text))? {
             *text = replaced;
         }
     }
     for (text, is_json) in [(&mut parts.text, is_json), (&mut parts.html, false)] {
         variables.is_json = is_json;
-        if let Some(replaced) = batch.replaced(text, &variables)? {
+        if let Some(replaced) = batch.replaced(text, |text| variables.next(text))? {
             *text = Arc::new(replaced);
         }
     }
@@ -226,6 +226,16 @@ struct Variables<'a> {
 }
 
 impl Variables<'_> {
+    /// The next tag in a text.
+    fn next(&self, text: &str) -> Option<Found<'_>> {
+        let mut tags = text.match_indices("%recipient");
+        tags.find_map(|(start, _)| {
+            let (length, value) = self.at(&text[start..])?;
+            let value = if self.is_json { in_json(&value) } else { value };
+            Some((start..start + length, value))
+        })
+    }
+
     /// The length and the value of the tag with which a text begins.
     fn at(&self, rest: &str) -> Option<(usize, Cow<'_, str>)> {
         let after = rest.strip_prefix("%recipient")?;
@@ -245,17 +255,6 @@ impl Variables<'_> {
 fn in_json(text: &str) -> Cow<'static, str> {
     let quoted = value!(text).to_string();
     quoted[1..quoted.len() - 1].to_owned().into()
-}
-
-impl Tags for Variables<'_> {
-    fn next(&self, text: &str, _: &mut Batch) -> Result<Option<Found<'_>>, Failure> {
-        let mut tags = text.match_indices("%recipient");
-        Ok(tags.find_map(|(start, _)| {
-            let (length, value) = self.at(&text[start..])?;
-            let value = if self.is_json { in_json(&value) } else { value };
-            Some((start..start + length, value))
-        }))
-    }
 }
 
 /// The HTML refers to an inline file by its name.

@@ -1,9 +1,9 @@
 //! SendGrid: `POST /v3/mail/send`.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 
-use super::batch::{Batch, Found, Tags};
+use super::batch::{Batch, Found};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::{Json, Messages, OneOrMany, Template, empty_object, parse_batch, plain};
@@ -32,6 +32,8 @@ const SENDGRID: Provider = Provider {
 };
 /// Maximum number of messages of a request, and of their recipients.
 const PERSONALIZATIONS: usize = 1_000;
+/// Maximum number of bytes of a personalization's substitutions.
+const SUBSTITUTIONS: usize = 10_000;
 /// The types of a body that have their place in the list: the plain text is the first.
 const ORDERED: [&str; 2] = ["text/plain", "text/html"];
 
@@ -252,8 +254,8 @@ impl MailSend {
                 "The content value must be a string at least one character in length.",
             ));
         }
-        if let Some(tags) = one.substitutions.map(Substitutions::of) {
-            if let Some(subject) = batch.replaced(&letter.subject, &tags)? {
+        if let Some(tags) = one.substitutions.map(Substitutions::of).transpose()? {
+            if let Some(subject) = batch.replaced(&letter.subject, |text| tags.next(text))? {
                 letter.subject = subject;
             }
             // Those of a template are its variables, which its text lists.
@@ -261,7 +263,7 @@ impl MailSend {
                 .into_iter()
                 .filter(|_| self.template_id.is_none());
             for text in texts {
-                if let Some(replaced) = batch.replaced(text, &tags)? {
+                if let Some(replaced) = batch.replaced(text, |text| tags.next(text))? {
                     *text = Arc::new(replaced);
                 }
             }
@@ -270,34 +272,35 @@ impl MailSend {
     }
 }
 
-/// The tags of a personalization by their first byte, the longest first, each with its value.
-struct Substitutions(BTreeMap<u8, Vec<(String, String)>>);
-
-impl Substitutions {
-    fn of(given: BTreeMap<String, Json>) -> Self {
-        let mut tags: BTreeMap<u8, Vec<_>> = BTreeMap::new();
-        for (tag, value) in given {
-            if let Some(first) = tag.bytes().next() {
-                tags.entry(first).or_default().push((tag, plain(&value)));
-            }
-        }
-        tags.values_mut()
-            .for_each(|tags| tags.sort_by_key(|(tag, _)| Reverse(tag.len())));
-        Self(tags)
-    }
+/// The tags of a personalization, each with its value.
+struct Substitutions {
+    tags: AhoCorasick,
+    values: Vec<String>,
 }
 
-impl Tags for Substitutions {
-    fn next(&self, text: &str, batch: &mut Batch) -> Result<Option<Found<'_>>, Failure> {
-        for (start, first) in text.bytes().enumerate() {
-            for (tag, value) in self.0.get(&first).into_iter().flatten() {
-                batch.take(1 + tag.len() / 64)?;
-                if text.as_bytes()[start..].starts_with(tag.as_bytes()) {
-                    return Ok(Some((start..start + tag.len(), value.into())));
-                }
-            }
+impl Substitutions {
+    fn of(given: BTreeMap<String, Json>) -> Result<Self, Failure> {
+        let given = given.into_iter().filter(|(tag, _)| !tag.is_empty());
+        let (tags, values): (Vec<_>, Vec<_>) =
+            given.map(|(tag, value)| (tag, plain(&value))).unzip();
+        let bytes: usize = tags.iter().chain(&values).map(String::len).sum();
+        if bytes > SUBSTITUTIONS {
+            return Err(Failure::invalid(format!(
+                "The substitutions of a personalization have at most {SUBSTITUTIONS} bytes."
+            )));
         }
-        Ok(None)
+        let tags = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(tags)
+            .map_err(|_| Failure::invalid("The substitutions are too large."))?;
+        Ok(Self { tags, values })
+    }
+
+    /// The next tag in a text, the longest of those that begin there.
+    fn next(&self, text: &str) -> Option<Found<'_>> {
+        let found = self.tags.find(text)?;
+        let value = &self.values[found.pattern().as_usize()];
+        Some((found.range(), value.into()))
     }
 }
 

@@ -298,13 +298,12 @@ async fn the_longest_tag_of_sendgrid_is_replaced_and_they_are_bounded() {
     let tags = json!({"-a": "short", "-a-": "long -a", "": "empty", "é": 1});
     assert_eq!(post("-a--aé-b", tags).send(&api).await.status, 202);
     assert_eq!(text(&api, &inbox).await, "long -ashort1-b");
-    let long = "x".repeat(64 * 1024);
-    let tags: Value = (0..100)
-        .map(|number| (format!("-{number}{long}"), json!("")))
+    let tags: Value = (0..1_000)
+        .map(|number| (format!("-{number}xxxxxxxxxx"), json!("")))
         .collect();
-    let refused = post(&"-".repeat(10_000), tags).send(&api).await;
+    let refused = post("-", tags).send(&api).await;
     assert!(
-        refused.status == 413 && refused.body.contains("four times"),
+        refused.status == 400 && refused.body.contains("10000 bytes"),
         "{refused:?}"
     );
 }
@@ -353,15 +352,14 @@ async fn metadata_keeps_any_name_and_text() {
 }
 
 #[tokio::test]
-async fn ses_renders_a_template_for_each_entry() {
+async fn ses_has_the_variables_of_each_entry() {
     let api = Harness::start().await;
     let [one, other] = two_inboxes(&api).await;
     let entry = |inbox: &str, data: Value| {
         json!({"Destination": {"ToAddresses": [address(inbox)]}, "ReplacementEmailContent": {"ReplacementTemplate":
             {"ReplacementTemplateData": data.to_string()}}})
     };
-    let template =
-        json!({"Subject": "Hi {{name}}", "Text": "{{#if admin}}admin{{else}}user{{/if}} {{name}}"});
+    let template = json!({"Subject": "Hi {{name}}", "Text": "{{name}}"});
     let bulk = |entries: Value| {
         Post::json(
             "/send/ses/v2/email/outbound-bulk-emails",
@@ -393,10 +391,16 @@ async fn ses_renders_a_template_for_each_entry() {
         ],
         "{sent}"
     );
-    assert_eq!(
-        (text(&api, &one).await, text(&api, &other).await),
-        ("admin you".to_owned(), "user Bob".to_owned())
-    );
+    for (inbox, variables) in [
+        (&one, json!({"admin": true, "name": "you"})),
+        (&other, json!({"name": "Bob"})),
+    ] {
+        let read: Value = serde_json::from_str(&text(&api, inbox).await).unwrap();
+        assert_eq!(
+            read,
+            json!({"template": "Hi {{name}}", "variables": variables})
+        );
+    }
     assert_eq!(
         results[1]["MessageId"],
         messages(&api, &other).await[0]["id"]
@@ -581,8 +585,8 @@ fn personal(to: &[String], text: &str, value: &str) -> [Post; 3] {
         .iter()
         .map(|to| json!({"Destination": {"ToAddresses": [to]}}))
         .collect();
-    let template = json!({"Subject": "s", "Text": text.replace("%recipient.v%", "{{v}}")});
-    let data = json!({"v": value}).to_string();
+    let template = json!({"Subject": "s"});
+    let data = json!({"v": text.replace("%recipient.v%", value)}).to_string();
     let ses = json!({"FromEmailAddress": "a@app.example", "BulkEmailEntries": entries,
         "DefaultContent": {"Template": {"TemplateContent": template, "TemplateData": data}}});
     [

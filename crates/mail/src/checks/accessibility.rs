@@ -1,4 +1,4 @@
-//! What people with a screen reader, or with weak eyes, cannot read.
+//! What people with a screen reader cannot read.
 
 use super::Mail;
 use super::problems::{CheckName, PartName, Problems, Severity, quoted};
@@ -34,15 +34,6 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             _ => format!("{count} tables for the layout have no role=\"presentation\"."),
         };
         problems.at(Severity::Warning, PartName::Html, first, detail);
-    }
-    for faint in &mail.page.faint {
-        let color = faint.color;
-        let background = faint.background;
-        let ratio = faint.ratio;
-        let detail = format!(
-            "Text in {color} on {background} is hard to read: its contrast is {ratio:.1} to 1."
-        );
-        problems.at(Severity::Warning, PartName::Html, faint.offset, detail);
     }
     for link in &mail.page.links {
         let words = link.words.trim();

@@ -7,7 +7,6 @@
 //! mail may have is a warning.
 
 mod accessibility;
-mod color;
 mod decoded;
 mod headers;
 pub mod html_support;

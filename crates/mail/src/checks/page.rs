@@ -1,5 +1,5 @@
-//! What the checks need of the HTML, from one pass over its tokens: texts, links, images, tables
-//! and colours, each with its byte offset in the source.
+//! What the checks need of the HTML, from one pass over its tokens: texts, links, images and
+//! tables, each with its byte offset in the source.
 //!
 //! No tree is built. A stack has the open elements, with the styles that their text inherits.
 
@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use html5gum::{DefaultEmitter, HtmlString, Span, StartTag, Token, Tokenizer};
 
-use super::color::{self, Color};
 use crate::html::Style;
 
 /// Maximum number of open elements whose styles are kept.
@@ -16,10 +15,8 @@ const DEPTH: usize = 1_000;
 /// Bytes of a link's text and of a style attribute that are read.
 const WORDS_BYTES: usize = 200;
 const STYLE_BYTES: usize = 4 * 1024;
-/// Text of this size or smaller, in pixels, is hidden; text of this size or larger is large (WCAG
-/// 2.2, 1.4.3).
+/// Text of this size or smaller, in pixels, is hidden.
 const HIDDEN_PIXELS: f32 = 1.0;
-const LARGE_PIXELS: f32 = 18.5;
 
 /// The page.
 #[derive(Debug, Default)]
@@ -33,8 +30,6 @@ pub(super) struct Page {
     pub(super) html: Option<(usize, bool)>,
     pub(super) has_title: bool,
     pub(super) has_base: bool,
-    /// Text whose colour is close to that of its background.
-    pub(super) faint: Vec<Faint>,
 }
 
 /// A text that is shown.
@@ -65,15 +60,6 @@ pub(super) struct Image {
     pub(super) has_size: bool,
 }
 
-/// Text that is hard to read.
-#[derive(Debug)]
-pub(super) struct Faint {
-    pub(super) offset: usize,
-    pub(super) color: Color,
-    pub(super) background: Color,
-    pub(super) ratio: f32,
-}
-
 /// An open element.
 #[derive(Clone, Default)]
 struct Open {
@@ -82,9 +68,6 @@ struct Open {
     is_data: bool,
     is_hidden: bool,
     is_code: bool,
-    color: Option<Color>,
-    /// `None` if it is not known.
-    background: Option<Color>,
     /// The size of its text in pixels, if it is known.
     pixels: Option<f32>,
 }
@@ -153,12 +136,6 @@ impl Reader {
         );
         element.is_hidden |= element.is_data || attributes.get("hidden").is_some();
         element.is_code |= matches!(tag.name.as_slice(), b"code" | b"pre" | b"kbd" | b"samp");
-        if let Some(value) = attributes.get("bgcolor") {
-            element.background = Color::parse(&value);
-        }
-        if attributes.get("background").is_some() {
-            element.background = None;
-        }
         if let Some(style) = attributes.get("style") {
             let style = &style[..style.floor_char_boundary(STYLE_BYTES)];
             element.is_hidden |= Style::parse(style).hides;
@@ -213,34 +190,13 @@ impl Reader {
         }
         // A hidden text is the preview in the list of many clients.
         let is_hidden = top.is_hidden || top.pixels.is_some_and(|pixels| pixels <= HIDDEN_PIXELS);
-        let is_aside = is_hidden || top.is_code;
         self.page.texts.push(Text {
             place: span.start..span.end,
             text: text.to_owned(),
-            is_aside,
+            is_aside: is_hidden || top.is_code,
         });
-        if is_hidden {
-            return;
-        }
-        if let Some(link) = self.link {
+        if let Some(link) = self.link.filter(|_| !is_hidden) {
             push_words(&mut self.page.links[link].words, text);
-        }
-        let offset = span.start + (text.len() - text.trim_start().len()).min(span.end - span.start);
-        if let (Some(color), Some(background)) = (top.color, top.background) {
-            let least = if top.pixels.is_some_and(|pixels| pixels >= LARGE_PIXELS) {
-                3.0
-            } else {
-                4.5
-            };
-            let ratio = color::contrast(color, background);
-            if ratio < least {
-                self.page.faint.push(Faint {
-                    offset,
-                    color,
-                    background,
-                    ratio,
-                });
-            }
         }
     }
 
@@ -326,21 +282,7 @@ impl Open {
             };
             let value = value.split('!').next().unwrap_or_default().trim();
             match property.trim().to_ascii_lowercase().as_str() {
-                "color" => {
-                    self.is_hidden |= value.eq_ignore_ascii_case("transparent");
-                    self.color = Color::parse(value);
-                }
-                "background-color" if !value.eq_ignore_ascii_case("transparent") => {
-                    self.background = Color::parse(value);
-                }
-                // An image may be behind the text.
-                "background" if value.contains("url(") || value.contains("gradient(") => {
-                    self.background = None;
-                }
-                "background-image" if !value.eq_ignore_ascii_case("none") => self.background = None,
-                "background" if !matches!(value, "none" | "transparent") => {
-                    self.background = value.split_whitespace().find_map(Color::parse);
-                }
+                "color" => self.is_hidden |= value.eq_ignore_ascii_case("transparent"),
                 "font-size" => self.pixels = pixels(value),
                 "mso-hide" => self.is_hidden |= value.eq_ignore_ascii_case("all"),
                 _ => {}

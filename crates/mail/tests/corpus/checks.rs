@@ -194,10 +194,6 @@ fn every_check_finds_its_fault_in_the_html() {
             "warning accessibility html:2 A table for the layout has no role=\"presentation\".",
         ),
         (
-            "<p style='color:#cccccc;background:#fff'>Faint",
-            "warning accessibility html:2 Text in #cccccc on #ffffff is hard to read: its contrast is 1.6 to 1.",
-        ),
-        (
             "<a href='https://a.example/x'>Click here</a>",
             "warning accessibility html:2 The text of a link does not say where it leads: `Click here`.",
         ),

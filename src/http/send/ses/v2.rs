@@ -200,9 +200,7 @@ impl SendEmail {
         }
         let rendered = match (content.simple, &content.template) {
             (Some(simple), _) => simple.rendered()?,
-            (None, Some(template)) => {
-                template.render(&template.files()?, None, &mut Batch::of(received.most))?
-            }
+            (None, Some(template)) => template.render(&template.files()?, None)?,
             (None, None) => return Err(missing("Content.Simple, Content.Raw or Content.Template")),
         };
         let envelope = Envelope {
@@ -235,7 +233,7 @@ impl SendBulkEmail {
                 .replacement_email_content
                 .and_then(|content| content.replacement_template);
             let data = replacement.and_then(|template| template.replacement_template_data);
-            let mut rendered = template.render(&files, data.as_deref(), &mut batch)?;
+            let mut rendered = template.render(&files, data.as_deref())?;
             rendered.headers.extend(pairs(entry.replacement_headers));
             let envelope = Envelope {
                 from: self.from_email_address.as_deref(),

@@ -1,5 +1,4 @@
-//! What a person does in the dashboard: permanent inboxes, deletions that are undone, and a page
-//! that stays open.
+//! What a person does in the dashboard: permanent inboxes, deletions, and a page that stays open.
 
 use std::time::{Duration, Instant};
 
@@ -78,45 +77,27 @@ pub(super) fn a_permanent_inbox(client: &mut Client<'_>) {
     }
 }
 
-/// An inbox with mail is deleted, and the deletion is undone or not.
-pub(super) fn and_undoing(client: &mut Client<'_>) {
+/// An inbox with mail is deleted or emptied, and nothing of it is found afterwards.
+pub(super) fn and_deleting(client: &mut Client<'_>) {
     let Some(inbox) = client.create() else { return };
     let token = client.token();
     let before = client.world.moment();
     client.mail(token, &[inbox]);
     let id = client.inboxes[inbox].id.clone();
     let whole = client.chance(50);
-    let chosen = format!("/inboxes/{id}/delete");
-    let path = if whole {
-        chosen
-    } else {
-        format!("/inboxes/{id}/empty")
-    };
-    let undo = submit(client, before, &path, &[]).and_then(|location| {
-        let deletion = location.split("undo=").nth(1)?.to_owned();
-        if client
-            .list(inbox)
-            .is_some_and(|listed| whole || !listed.is_empty())
-        {
-            client
-                .world
-                .find("what is in the trash is not found", format!("{path}: {id}"));
-        }
-        submit(
-            client,
-            before,
-            "/undo",
-            &[("deletion", &deletion), ("back", "")],
-        )
-    });
-    match undo {
-        Some(_) => client.world.count("deletions undone"),
-        // It is not known whether it is deleted.
-        None => {
-            let lost = client.inboxes.swap_remove(inbox);
-            client.lost.push(lost.address);
-        }
+    let what = if whole { "delete" } else { "empty" };
+    let path = format!("/inboxes/{id}/{what}");
+    let is_deleted = submit(client, before, &path, &[]).is_some();
+    let listed = client.list(inbox);
+    if is_deleted && listed.is_some_and(|listed| whole || !listed.is_empty()) {
+        client
+            .world
+            .find("what was deleted is not found", format!("{path}: {id}"));
     }
+    client.world.count("deletions in the dashboard");
+    // Its mail is not looked for at the end.
+    let lost = client.inboxes.swap_remove(inbox);
+    client.lost.push(lost.address);
 }
 
 /// The page of an inbox is notified of new mail, also of mail that another node receives.

@@ -34,7 +34,7 @@ pub(crate) fn one(client: &mut Client<'_>) {
         110..113 => filtering::a_list(client),
         113..115 => filtering::until_the_inbox_expires(client),
         115..116 => browsing::a_permanent_inbox(client),
-        116..119 => browsing::and_undoing(client),
+        116..119 => browsing::and_deleting(client),
         119..121 => browsing::an_open_page(client),
         121..124 => trespassing::in_another_project(client),
         124..127 => trespassing::with_a_tag(client),
