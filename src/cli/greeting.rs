@@ -15,6 +15,8 @@ pub(super) struct Greeting<'a> {
     /// The URL of the dashboard.
     pub(super) dashboard: &'a str,
     pub(super) http: SocketAddr,
+    /// The URL that replaces Mailpit's.
+    pub(super) mailpit: Option<String>,
     pub(super) smtp: SocketAddr,
     pub(super) smtps: Option<SocketAddr>,
     /// Whether passwords are accepted without TLS from other hosts.
@@ -57,6 +59,12 @@ impl fmt::Display for Greeting<'_> {
         }
         if let Some(smtps) = self.smtps {
             writeln!(formatter, "  SMTPS      {smtps} (implicit TLS)")?;
+        }
+        if let Some(mailpit) = &self.mailpit {
+            writeln!(
+                formatter,
+                "  Mailpit    {mailpit} (its API, for test helpers)"
+            )?;
         }
         if let Some(metrics) = self.metrics {
             writeln!(formatter, "  Metrics    {metrics}")?;
@@ -119,6 +127,8 @@ pub(super) struct JsonGreeting<'a> {
     pub(super) pid: u32,
     /// The base URL of HTTP.
     pub(super) url: &'a str,
+    /// The URL that replaces Mailpit's; null without a listener for it.
+    pub(super) mailpit_url: Option<String>,
     pub(super) smtp: JsonListener,
     pub(super) smtps: Option<JsonListener>,
     pub(super) mail_domain: &'a str,
@@ -160,6 +170,7 @@ mod tests {
             base_url: "http://127.0.0.1:8025",
             dashboard: "http://restante.localhost:8025",
             http: ([127, 0, 0, 1], 8025).into(),
+            mailpit: None,
             smtp: ([127, 0, 0, 1], 1025).into(),
             smtps: None,
             plaintext_auth: false,

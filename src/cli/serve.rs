@@ -15,7 +15,7 @@ use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::StopRequests;
 use super::{descriptors, logging, output};
 use crate::clock::Clock;
-use crate::config::{DatabaseUrl, Settings};
+use crate::config::{DatabaseUrl, MailpitApi, Settings};
 use crate::db::{Database, DatabaseError};
 use crate::disk::keep_reserve;
 use crate::http::server::ConnectionLimits;
@@ -34,8 +34,9 @@ const GRACE: Duration = Duration::from_secs(4);
 /// accepted it, and gets it again.
 const SENDING_GRACE: Duration = Duration::from_secs(10);
 
-/// Maximum number of connections for monitoring.
+/// Maximum number of connections for monitoring, and for the API of Mailpit at its own listener.
 const MAX_MONITOR_CONNECTIONS: usize = 64;
+const MAX_MAILPIT_CONNECTIONS: usize = 256;
 
 /// Why the service did not start, or did not shut down gracefully.
 #[derive(Debug, thiserror::Error)]
@@ -129,18 +130,25 @@ fn warn_of_strangers(settings: &Settings) {
     }
 }
 
-/// The service with its two listeners bound.
+/// The service with its listeners bound.
 struct Server {
     service: Service,
-    http: TcpListener,
-    http_address: SocketAddr,
+    http: Site,
+    /// The API of Mailpit at a listener of its own.
+    mailpit: Option<Site>,
+    monitor: Option<Site>,
     receiver: Receiver,
     sender: Sender,
     base_url: BaseUrl,
-    router: axum::Router,
-    http_connections: ConnectionLimits,
-    monitor: Option<Monitor>,
     made: Made,
+}
+
+/// A listener for HTTP, and what it serves.
+struct Site {
+    listener: TcpListener,
+    address: SocketAddr,
+    router: axum::Router,
+    limits: ConnectionLimits,
 }
 
 /// The secrets that this start generated, which are shown once.
@@ -153,12 +161,18 @@ impl Server {
     /// Binds first: if a port is in use, the start fails before the key is created and shown.
     async fn start(settings: &Settings) -> Result<Self, ServeError> {
         let service = start_service(settings).await?;
-        let (http, http_address) = bind("--http-listen", settings.listeners.http_listen)?;
+        let listeners = &settings.listeners;
+        let (http, http_address) = bind("--http-listen", listeners.http_listen)?;
+        let mailpit = listeners
+            .mailpit_listen
+            .filter(|_| listeners.mailpit_api != MailpitApi::Off)
+            .map(|address| bind("--mailpit-listen", address))
+            .transpose()?;
         let receiver = bind_smtp(settings, &service).await?;
-        let monitor = match settings.listeners.metrics_listen {
-            Some(address) => Some(Monitor::start(address, settings, &service)?),
-            None => None,
-        };
+        let monitor = listeners
+            .metrics_listen
+            .map(|address| monitor(address, settings, &service))
+            .transpose()?;
         let sender = Sender::new(&settings.sending, service.clone()).map_err(ServeError::Send)?;
         let made = prepare_projects(&service, settings).await?;
         let base_url = match settings.base_url.clone() {
@@ -170,33 +184,38 @@ impl Server {
             limits: settings.limits.clone(),
             base_url: base_url.clone(),
             smtp_port: receiver.local_addr().port(),
-            smtp_public_address: settings.listeners.smtp_public_address.clone(),
-            smtp_starttls: settings.listeners.smtp_starttls,
+            smtp_public_address: listeners.smtp_public_address.clone(),
+            smtp_starttls: listeners.smtp_starttls,
             smtps_port: receiver.tls_addr().map(|address| address.port()),
             self_signed: settings.tls.files().is_none(),
-            mcp: settings.listeners.mcp,
-            send_apis: settings.listeners.send_apis,
-            mailpit_api: settings.listeners.mailpit_api,
-            smtp_auth: settings.listeners.smtp_auth,
+            mcp: listeners.mcp,
+            send_apis: listeners.send_apis,
+            mailpit_api: listeners.mailpit_api,
+            smtp_auth: listeners.smtp_auth,
             data_dir: settings.data.data_dir.clone(),
             trusted_proxies: settings.trusted_proxies.clone(),
         };
         let router = http::router(app);
-        let http_connections = ConnectionLimits {
-            all: settings.limits.http_connections,
-            per_address: settings.limits.http_connections_per_address,
-            proxies: settings.trusted_proxies.clone(),
-        };
         Ok(Self {
             service,
-            http,
-            http_address,
+            mailpit: mailpit.map(|bound| {
+                let router = http::mailpit_at_root(router.clone());
+                Site::limited(bound, router, MAX_MAILPIT_CONNECTIONS)
+            }),
+            http: Site {
+                listener: http,
+                address: http_address,
+                router,
+                limits: ConnectionLimits {
+                    all: settings.limits.http_connections,
+                    per_address: settings.limits.http_connections_per_address,
+                    proxies: settings.trusted_proxies.clone(),
+                },
+            },
+            monitor,
             receiver,
             sender,
             base_url,
-            router,
-            http_connections,
-            monitor,
             made,
         })
     }
@@ -205,11 +224,12 @@ impl Server {
         let greeting = Greeting {
             base_url: self.base_url.as_str(),
             dashboard: &self.base_url.for_pages(&HeaderMap::new()),
-            http: self.http_address,
+            http: self.http.address,
+            mailpit: self.mailpit.as_ref().map(Site::url),
             smtp: self.receiver.local_addr(),
             smtps: self.receiver.tls_addr(),
             plaintext_auth: settings.listeners.smtp_plaintext_auth,
-            metrics: self.monitor.as_ref().map(|monitor| monitor.address),
+            metrics: self.monitor.as_ref().map(|site| site.address),
             mail_domain: &settings.mail_domain,
             accepted: &settings.accepted,
             data_dir: &settings.data.data_dir,
@@ -230,6 +250,7 @@ impl Server {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
             url: self.base_url.as_str(),
+            mailpit_url: self.mailpit.as_ref().map(Site::url),
             smtp: JsonListener::from(reachable(self.receiver.local_addr())),
             smtps: self
                 .receiver
@@ -246,29 +267,15 @@ impl Server {
     /// immediately.
     async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
         let stop = CancellationToken::new();
-        let service = self.service.clone();
-        let limits = self.http_connections;
-        let http =
-            http::server::serve(self.http, self.router, service, limits, stop.clone(), GRACE);
+        let sites = [Some(self.http), self.mailpit, self.monitor]
+            .into_iter()
+            .flatten()
+            .map(|site| site.serve(self.service.clone(), stop.clone()));
+        let http = futures_util::future::join_all(sites);
         let smtp = self.receiver.run(stop.clone(), GRACE);
-        let monitor = async {
-            if let Some(Monitor {
-                listener, router, ..
-            }) = self.monitor
-            {
-                let service = self.service.clone();
-                let most = MAX_MONITOR_CONNECTIONS;
-                let limits = ConnectionLimits {
-                    all: most,
-                    per_address: most,
-                    proxies: Vec::new(),
-                };
-                http::server::serve(listener, router, service, limits, stop.clone(), GRACE).await;
-            }
-        };
         let sending = self.sender.run(stop.clone(), SENDING_GRACE);
         let stopped = async {
-            tokio::join!(http, smtp, sending, monitor);
+            tokio::join!(http, smtp, sending);
             self.service.stop().await;
             self.service.close().await;
         };
@@ -288,35 +295,62 @@ impl Server {
     }
 }
 
-/// The listener for monitoring.
-struct Monitor {
-    listener: TcpListener,
-    address: SocketAddr,
-    router: axum::Router,
-}
-
-impl Monitor {
-    fn start(
-        address: SocketAddr,
-        settings: &Settings,
-        service: &Service,
-    ) -> Result<Self, ServeError> {
-        let (listener, address) = bind("--metrics-listen", address)?;
-        let disk = metrics::Disk {
-            directory: settings.data.data_dir.clone(),
-            reserved: settings.limits.free_disk,
-            database: match settings.data.url() {
-                DatabaseUrl::Sqlite(path) => Some(path),
-                DatabaseUrl::Postgres(_) => None,
-            },
+impl Site {
+    /// One with at most this many connections, from any address.
+    fn limited(
+        (listener, address): (TcpListener, SocketAddr),
+        router: axum::Router,
+        most: usize,
+    ) -> Self {
+        let limits = ConnectionLimits {
+            all: most,
+            per_address: most,
+            proxies: Vec::new(),
         };
-        let metrics = metrics::install(disk).map_err(ServeError::Metrics)?;
-        Ok(Self {
+        Self {
             listener,
             address,
-            router: http::metrics::router(service.clone(), metrics),
-        })
+            router,
+            limits,
+        }
     }
+
+    /// The URL for clients on this machine.
+    fn url(&self) -> String {
+        format!("http://{}", reachable(self.address))
+    }
+
+    async fn serve(self, service: Service, stop: CancellationToken) {
+        http::server::serve(
+            self.listener,
+            self.router,
+            service,
+            self.limits,
+            stop,
+            GRACE,
+        )
+        .await;
+    }
+}
+
+/// The listener for monitoring.
+fn monitor(
+    address: SocketAddr,
+    settings: &Settings,
+    service: &Service,
+) -> Result<Site, ServeError> {
+    let bound = bind("--metrics-listen", address)?;
+    let disk = metrics::Disk {
+        directory: settings.data.data_dir.clone(),
+        reserved: settings.limits.free_disk,
+        database: match settings.data.url() {
+            DatabaseUrl::Sqlite(path) => Some(path),
+            DatabaseUrl::Postgres(_) => None,
+        },
+    };
+    let metrics = metrics::install(disk).map_err(ServeError::Metrics)?;
+    let router = http::metrics::router(service.clone(), metrics);
+    Ok(Site::limited(bound, router, MAX_MONITOR_CONNECTIONS))
 }
 
 async fn start_service(settings: &Settings) -> Result<Service, ServeError> {

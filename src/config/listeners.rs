@@ -79,6 +79,9 @@ pub struct Listeners {
         default_value = "key"
     )]
     pub mailpit_api: MailpitApi,
+    /// Address for the API of Mailpit at the root, where Mailpit has it [default: off]
+    #[arg(long, env = "RESTANTE_MAILPIT_LISTEN", value_name = "ADDRESS:PORT")]
+    pub mailpit_listen: Option<SocketAddr>,
 }
 
 impl Listeners {
@@ -87,15 +90,16 @@ impl Listeners {
     /// # Errors
     /// [`SettingsError`] if other hosts could read mail without a key.
     pub(super) fn check(&self) -> Result<(), SettingsError> {
-        if self.mailpit_api == MailpitApi::Open && !self.http_listen.ip().is_loopback() {
-            let problem = format!(
-                "`open` needs no key, and other hosts can reach {}",
-                self.http_listen
-            );
+        let reachable = [Some(self.http_listen), self.mailpit_listen]
+            .into_iter()
+            .flatten()
+            .find(|address| !address.ip().is_loopback());
+        if let Some(address) = reachable.filter(|_| self.mailpit_api == MailpitApi::Open) {
+            let problem = format!("`open` needs no key, and other hosts can reach {address}");
             return Err(SettingsError::new(
                 "--mailpit-api",
                 problem,
-                "Use `key`, or let HTTP listen on 127.0.0.1",
+                "Use `key`, or listen on 127.0.0.1",
             ));
         }
         Ok(())

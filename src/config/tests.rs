@@ -231,11 +231,16 @@ fn mailpits_api_is_open_only_on_loopback() {
         resolve_line("--mailpit-api open").is_ok()
             && resolve_line("--mailpit-api open --http-listen [::1]:1").is_ok()
     );
-    let refused = resolve_line("--mailpit-api open --http-listen 0.0.0.0:8025").unwrap_err();
-    assert!(
-        refused.starts_with("--mailpit-api: `open` needs no key"),
-        "{refused}"
-    );
+    for listener in [
+        "--http-listen 0.0.0.0:8025",
+        "--mailpit-listen 0.0.0.0:8026",
+    ] {
+        let refused = resolve_line(&format!("--mailpit-api open {listener}")).unwrap_err();
+        assert!(
+            refused.starts_with("--mailpit-api: `open` needs no key"),
+            "{refused}"
+        );
+    }
     assert!(resolve_line("--mailpit-api key --http-listen 0.0.0.0:8025").is_ok());
 }
 

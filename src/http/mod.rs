@@ -39,6 +39,7 @@ pub use app::App;
 pub use base_url::BaseUrl;
 pub(crate) use download::path_segment;
 pub use host::for_browsers;
+pub use mailpit::at_root as mailpit_at_root;
 pub use openapi::document;
 
 use error::Error;

@@ -7,7 +7,14 @@ use tempfile::tempdir;
 use testkit::server::{Server, printed};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const FLAGS: [&str; 4] = ["--mailpit-api", "open", "--accept-domains", "*"];
+const FLAGS: [&str; 6] = [
+    "--mailpit-api",
+    "open",
+    "--accept-domains",
+    "*",
+    "--mailpit-listen",
+    "127.0.0.1:0",
+];
 
 #[test]
 fn the_helper_for_node_finds_its_messages() {
@@ -19,7 +26,7 @@ fn the_helper_for_node_finds_its_messages() {
         format!("{ROOT}/target/mailpit-node/node_modules"),
     );
     let said = printed(
-        node.env("RESTANTE_URL", &server.url)
+        node.env("MAILPIT_URL", server.address("Mailpit"))
             .env("RESTANTE_API_KEY", server.made_key().unwrap()),
     );
     assert!(said.ends_with("passed"), "{said}");

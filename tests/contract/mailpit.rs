@@ -5,7 +5,7 @@ use axum::http::Request;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use restante::config::MailpitApi;
-use restante::http::{App, router};
+use restante::http::{App, mailpit_at_root, router};
 use restante::model::{ApiKey, EmailAddress};
 use restante::service::Incoming;
 use serde_json::{Value, json};
@@ -748,6 +748,41 @@ async fn without_a_key_only_an_open_server_answers_and_no_page(engine: Engine) {
     assert_eq!(anyone.call("POST", list, "").await.status, 405);
     api.router = router(app(MailpitApi::Off));
     assert_eq!(Mailpit::new(&api).call("GET", list, "").await.status, 404);
+}
+
+#[testkit::each_engine]
+async fn a_listener_of_its_own_has_this_api_at_the_root_and_nothing_else(engine: Engine) {
+    let mut api = Harness::on(engine).await;
+    api.router = mailpit_at_root(api.router);
+    let body =
+        json!({"From": {"Email": "a@b.example"}, "To": [{"Email": "ada@restante.example.com"}]});
+    let basic = BASE64_STANDARD.encode(format!("anyone:{}", api.key.as_str()));
+    let call = async |host: &str, method: &str, path: &str, body: String| {
+        let request = Request::builder().method(method).uri(path);
+        let request = request
+            .header("host", host)
+            .header("authorization", format!("Basic {basic}"));
+        api.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let sent = call("127.0.0.1:1", "POST", "/api/v1/send", body.to_string()).await;
+    assert_eq!(sent.status, 200, "{sent:?}");
+    for (path, status) in [
+        ("/", 200),
+        ("/readyz", 200),
+        ("/api/v1/messages?limit=1", 200),
+        ("//api/v1/messages", 200),
+        ("/view/latest.html?query=to:ada@restante.example.com", 200),
+        ("/mailpit/api/v1/messages", 404),
+        ("/../v1/inboxes", 404),
+        ("/v1/inboxes", 404),
+        ("/api/v1/inboxes", 404),
+        ("*", 404),
+    ] {
+        let answer = call("127.0.0.1:1", "GET", path, String::new()).await;
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+    }
+    let foreign = call("evil.example", "GET", "/api/v1/messages", String::new()).await;
+    assert_eq!(foreign.status, 421);
 }
 
 #[testkit::each_engine]

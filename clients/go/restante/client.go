@@ -51,6 +51,9 @@ func (c *Client) SMTP() SMTP { return c.config.SMTP }
 // MailDomain is the domain of the inboxes that CreateInbox makes.
 func (c *Client) MailDomain() string { return c.config.MailDomain }
 
+// MailpitURL is the base URL for a test helper of Mailpit.
+func (c *Client) MailpitURL() string { return c.config.MailpitURL }
+
 // Close cancels the open waits, closes the connections, and stops the server if this client has started it.
 func (c *Client) Close() error {
 	c.connection.close()

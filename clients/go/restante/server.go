@@ -104,7 +104,8 @@ func start(binary, directory string, config ServerConfig) (*Server, error) {
 	}
 	server.config = Config{
 		URL: greeting.URL, APIKey: greeting.APIKey, MailDomain: greeting.MailDomain, ServerLog: path,
-		SMTP: SMTP{greeting.SMTP.Host, greeting.SMTP.Port},
+		SMTP:       SMTP{greeting.SMTP.Host, greeting.SMTP.Port},
+		MailpitURL: or(greeting.MailpitURL, greeting.URL+"/mailpit"),
 	}
 	return server, nil
 }

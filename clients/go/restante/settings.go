@@ -40,6 +40,8 @@ type Config struct {
 	SMTP SMTP
 	// MailDomain is the domain of its inboxes (RESTANTE_MAIL_DOMAIN).
 	MailDomain string
+	// MailpitURL is the base URL for a test helper of Mailpit (RESTANTE_MAILPIT_URL); the default is /mailpit below URL.
+	MailpitURL string
 	// ServerLog is the log file of a server that was started for this run. Its end is shown if the server has died.
 	ServerLog string
 }
@@ -61,6 +63,7 @@ func (c Config) completed() (Config, error) {
 	}
 	c.URL = strings.TrimRight(c.URL, "/")
 	c.MailDomain = or(c.MailDomain, os.Getenv("RESTANTE_MAIL_DOMAIN"), defaultMailDomain)
+	c.MailpitURL = or(c.MailpitURL, os.Getenv("RESTANTE_MAILPIT_URL"), c.URL+"/mailpit")
 	if c.SMTP == (SMTP{}) {
 		c.SMTP, err = smtpAddress(server)
 	}

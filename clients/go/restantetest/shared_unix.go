@@ -66,8 +66,9 @@ func read(directory string) (restante.Config, bool, error) {
 	}
 	return restante.Config{
 		URL: greeting.URL, APIKey: greeting.APIKey, MailDomain: greeting.MailDomain,
-		SMTP:      restante.SMTP{Host: greeting.SMTP.Host, Port: greeting.SMTP.Port},
-		ServerLog: filepath.Join(directory, logFile),
+		SMTP:       restante.SMTP{Host: greeting.SMTP.Host, Port: greeting.SMTP.Port},
+		MailpitURL: greeting.MailpitURL,
+		ServerLog:  filepath.Join(directory, logFile),
 	}, true, nil
 }
 

@@ -304,7 +304,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Inbox | AsyncInbox):
         return plain(value.data)
     if isinstance(value, Restante | AsyncRestante):
-        return {"mail_domain": value.mail_domain, "smtp": plain(value.smtp), "url": value.url}
+        named = {"mail_domain": value.mail_domain, "mailpit_url": value.mailpit_url}
+        return {**named, "smtp": plain(value.smtp), "url": value.url}
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if dataclasses.is_dataclass(value):

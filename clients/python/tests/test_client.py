@@ -1,6 +1,7 @@
 """The clients beyond the scenarios: settings, the two styles, and many threads."""
 
 import inspect
+import json
 import os
 import smtplib
 import subprocess
@@ -9,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
+from urllib.request import urlopen
 
 import anyio
 import pytest
@@ -178,6 +180,8 @@ def test_a_client_without_an_address_starts_a_server_and_stops_it(watched: Watch
         mail(client.smtp, inbox.address, "Hello")
         assert inbox.wait_for_message().subject == "Hello"
         assert client.mail_domain == "restante.example.com"
+        with urlopen(f"{client.mailpit_url}/api/v1/info") as answer:
+            assert json.load(answer)["Messages"] == 1
     watched.wait_until_ended()
 
 

@@ -21,11 +21,9 @@ async function start(folder: string): Promise<Server | undefined> {
     const dataDir = join(folder, "data");
     mkdirSync(dataDir);
     const server = await startServer({ dataDir });
-    const { url, apiKey, smtp, mailDomain, log } = server;
-    publish(
-      join(folder, FILES.server),
-      JSON.stringify({ keeper: identityOf(process.pid), server: { url, apiKey, smtp, mailDomain, log } }),
-    );
+    const { stop: _stop, pid: _pid, ...address } = server;
+    const text = JSON.stringify({ keeper: identityOf(process.pid), server: address });
+    publish(join(folder, FILES.server), text);
     return server;
   } catch (error) {
     publish(join(folder, FILES.error), error instanceof Error ? error.message : String(error));

@@ -11,7 +11,7 @@ import { findBinary } from "./binary.js";
 import { RestanteError } from "./errors.js";
 import { identityOf, prefix, removeAbandoned } from "./processes.js";
 import { within } from "./runtime.js";
-import { variable } from "./settings.js";
+import { mailpitUrl, variable } from "./settings.js";
 import type { SmtpAddress } from "./types.js";
 
 const MAX_START_MS = 20_000;
@@ -30,6 +30,8 @@ export interface ServerAddress {
   apiKey: string;
   smtp: SmtpAddress;
   mailDomain: string;
+  /** The base URL for a test helper of Mailpit. */
+  mailpitUrl: string;
   /** The log file of a server that was started for this run. */
   log?: string;
 }
@@ -122,6 +124,7 @@ function environment(options: ServerOptions): NodeJS.ProcessEnv {
   environment.RESTANTE_WAITS_PER_KEY ??= WAITS_PER_KEY;
   // Helpers for Mailpit have no key. Other hosts must not read without one.
   if (/^(127\.|\[::1\])/.test(httpAddress(options))) environment.RESTANTE_MAILPIT_API ??= "open";
+  environment.RESTANTE_MAILPIT_LISTEN ??= ANY_PORT;
   // Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
   environment.RESTANTE_SMTP_STARTTLS ??= "off";
   environment.RESTANTE_SMTP_PLAINTEXT_AUTH ??= "true";
@@ -165,6 +168,7 @@ interface Printed {
   url: string;
   smtp: SmtpAddress;
   mail_domain: string;
+  mailpit_url?: string | null;
   api_key: string | null;
 }
 
@@ -173,7 +177,8 @@ function address(line: string, options: ServerOptions): ServerAddress {
   if (typeof printed?.url !== "string") throw new Error(`it is no restante: it printed ${line}`);
   const apiKey = printed.api_key ?? options.apiKey ?? variable("RESTANTE_API_KEY");
   if (apiKey === undefined) throw new Error("its data directory has an unknown key; set RESTANTE_API_KEY to it");
-  return { url: printed.url, apiKey, smtp: printed.smtp, mailDomain: printed.mail_domain };
+  const { url, smtp, mail_domain: mailDomain } = printed;
+  return { url, apiKey, smtp, mailDomain, mailpitUrl: printed.mailpit_url ?? mailpitUrl(url) };
 }
 
 /** The JSON of a line; undefined if it is none. */

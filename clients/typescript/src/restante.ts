@@ -3,11 +3,20 @@
 import { RestanteError } from "./errors.js";
 import { Http } from "./http.js";
 import { Inbox, listed, type Connection, type WaitHooks } from "./inbox.js";
-import { startServer, type Server } from "./launch.js";
+import { startServer, type Server, type ServerAddress } from "./launch.js";
 import { Message } from "./message.js";
 import { printOpen } from "./open.js";
 import { logOfRun } from "./run.js";
-import { checkedKey, given, serverUrl, smtpAddress, variable, waitTimeout, type RestanteOptions } from "./settings.js";
+import {
+  checkedKey,
+  given,
+  namedMailpitUrl,
+  serverUrl,
+  smtpAddress,
+  variable,
+  waitTimeout,
+  type RestanteOptions,
+} from "./settings.js";
 import { testHooks, watchRunner } from "./tests.js";
 import { totp } from "./totp.js";
 import type { InboxFields, MessageFields, SmtpAddress } from "./types.js";
@@ -30,13 +39,16 @@ export class Restante implements AsyncDisposable {
   readonly smtp: SmtpAddress;
   /** The domain of every inbox. */
   readonly mailDomain: string;
+  /** The base URL for a test helper of Mailpit. */
+  readonly mailpitUrl: string;
   readonly #connection: Connection;
   readonly #server: Server | undefined;
 
-  private constructor(url: string, smtp: SmtpAddress, mailDomain: string, connection: Connection, server?: Server) {
-    this.url = url;
-    this.smtp = smtp;
-    this.mailDomain = mailDomain;
+  private constructor(address: Omit<ServerAddress, "apiKey">, connection: Connection, server?: Server) {
+    this.url = address.url;
+    this.smtp = address.smtp;
+    this.mailDomain = address.mailDomain;
+    this.mailpitUrl = address.mailpitUrl;
     this.#connection = connection;
     this.#server = server;
   }
@@ -55,7 +67,7 @@ export class Restante implements AsyncDisposable {
     if (url === undefined) {
       const server = await startServer(named === undefined ? {} : { apiKey: checkedKey(named) });
       const http = new Http(server.url, server.apiKey, timeout, server.log);
-      return new Restante(server.url, server.smtp, server.mailDomain, { http, timeout, hooks }, server);
+      return new Restante(server, { http, timeout, hooks }, server);
     }
     const { href } = serverUrl(url);
     const smtp = options.smtp ?? smtpAddress(href);
@@ -65,7 +77,8 @@ export class Restante implements AsyncDisposable {
     }
     const mailDomain = given(options.mailDomain) ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
     const http = new Http(url, checkedKey(apiKey), timeout, logOfRun(url));
-    return new Restante(url, smtp, mailDomain, { http, timeout, hooks });
+    const address = { url, smtp, mailDomain, mailpitUrl: namedMailpitUrl(url) };
+    return new Restante(address, { http, timeout, hooks });
   }
 
   /** Creates a temporary inbox. `label` is shown in the dashboard and in errors, for example the title of the test. */

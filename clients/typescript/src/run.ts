@@ -12,7 +12,7 @@ import { RestanteError } from "./errors.js";
 import type { ServerAddress } from "./launch.js";
 import { identityOf, prefix, read, removeAbandoned, removeIfEnded } from "./processes.js";
 import { now } from "./runtime.js";
-import { hostAndPort, smtpAddress, variable } from "./settings.js";
+import { hostAndPort, namedMailpitUrl, smtpAddress, variable } from "./settings.js";
 
 const MAX_START_MS = 30_000;
 const PAUSE = 5;
@@ -34,13 +34,14 @@ export function serverForRun(): ServerAddress {
   if (url !== undefined) {
     const apiKey = variable("RESTANTE_API_KEY") ?? "";
     const mailDomain = variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
-    return { url, apiKey, smtp: smtpAddress(url), mailDomain };
+    return { url, apiKey, smtp: smtpAddress(url), mailDomain, mailpitUrl: namedMailpitUrl(url) };
   }
   const server = serverOfProcess(process.pid);
   process.env.RESTANTE_URL = server.url;
   process.env.RESTANTE_API_KEY = server.apiKey;
   process.env.RESTANTE_SMTP = hostAndPort(server.smtp);
   process.env.RESTANTE_MAIL_DOMAIN = server.mailDomain;
+  process.env.RESTANTE_MAILPIT_URL = server.mailpitUrl;
   return server;
 }
 

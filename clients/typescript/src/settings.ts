@@ -75,6 +75,16 @@ export function smtpAddress(url: string): SmtpAddress {
   return { host, port };
 }
 
+/** The base URL for a test helper of Mailpit, at a server without a listener for it. */
+export function mailpitUrl(url: string): string {
+  return `${url.replace(/\/+$/, "")}/mailpit`;
+}
+
+/** The same for the server at `url` that the environment has. */
+export function namedMailpitUrl(url: string): string {
+  return variable("RESTANTE_MAILPIT_URL") ?? mailpitUrl(url);
+}
+
 /** `HOST:PORT`, as `RESTANTE_SMTP` has it. */
 export function hostAndPort({ host, port }: SmtpAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

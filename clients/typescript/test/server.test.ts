@@ -36,6 +36,12 @@ test("the answer to a message goes out from an inbox with any name", async () =>
   expect(await other.waitForMessage()).toMatchObject({ from: inbox.address, subject: "Re: Question" });
 });
 
+test("a helper of Mailpit finds it at the root of a listener of its own", async () => {
+  const restante = await Restante.connect();
+  onTestFinished(() => restante.close());
+  expect(await (await fetch(new URL("/livez", restante.mailpitUrl))).text()).toBe("");
+});
+
 test("the data of a server is removed with it, unless its folder was given", async () => {
   const server = await startServer();
   const flags = readFileSync(`/proc/${server.pid}/cmdline`, "utf8").split("\0");

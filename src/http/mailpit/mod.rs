@@ -1,4 +1,4 @@
-//! The API of Mailpit under `/mailpit`, for test helpers that were written for it. A message of it
+//! The API of Mailpit under `/mailpit`, and at the root of a listener of its own, for test helpers that were written for it. A message of it
 //! is a message of the project: if several inboxes have it, it is one.
 //!
 //! [`guard`] runs first: it checks the host, the origin and the credential. [`list`] and
@@ -18,8 +18,11 @@ mod view;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::http::uri::{PathAndQuery, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
+use tower::util::MapRequest;
 
 use super::app::App;
 use super::error::Error;
@@ -72,4 +75,20 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     Router::new()
         .nest(PATH, public.merge(guarded))
         .route("/mailpit/", get(info::home))
+}
+
+/// Serves nothing else of `router`, and at the root: helpers that resolve `/view/…` against their
+/// base URL lose its path.
+pub fn at_root(router: Router) -> Router {
+    Router::new().fallback_service(MapRequest::new(router, |mut request: Request| {
+        *request.uri_mut() = below_path(request.uri());
+        request
+    }))
+}
+
+fn below_path(uri: &Uri) -> Uri {
+    let asked = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    // It is at most longer than a URI may be; `*` of OPTIONS becomes a path that does not exist.
+    let below = format!("{PATH}/{}", asked.trim_start_matches('/'));
+    below.parse().unwrap_or_else(|_| Uri::from_static(PATH))
 }

@@ -31,16 +31,8 @@ impl Server {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let greeting = read_greeting(&mut output);
-        let after = |label: &str| {
-            let line = greeting
-                .lines()
-                .find_map(|line| line.trim().strip_prefix(label));
-            line.and_then(|line| line.split_whitespace().next())
-                .expect(&greeting)
-                .to_owned()
-        };
-        let smtp = after("SMTP");
-        let url = format!("http://{}", after("HTTP"));
+        let smtp = address(&greeting, "SMTP");
+        let url = format!("http://{}", address(&greeting, "HTTP"));
         Self {
             child,
             _output: output,
@@ -48,6 +40,11 @@ impl Server {
             smtp,
             url,
         }
+    }
+
+    /// The address after this label of the greeting.
+    pub fn address(&self, label: &str) -> String {
+        address(&self.greeting, label)
     }
 
     /// The key that this start created.
@@ -160,6 +157,15 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn address(greeting: &str, label: &str) -> String {
+    let line = greeting
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(label));
+    line.and_then(|line| line.split_whitespace().next())
+        .expect(greeting)
+        .to_owned()
 }
 
 /// A first start in a new directory, and the key that it created.

@@ -18,6 +18,8 @@ import (
 type Greeting struct {
 	URL        string `json:"url"`
 	MailDomain string `json:"mail_domain"`
+	// MailpitURL is empty without a listener for Mailpit's API.
+	MailpitURL string `json:"mailpit_url"`
 	// APIKey is empty if the key was given to the server.
 	APIKey string `json:"api_key"`
 	PID    int    `json:"pid"`
@@ -32,6 +34,7 @@ type Greeting struct {
 var defaults = map[string]string{
 	"RESTANTE_HTTP_LISTEN":         "127.0.0.1:0",
 	"RESTANTE_SMTP_LISTEN":         "127.0.0.1:0",
+	"RESTANTE_MAILPIT_LISTEN":      "127.0.0.1:0",
 	"RESTANTE_SMTP_STARTTLS":       "off",
 	"RESTANTE_SMTP_PLAINTEXT_AUTH": "true",
 	"RESTANTE_WAITS_PER_KEY":       "128",

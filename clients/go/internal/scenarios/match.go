@@ -20,7 +20,9 @@ func jsonOf(value any) any {
 	case []byte:
 		return string(value)
 	case *restante.Client:
-		return jsonOf(map[string]any{"mail_domain": value.MailDomain(), "smtp": value.SMTP(), "url": value.URL()})
+		return jsonOf(map[string]any{
+			"mail_domain": value.MailDomain(), "mailpit_url": value.MailpitURL(), "smtp": value.SMTP(), "url": value.URL(),
+		})
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -99,6 +99,11 @@ class AsyncRestante:
         """The domain of every inbox."""
         return self._session.connection.mail_domain
 
+    @property
+    def mailpit_url(self) -> str:
+        """The base URL for a test helper of Mailpit."""
+        return self._session.connection.mailpit_url
+
     async def health(self) -> Health:
         """Returns if the server answers."""
         return await self._session.run(self._session.core.health())

@@ -100,6 +100,11 @@ class Restante:
         """The domain of every inbox."""
         return self._session.connection.mail_domain
 
+    @property
+    def mailpit_url(self) -> str:
+        """The base URL for a test helper of Mailpit."""
+        return self._session.connection.mailpit_url
+
     def health(self) -> Health:
         """Returns if the server answers."""
         return self._session.run(self._session.core.health())

@@ -23,6 +23,7 @@ class Connection:
     timeout: float
     smtp: Smtp
     mail_domain: str
+    mailpit_url: str
     server: Server | None = None
     log: str | None = None
     """The log file of a server that was started for this run."""
@@ -44,12 +45,14 @@ def connect(url: str | None, api_key: str | None, timeout: float | None, server:
         raise RestanteError("RESTANTE_API_KEY contains a space or another character that no key has")
     if url and server is None:
         domain = os.environ.get("RESTANTE_MAIL_DOMAIN") or "restante.example.com"
-        return Connection(_checked(url), _Secret(api_key), seconds, _smtp(url), domain)
+        url, smtp = _checked(url), _smtp(url)
+        mailpit = os.environ.get("RESTANTE_MAILPIT_URL") or f"{url}/mailpit"
+        return Connection(url, _Secret(api_key), seconds, smtp, domain, mailpit)
     server = server or Server(api_key=api_key)
     started = server.started
-    return Connection(
-        started.url, _Secret(server.api_key), seconds, started.smtp, started.mail_domain, server, str(server.log_path)
-    )
+    mailpit = started.mailpit_url or f"{started.url}/mailpit"
+    named = (started.smtp, started.mail_domain, mailpit)
+    return Connection(started.url, _Secret(server.api_key), seconds, *named, server, str(server.log_path))
 
 
 def _timeout(option: float | None) -> float:

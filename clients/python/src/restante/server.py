@@ -26,6 +26,7 @@ NOT_PASSED_ON = ("RESTANTE_DATABASE", "RESTANTE_BASE_URL", "RESTANTE_DATA_DIR")
 DEFAULTS = {
     "RESTANTE_HTTP_LISTEN": "127.0.0.1:0",
     "RESTANTE_SMTP_LISTEN": "127.0.0.1:0",
+    "RESTANTE_MAILPIT_LISTEN": "127.0.0.1:0",
     "RESTANTE_WAITS_PER_KEY": "128",
     # Mailers that upgrade to TLS whenever they can would reject the self-signed certificate.
     "RESTANTE_SMTP_STARTTLS": "off",
@@ -42,6 +43,7 @@ class Started:
     url: str
     smtp: Smtp
     mail_domain: str
+    mailpit_url: str | None
     api_key: str | None
 
 

@@ -73,6 +73,15 @@ public final class Restante implements AutoCloseable {
   }
 
   /**
+   * The base URL for a test helper of Mailpit.
+   *
+   * @return the URL
+   */
+  public String mailpitUrl() {
+    return connection.settings().mailpitUrl();
+  }
+
+  /**
    * Returns if the server answers.
    *
    * @return its status

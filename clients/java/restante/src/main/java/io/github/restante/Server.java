@@ -29,6 +29,7 @@ public final class Server implements AutoCloseable {
       Map.of(
           "RESTANTE_HTTP_LISTEN", "127.0.0.1:0",
           "RESTANTE_SMTP_LISTEN", "127.0.0.1:0",
+          "RESTANTE_MAILPIT_LISTEN", "127.0.0.1:0",
           "RESTANTE_SMTP_STARTTLS", "off",
           "RESTANTE_SMTP_PLAINTEXT_AUTH", "true",
           "RESTANTE_WAITS_PER_KEY", "128");
@@ -137,7 +138,9 @@ public final class Server implements AutoCloseable {
             Environment.OF_PROCESS.get("RESTANTE_API_KEY"));
     Smtp smtp = new Smtp(said.at("/smtp/host").asText(), said.at("/smtp/port").asInt());
     String domain = said.path("mail_domain").asText();
-    return new Settings(said.path("url").asText(), key, null, smtp, domain);
+    String url = said.path("url").asText();
+    String mailpit = Settings.or(said.path("mailpit_url").textValue(), url + "/mailpit");
+    return new Settings(url, key, null, smtp, domain, mailpit);
   }
 
   private static String firstLine(Process process) throws IOException {

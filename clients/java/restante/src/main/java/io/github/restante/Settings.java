@@ -14,13 +14,34 @@ import java.util.regex.Pattern;
  * @param timeout how long a wait lasts ({@code RESTANTE_TIMEOUT}, in seconds); 30 seconds
  * @param smtp the SMTP server of the URL ({@code RESTANTE_SMTP}); port 1025 of its host
  * @param mailDomain the domain of its inboxes ({@code RESTANTE_MAIL_DOMAIN})
+ * @param mailpitUrl the base URL for a test helper of Mailpit ({@code RESTANTE_MAILPIT_URL}); {@code
+ *     /mailpit} below the URL
  */
-public record Settings(String url, String apiKey, Duration timeout, Smtp smtp, String mailDomain) {
+public record Settings(
+    String url,
+    String apiKey,
+    Duration timeout,
+    Smtp smtp,
+    String mailDomain,
+    String mailpitUrl) {
   private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(30);
   private static final int DEFAULT_SMTP_PORT = 1025;
   private static final int MAX_PORT = 65535;
   private static final Pattern ADDRESS =
       Pattern.compile("(?:\\[([^\\]]+)\\]|([^:\\[\\]]+)):(\\d{1,5})");
+
+  /**
+   * Settings without a URL for Mailpit's helpers.
+   *
+   * @param url the server
+   * @param apiKey the key
+   * @param timeout how long a wait lasts
+   * @param smtp the SMTP server of the URL
+   * @param mailDomain the domain of its inboxes
+   */
+  public Settings(String url, String apiKey, Duration timeout, Smtp smtp, String mailDomain) {
+    this(url, apiKey, timeout, smtp, mailDomain, null);
+  }
 
   /**
    * The settings of the environment.
@@ -38,7 +59,7 @@ public record Settings(String url, String apiKey, Duration timeout, Smtp smtp, S
    * @return the settings
    */
   public Settings withTimeout(Duration timeout) {
-    return new Settings(url, apiKey, timeout, smtp, mailDomain);
+    return new Settings(url, apiKey, timeout, smtp, mailDomain, mailpitUrl);
   }
 
   /** The settings with those of the environment, checked. */
@@ -52,12 +73,14 @@ public record Settings(String url, String apiKey, Duration timeout, Smtp smtp, S
     Duration limit = timeout == null ? timeoutOf(environment.get("RESTANTE_TIMEOUT")) : timeout;
     checked(limit);
     if (server == null) {
-      return new Settings(null, key, limit, smtp, mailDomain);
+      return new Settings(null, key, limit, smtp, mailDomain, mailpitUrl);
     }
     URI address = addressOf(server);
     Smtp mail = smtp == null ? smtpOf(environment.get("RESTANTE_SMTP"), address) : smtp;
     String domain = or(mailDomain, environment.get("RESTANTE_MAIL_DOMAIN"), "restante.example.com");
-    return new Settings(server.replaceAll("/+$", ""), key, limit, mail, domain);
+    server = server.replaceAll("/+$", "");
+    String mailpit = or(mailpitUrl, environment.get("RESTANTE_MAILPIT_URL"), server + "/mailpit");
+    return new Settings(server, key, limit, mail, domain, mailpit);
   }
 
   static Duration checked(Duration timeout) {

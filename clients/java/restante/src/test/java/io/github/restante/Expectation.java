@@ -53,7 +53,11 @@ final class Expectation {
       return JSON.valueToTree(new String(bytes, StandardCharsets.UTF_8));
     }
     if (result instanceof Restante client) {
-      return JSON.valueToTree(Map.of("mail_domain", client.mailDomain(), "smtp", client.smtp()));
+      return JSON.valueToTree(
+          Map.of(
+              "mail_domain", client.mailDomain(),
+              "mailpit_url", client.mailpitUrl(),
+              "smtp", client.smtp()));
     }
     if (result instanceof Attachment attachment) {
       ObjectNode fields = JSON.valueToTree(attachment.info());

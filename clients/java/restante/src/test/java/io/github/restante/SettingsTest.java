@@ -61,7 +61,8 @@ class SettingsTest {
             "",
             Duration.ofMillis(1500),
             new Smtp("::1", 1025),
-            "restante.example.com"),
+            "restante.example.com",
+            "http://[::1]:8025/mailpit"),
         found);
   }
 
