@@ -22,6 +22,7 @@ mod host;
 mod label;
 mod mailpit;
 mod mcp;
+mod message_json;
 pub mod metrics;
 mod openapi;
 mod query;

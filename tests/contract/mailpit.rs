@@ -751,6 +751,30 @@ async fn without_a_key_only_an_open_server_answers_and_no_page(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn the_text_of_a_message_with_html_only_has_its_links(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let mailpit = Mailpit::new(&api);
+    let html = "<p><a href='https://app.example/confirm?x=1'>Go</a></p>\r\n";
+    let raw = format!(
+        "Subject: a\r\nContent-Type: text/html\r\n\r\n{}",
+        html.repeat(9_000)
+    );
+    deliver(&api, None, &["ada@restante.example.com"], &raw).await;
+    let message = mailpit.get("/api/v1/message/latest").await;
+    let expected = ["Go ( https://app.example/confirm?x=1 )"; 9_000].join("\n\n");
+    assert_eq!(message["Text"], expected.as_str());
+    assert_eq!(
+        message["HTML"].as_str().unwrap(),
+        html.repeat(9_000).replace('\r', "").trim_end()
+    );
+    let text = mailpit.call("GET", "/view/latest.txt", "").await;
+    assert_eq!(text.body, expected);
+    let path = format!("/v1/messages/{}", message["ID"].as_str().unwrap());
+    let own = api.get(&path).await.json();
+    assert!(!own["text"].as_str().unwrap().contains("https"), "{own}");
+}
+
+#[testkit::each_engine]
 async fn a_listener_of_its_own_has_this_api_at_the_root_and_nothing_else(engine: Engine) {
     let mut api = Harness::on(engine).await;
     api.router = mailpit_at_root(api.router);

@@ -58,6 +58,16 @@ pub(super) fn choose(structure: &Structure<'_>) -> Body {
     body
 }
 
+/// The text that a mail client shows, if the message has only HTML: unlike
+/// [`ParsedMessage::text`](crate::ParsedMessage::text), with the address of each link after its
+/// text, `Go ( https://a.example/ )`.
+#[must_use]
+pub fn linked_text(raw: &[u8]) -> Option<String> {
+    let body = choose(&Structure::read(raw));
+    body.text_is_from_html
+        .then(|| html::linked_text(&body.html))
+}
+
 /// The start of the HTML and, if there is no HTML, of the text.
 pub(super) struct Start {
     pub(super) html: String,

@@ -49,6 +49,7 @@ pub mod view;
 pub use accepted::{AcceptedDomains, InvalidPattern};
 pub use address::{Domain, EmailAddress, InvalidAddress, without_tag};
 pub use addressing::{Addressing, addressing, sent_fields};
+pub use body::linked_text;
 pub use budget::Budget;
 pub use details::header_values;
 pub use otp::{Codes, Recognised, Rule};

@@ -7,23 +7,31 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use md5::Md5;
 use restante_mail::details::{self, Details, each_attachment};
-use restante_mail::{addressing, sent_fields};
+use restante_mail::{addressing, linked_text, sent_fields};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::body::body;
 use super::json::{Attachment, Checksums, Headers, ListUnsubscribe, Message, People};
 use super::list::latest;
 use super::{Admitted, Refused};
 use crate::http::App;
 use crate::http::download::{attachment, eml, media_type, safe_name};
 use crate::http::error::Error;
+use crate::http::message_json::{Json, Members, MessageJson};
 use crate::http::query::Query;
 use crate::http::request_id::RequestId;
 use crate::http::response::{JSON, keeping};
 use crate::jobs::Job;
 use crate::model::Everything;
-use crate::service::Caller;
+use crate::service::{Caller, PartsReader};
+
+/// The members that are written while they are read.
+const MEMBERS: Members = Members {
+    empty: r#""Text":"","HTML":"""#,
+    text: r#""Text":""#,
+    html: r#"","HTML":""#,
+    links: None,
+};
 
 /// The word for the newest message.
 const LATEST: &str = "latest";
@@ -41,16 +49,21 @@ pub(super) async fn show(
         .recipients_of_message(&admitted.caller, message.id)
         .await?;
     let id = message.id.to_string();
-    let reading = job.run(move || fields(message, recipients));
+    let reading = job.run(move || (linked_text(&message.raw), fields(message, recipients)));
     // Its place is free before it is sent, which it may be slowly.
-    let message = reading.await.map_err(Error::internal)?.0;
+    let ((own_text, message), _) = reading.await.map_err(Error::internal)?;
     let stored = app.service.open_message(&admitted.caller, &id).await?;
     let job = app
         .service
         .sending(&admitted.caller, stored.parts.is_large())
         .await?;
-    let body = body(&message, stored, request_id).await?;
-    Ok(([(CONTENT_TYPE, JSON)], keeping(job, body)).into_response())
+    let parts = PartsReader::open(stored.parts).await?;
+    let parts = parts.ok_or(Error::MessageNotFound)?;
+    let json = serde_json::to_string(&message)?;
+    let mut head = Vec::new();
+    let body = MessageJson::start(&json, &MEMBERS, parts, own_text, &mut head)?;
+    let body = keeping(job, body.body(head, request_id));
+    Ok(([(CONTENT_TYPE, JSON)], body).into_response())
 }
 
 pub(super) async fn headers(

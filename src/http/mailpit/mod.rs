@@ -5,7 +5,6 @@
 //! [`message`] answer with the JSON of [`json`]; [`search`] parses Mailpit's syntax.
 //! `send/mailpit.rs` has the endpoint that sends.
 
-mod body;
 mod guard;
 mod info;
 mod json;

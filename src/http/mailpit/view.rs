@@ -7,6 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
 use restante_mail::display::Links;
+use restante_mail::{linked_text, parse};
 
 use super::message::{named, whole};
 use super::{Admitted, Refused};
@@ -26,7 +27,10 @@ pub(super) async fn show(
     }
     let id = file.strip_suffix(".txt").ok_or(Error::NotFound)?;
     let (message, job) = whole(&app, &admitted.caller, id, &query).await?;
-    let reading = job.run(move || restante_mail::parse(&message.raw).text.into_bytes());
+    let reading = job.run(move || {
+        let linked = linked_text(&message.raw);
+        linked.unwrap_or_else(|| parse(&message.raw).text).into()
+    });
     let (text, job) = reading.await.map_err(Error::internal)?;
     Ok((
         [(CONTENT_TYPE, "text/plain; charset=utf-8")],

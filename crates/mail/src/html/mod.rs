@@ -47,10 +47,20 @@ pub(super) struct Reference {
 
 /// Reads a document.
 pub(super) fn read(html: &str) -> Page {
+    read_with(html, false)
+}
+
+/// The visible text of a document, with the address of each link after its text: `Go (
+/// https://a.example/ )`.
+pub(super) fn linked_text(html: &str) -> String {
+    read_with(html, true).text
+}
+
+fn read_with(html: &str, shows_addresses: bool) -> Page {
     let mut page = Page::default();
     if !html.is_empty() {
-        let Ok(()) =
-            Tokenizer::new_with_emitter(html, reader::Reader::new(&mut page, html.len())).finish();
+        let reader = reader::Reader::new(&mut page, html.len(), shows_addresses);
+        let Ok(()) = Tokenizer::new_with_emitter(html, reader).finish();
     }
     page
 }
@@ -108,6 +118,30 @@ mod tests {
             ("one<hr>two", "one\n\ntwo"),
         ] {
             assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn a_link_may_have_its_address_after_its_text() {
+        for (html, expected) in [
+            (
+                "<p><a href=' https://a.example/?a=1&amp;b=2 '>Go</a>.</p>",
+                "Go ( https://a.example/?a=1&b=2 ) .",
+            ),
+            (
+                "<a href=https://a.example/>\n https://a.example/ </a> now",
+                "https://a.example/ now",
+            ),
+            (
+                "<table><tr><td><a href=/x><img alt=x></a></td><td><a href=''>y</a></td></tr></table>",
+                "( /x )\ty",
+            ),
+            (
+                "<a href=b>a<a href=d>c<p hidden><a href=e>f</a>",
+                "a ( b ) c\n\n( d )",
+            ),
+        ] {
+            assert_eq!(linked_text(html), expected, "{html}");
         }
     }
 

@@ -130,10 +130,14 @@ pub(super) struct Reader<'p> {
     link_start: Option<usize>,
     /// The index of the open link in the references.
     open_reference: Option<usize>,
+    /// Whether the address of a link is written after its text.
+    shows_addresses: bool,
+    /// The address of the open link.
+    address: Option<String>,
 }
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(page: &'p mut Page, bytes: usize) -> Self {
+    pub(super) fn new(page: &'p mut Page, bytes: usize, shows_addresses: bool) -> Self {
         Self {
             page,
             writer: Writer::for_document(bytes),
@@ -149,6 +153,8 @@ impl<'p> Reader<'p> {
             quotes: Quotes::default(),
             link_start: None,
             open_reference: None,
+            shows_addresses,
+            address: None,
         }
     }
 
@@ -329,6 +335,7 @@ impl<'p> Reader<'p> {
             b"a" => {
                 self.end_link();
                 self.link_start = Some(self.writer.position());
+                self.address = self.shows_addresses.then(|| href.clone());
                 self.open_reference = self.note(href);
             }
             b"area" => {
@@ -375,6 +382,13 @@ impl<'p> Reader<'p> {
             .any(|bytes| bytes == b"://")
         {
             self.page.linked.push((start, self.writer.position()));
+        }
+        let address = self.address.take().unwrap_or_default();
+        let address = address.trim();
+        if !address.is_empty() && self.writer.since(start).trim() != address {
+            self.writer.gap(Gap::Space);
+            self.writer.write(&format!("( {address} )"));
+            self.writer.gap(Gap::Space);
         }
     }
 
