@@ -16,6 +16,8 @@ pub struct MailSearch {
     pub texts: Vec<TextCondition>,
     /// Whether it must have an attachment, or none.
     pub has_attachment: Option<bool>,
+    /// Whether it was read with Mailpit's API, or not.
+    pub is_read: Option<bool>,
     /// The domain of the inboxes that have no address of their own.
     pub mail_domain: String,
 }
@@ -65,6 +67,18 @@ pub struct MailEntry {
     pub attachments: i64,
     /// The start of its text.
     pub text: String,
+    /// Whether it was read with Mailpit's API.
+    pub is_read: bool,
+}
+
+/// What is done with messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailChange {
+    Delete,
+    /// They are marked as read, or as unread.
+    Mark {
+        is_read: bool,
+    },
 }
 
 /// Some of the messages that meet the conditions of a search.
@@ -74,6 +88,8 @@ pub struct MailEntries {
     pub entries: Vec<MailEntry>,
     /// The number of all messages that were found.
     pub found: u64,
+    /// How many of these are unread.
+    pub unread: u64,
 }
 
 impl MailSearch {
@@ -84,6 +100,7 @@ impl MailSearch {
             && self.recipients.is_empty()
             && self.texts.is_empty()
             && self.has_attachment.is_none()
+            && self.is_read.is_none()
     }
 
     /// Whether more than the row of a message is compared.

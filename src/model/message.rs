@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{InboxId, InvalidId, SharedAddress, Timestamp, parse_id};
 
 /// Identifies a message; a UUID of version 7, opaque to callers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub Uuid);
 
 impl MessageId {

@@ -32,7 +32,9 @@ pub use list::{
     Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched,
 };
 pub use mail_filter::{MailFilter, MailPart, MailTerm, SearchText};
-pub use mail_search::{MailEntries, MailEntry, MailSearch, SearchedPart, TextCondition};
+pub use mail_search::{
+    MailChange, MailEntries, MailEntry, MailSearch, SearchedPart, TextCondition,
+};
 pub use message::{Features, MessageId, MessageStart};
 pub use message_filter::{HeaderFilter, MessageFilter};
 pub use original::Everything;

@@ -1,7 +1,7 @@
 //! The messages of a project as one list, for the API of Mailpit.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{KeyHash, MailEntries, MailSearch, MessageId, address_of};
+use crate::model::{KeyHash, MailChange, MailEntries, MailSearch, MessageId, address_of};
 use crate::store::StoreError;
 
 impl Service {
@@ -35,8 +35,8 @@ impl Service {
             .await?)
     }
 
-    /// The number of messages of the caller's project, at most 100,000.
-    pub async fn count_mail(&self, caller: &Caller) -> Result<u64, StoreError> {
+    /// The number of messages of the caller's project, at most 100,000, and of the unread ones.
+    pub async fn count_mail(&self, caller: &Caller) -> Result<(u64, u64), StoreError> {
         self.0
             .store
             .count_mail(caller.project, self.0.clock.now())
@@ -60,25 +60,32 @@ impl Service {
             .collect())
     }
 
-    /// Deletes messages of the caller's project in all its inboxes. Unknown ids are left out.
-    pub async fn delete_mail(&self, caller: &Caller, ids: &[MessageId]) -> Result<u64, StoreError> {
+    /// Deletes or marks messages of the caller's project in all its inboxes. Unknown ids are left
+    /// out.
+    pub async fn change_mail(
+        &self,
+        caller: &Caller,
+        ids: &[MessageId],
+        change: MailChange,
+    ) -> Result<u64, StoreError> {
         self.0
             .store
-            .delete_mail(caller.project, ids, self.0.clock.now())
+            .change_mail(caller.project, ids, change, self.0.clock.now())
             .await
     }
 
-    /// Deletes the messages of the caller's project that meet the conditions.
-    pub async fn delete_found_mail(
+    /// Deletes or marks the messages of the caller's project that meet the conditions.
+    pub async fn change_found_mail(
         &self,
         caller: &Caller,
         search: &MailSearch,
+        change: MailChange,
     ) -> Result<u64, ServiceError> {
         let _scan = self.0.jobs.scan(caller.project.0).await?;
         Ok(self
             .0
             .store
-            .delete_found_mail(caller.project, search, self.0.clock.now())
+            .change_found_mail(caller.project, search, change, self.0.clock.now())
             .await?)
     }
 }

@@ -31,6 +31,7 @@ mod project_mail;
 mod project_mail_removal;
 mod projects;
 mod queue;
+mod read_mail;
 mod reading;
 mod refusals;
 mod removal;
@@ -63,6 +64,8 @@ pub use reading::Pieces;
 pub use refusals::Holder;
 pub use selection::{Search, Selection};
 pub use sweep::Swept;
+
+use read_mail::ReadMail;
 
 /// The migrations of the schema. A released migration is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
@@ -160,6 +163,7 @@ where
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
+    read_mail: ReadMail,
 }
 
 impl Store {
@@ -172,7 +176,10 @@ impl Store {
     /// [`DatabaseError::Newer`] if a newer program has changed it; the error of a migration.
     pub async fn open(database: Database) -> Result<Self, StoreError> {
         database.migrate(MIGRATIONS).await?;
-        Ok(Self { database })
+        Ok(Self {
+            database,
+            read_mail: ReadMail::default(),
+        })
     }
 
     /// Runs `work` in a transaction, as [`Database::transact`] does.

@@ -85,6 +85,21 @@ macro_rules! repeated {
     };
 }
 
+/// The ids of the messages of the project `$2` at the time `$1`, at most `$3`.
+macro_rules! ids {
+    () => {
+        concat!(
+            "
+            SELECT m.id FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            WHERE m.project_id = $2 AND i.project_id = $2 AND ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence AND NOT ",
+            repeated!(),
+            " LIMIT $3"
+        )
+    };
+}
+
 impl Store {
     /// The messages of a project that meet the conditions, without the first `start`, and at most
     /// `limit`. `None` if they cannot be found in time.
@@ -100,6 +115,7 @@ impl Store {
         let mut chosen = Vec::new();
         let mut bytes = 0;
         let mut found = 0;
+        let mut unread = 0;
         let mut is_full = limit == 0;
         // Of a search, all matches are counted.
         while let Some(batch) = walk
@@ -112,6 +128,7 @@ impl Store {
         {
             for candidate in batch {
                 found += 1;
+                unread += u64::from(!self.read_mail.contains(candidate.head.id));
                 bytes += if found > start {
                     candidate.head.subject.len()
                 } else {
@@ -134,34 +151,38 @@ impl Store {
                 return Ok(None);
             }
         }
-        let found = if search.is_empty() {
+        let (found, unread) = if search.is_empty() {
             self.count_mail(project, now).await?
         } else {
-            found as u64
+            (found as u64, unread)
         };
         Ok(Some(MailEntries {
             entries: self.entries(project, chosen, now).await?,
             found,
+            unread,
         }))
     }
 
-    /// The number of messages of a project, at most 100,000.
-    pub async fn count_mail(&self, project: ProjectId, now: Timestamp) -> Result<u64, StoreError> {
-        const COUNT: &str = concat!(
-            "
-            SELECT COUNT(*) FROM (
-                SELECT 1 AS one FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-                WHERE m.project_id = $2 AND i.project_id = $2 AND ",
-            live!("i.", "$1"),
-            " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence AND NOT ",
-            repeated!(),
-            " LIMIT $3) AS counted"
-        );
-        let rows = self
-            .database
-            .query(COUNT, values![now, project, MAX_COUNTED])
-            .await?;
-        Ok(Row::only_integer(rows)?.unsigned_abs())
+    /// The number of messages of a project, at most 100,000, and of the unread ones among them.
+    pub async fn count_mail(
+        &self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<(u64, u64), StoreError> {
+        const COUNT: &str = concat!("SELECT COUNT(*) FROM (", ids!(), ") AS counted");
+        let parameters = values![now, project, MAX_COUNTED];
+        if self.read_mail.is_empty() {
+            let rows = self.database.query(COUNT, parameters).await?;
+            let count = Row::only_integer(rows)?.unsigned_abs();
+            return Ok((count, count));
+        }
+        let rows = self.database.query(ids!(), parameters).await?;
+        let total = rows.len() as u64;
+        let mut unread = 0;
+        for mut row in rows {
+            unread += u64::from(!self.read_mail.contains(MessageId(row.uuid()?)));
+        }
+        Ok((total, unread))
     }
 
     /// A message and the same message in other inboxes of the project, the oldest inbox first.
@@ -273,6 +294,7 @@ impl Store {
             size,
             attachments,
             text,
+            is_read: self.read_mail.contains(id),
         }))
     }
 
@@ -404,9 +426,11 @@ impl<'a> Walk<'a> {
         let search = self.search;
         let head = &candidate.head;
         let has_attachment = head.attachments > 0;
+        let is_read = self.store.read_mail.contains(head.id);
         if search
             .has_attachment
             .is_some_and(|wanted| wanted != has_attachment)
+            || search.is_read.is_some_and(|wanted| wanted != is_read)
             || !self.reached(candidate).await?
         {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! Deletes messages of a project in all inboxes that have them, for the API of Mailpit. As after
-//! any deletion, their ids remain cursors.
+//! Deletes messages of a project in all inboxes that have them, or marks them as read, for the API
+//! of Mailpit. As after any deletion, their ids remain cursors.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,19 @@ use super::project_mail::Walk;
 use super::removal::delete_in;
 use super::{Store, StoreError, until_undisturbed};
 use crate::db::Transaction;
-use crate::model::{InboxId, MailSearch, MessageId, ProjectId, Timestamp};
+use crate::model::{InboxId, MailChange, MailSearch, MessageId, ProjectId, Timestamp};
 
 /// Messages that are searched, or deleted in one transaction.
 const BATCH: usize = 100;
 
 impl Store {
-    /// Deletes these messages of a project. Returns how many inboxes' messages were deleted.
-    pub async fn delete_mail(
+    /// Deletes or marks these messages of a project. Returns how many inboxes' messages were
+    /// deleted.
+    pub async fn change_mail(
         &self,
         project: ProjectId,
         ids: &[MessageId],
+        change: MailChange,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
         let mut deleted = 0;
@@ -28,16 +30,18 @@ impl Store {
                     contents.push((head.inbox_id, head.id, head.content_number));
                 }
             }
-            deleted += self.delete_contents(project, contents, now).await?;
+            deleted += self.change_contents(project, contents, change, now).await?;
         }
         Ok(deleted)
     }
 
-    /// Deletes the messages of a project that meet the conditions and arrived before this call.
-    pub async fn delete_found_mail(
+    /// Deletes or marks the messages of a project that meet the conditions and arrived before this
+    /// call.
+    pub async fn change_found_mail(
         &self,
         project: ProjectId,
         search: &MailSearch,
+        change: MailChange,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
         let mut walk = Walk::new(self, project, search, now);
@@ -46,16 +50,19 @@ impl Store {
             let found = batch
                 .into_iter()
                 .map(|one| (one.head.inbox_id, one.head.id, one.head.content_number));
-            deleted += self.delete_contents(project, found.collect(), now).await?;
+            deleted += self
+                .change_contents(project, found.collect(), change, now)
+                .await?;
         }
         Ok(deleted)
     }
 
-    /// Deletes messages, and the messages of other inboxes of the project with the same contents.
-    async fn delete_contents(
+    /// Changes messages, and the messages of other inboxes of the project with the same contents.
+    async fn change_contents(
         &self,
         project: ProjectId,
         found: Vec<(InboxId, MessageId, i64)>,
+        change: MailChange,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
         // Inboxes are locked in the same order as in a delivery.
@@ -65,6 +72,12 @@ impl Store {
             for copy in self.copies(project, content, now).await? {
                 messages.entry(copy.inbox).or_default().push(copy.id);
             }
+        }
+        if let MailChange::Mark { is_read } = change {
+            for id in messages.into_values().flatten() {
+                self.read_mail.mark(id, is_read);
+            }
+            return Ok(0);
         }
         if messages.is_empty() {
             return Ok(0);

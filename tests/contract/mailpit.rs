@@ -483,7 +483,7 @@ async fn a_search_compares_whole_addresses_and_parts_of_the_rest(engine: Engine)
     for wrong in [
         "",
         "?query=tag:x",
-        "?query=sign%20is:read",
+        "?query=sign%20is:tagged",
         "?query=%22%22",
         "?query=to:",
     ] {
@@ -772,6 +772,91 @@ async fn the_text_of_a_message_with_html_only_has_its_links(engine: Engine) {
     let path = format!("/v1/messages/{}", message["ID"].as_str().unwrap());
     let own = api.get(&path).await.json();
     assert!(!own["text"].as_str().unwrap().contains("https"), "{own}");
+}
+
+#[testkit::each_engine]
+async fn a_message_is_read_once_a_client_opened_it(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let mailpit = Mailpit::new(&api);
+    for subject in ["a", "b", "c"] {
+        let recipients = ["ada@restante.example.com", "bob@restante.example.com"];
+        deliver(
+            &api,
+            None,
+            &recipients,
+            &letter("s@app.example", subject, "x"),
+        )
+        .await;
+    }
+    let ids = mailpit.get("/api/v1/messages").await["messages"].clone();
+    let id = |place: usize| ids[place]["ID"].as_str().unwrap().to_owned();
+    let states = async || {
+        let list = mailpit.get("/api/v1/messages").await;
+        let messages = list["messages"].as_array().unwrap();
+        let read: Vec<_> = messages
+            .iter()
+            .map(|one| one["Read"].as_bool().unwrap())
+            .collect();
+        let unread = read.iter().filter(|is_read| !**is_read).count();
+        for count in [&list["unread"], &list["messages_unread"]] {
+            assert_eq!(*count, unread, "{list}");
+        }
+        assert_eq!(mailpit.get("/api/v1/info").await["Unread"], unread);
+        assert_eq!(mailpit.search("is:unread").await.1 as usize, unread);
+        assert_eq!(mailpit.search("is:read").await.1 as usize, 3 - unread);
+        read
+    };
+    let mark = async |body: Value| {
+        let answer = mailpit.call("PUT", "/api/v1/messages", body.to_string());
+        answer.await.status
+    };
+    assert_eq!(states().await, [false, false, false]);
+    for unopened in ["headers", "raw"] {
+        let path = format!("/api/v1/message/{}/{unopened}", id(0));
+        assert_eq!(mailpit.call("GET", &path, "").await.status, 200);
+    }
+    assert_eq!(states().await, [false, false, false]);
+    mailpit.get(&format!("/api/v1/message/{}", id(1))).await;
+    assert_eq!(states().await, [false, true, false]);
+    let path = format!("/view/{}.html", id(2));
+    assert_eq!(mailpit.call("GET", &path, "").await.status, 200);
+    assert_eq!(states().await, [false, true, true]);
+    assert_eq!(mark(json!({"IDs": [id(1), "x"], "Read": false})).await, 200);
+    assert_eq!(states().await, [false, false, true]);
+    assert_eq!(
+        mark(json!({"Search": "subject:c", "Read": true})).await,
+        200
+    );
+    assert_eq!(states().await, [true, false, true]);
+    let found = mailpit
+        .get("/api/v1/search?query=to:ada@restante.example.com")
+        .await;
+    assert_eq!(
+        (&found["messages_unread"], &found["unread"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(mark(json!({"Read": true})).await, 200);
+    assert_eq!(states().await, [true, true, true]);
+    assert_eq!(mark(json!({"Read": false})).await, 200);
+    assert_eq!(states().await, [false, false, false]);
+    for wrong in [
+        json!({"IDs": ["x"], "Search": "c", "Read": true}),
+        json!({"Read": "yes"}),
+        json!({"Search": "tag:x", "Read": true}),
+    ] {
+        assert_eq!(mark(wrong.clone()).await, 400, "{wrong}");
+    }
+    let search = json!({"Search": "subject:c"}).to_string();
+    let refused = mailpit.call("DELETE", "/api/v1/messages", search).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(
+        mailpit
+            .call("DELETE", "/api/v1/search?query=is:read", "")
+            .await
+            .status,
+        200
+    );
+    assert_eq!(states().await, [false, false, false]);
 }
 
 #[testkit::each_engine]

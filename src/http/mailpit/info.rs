@@ -17,7 +17,7 @@ pub(super) async fn info(
     State(app): State<Arc<App>>,
     admitted: Admitted,
 ) -> Result<Response, Refused> {
-    let messages = app.service.count_mail(&admitted.caller).await?;
+    let (messages, unread) = app.service.count_mail(&admitted.caller).await?;
     let version = concat!("v", env!("CARGO_PKG_VERSION"));
     let info = value!({
         "Version": version,
@@ -25,7 +25,7 @@ pub(super) async fn info(
         "Database": "",
         "DatabaseSize": 0,
         "Messages": messages,
-        "Unread": messages,
+        "Unread": unread,
         "Tags": {},
         "RuntimeStats": {
             "Uptime": 0, "Memory": 0, "MessagesDeleted": 0, "SMTPAccepted": 0, "SMTPAcceptedSize": 0, "SMTPRejected": 0,

@@ -133,7 +133,7 @@ impl Entry {
         Self {
             id: entry.id.to_string(),
             message_id: std::mem::take(&mut addressing.message_id),
-            read: false,
+            read: entry.is_read,
             people: People::new(addressing, recipients),
             subject: entry.subject,
             created: entry.received_at.to_string(),

@@ -1,12 +1,13 @@
 //! Lists, searches and deletes messages.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::json::{Entry, Messages};
 use super::search::{Parsed, parse};
@@ -15,7 +16,7 @@ use crate::http::App;
 use crate::http::body::read;
 use crate::http::query::Query;
 use crate::http::response::JSON;
-use crate::model::{MailEntries, MailSearch, MessageId};
+use crate::model::{MailChange, MailEntries, MailSearch, MessageId};
 use crate::service::Caller;
 
 /// How many messages a page has by default, as in Mailpit, and at most.
@@ -48,18 +49,49 @@ pub(super) async fn delete(
     admitted: Admitted,
     body: Body,
 ) -> Result<Response, Refused> {
-    let named = named(&app, &admitted.caller, body).await?;
-    if named.is_empty() {
-        app.service
-            .delete_found_mail(&admitted.caller, &MailSearch::default())
-            .await?;
-    } else {
+    let chosen = chosen(&app, &admitted.caller, body).await?;
+    // It has no other fields in Mailpit, so that a search would delete all messages.
+    if chosen.read.is_some() || chosen.search.is_some() {
+        return Err(Refused::Invalid(
+            "the messages to delete are in `IDs`".to_owned(),
+        ));
+    }
+    change(&app, &admitted.caller, chosen, MailChange::Delete).await
+}
+
+/// Changes the chosen messages, by default all.
+async fn change(
+    app: &App,
+    caller: &Caller,
+    chosen: Chosen,
+    change: MailChange,
+) -> Result<Response, Refused> {
+    let ids = chosen.ids.unwrap_or_default();
+    let search = chosen.search.unwrap_or_default();
+    if !ids.is_empty() {
+        if !search.is_empty() {
+            return Err(Refused::Invalid(
+                "`IDs` and `Search` exclude each other".to_owned(),
+            ));
+        }
         // A text that is no id names no message.
-        let ids: Vec<MessageId> = named
+        let ids: Vec<MessageId> = ids
             .iter()
             .filter_map(|id| MessageId::parse(id).ok())
             .collect();
-        app.service.delete_mail(&admitted.caller, &ids).await?;
+        app.service.change_mail(caller, &ids, change).await?;
+        return Ok("ok".into_response());
+    }
+    let search = if search.trim().is_empty() {
+        Some(MailSearch::default())
+    } else {
+        let parsed = parse(&search).map_err(Refused::Invalid)?;
+        parsed.among_inboxes_of(&app.service, caller).await?
+    };
+    if let Some(search) = search {
+        app.service
+            .change_found_mail(caller, &search, change)
+            .await?;
     }
     Ok("ok".into_response())
 }
@@ -74,21 +106,22 @@ pub(super) async fn delete_found(
             return Err(Refused::Invalid("Error: no search query".to_owned()));
         }
         app.service
-            .delete_found_mail(&admitted.caller, &search)
+            .change_found_mail(&admitted.caller, &search, MailChange::Delete)
             .await?;
     }
     Ok("ok".into_response())
 }
 
-/// Marks messages as read: accepted, without an effect.
+/// Marks messages as read, or as unread.
 pub(super) async fn mark(
     State(app): State<Arc<App>>,
     admitted: Admitted,
     body: Body,
 ) -> Result<Response, Refused> {
-    let mut job = app.service.jobs().job(admitted.caller.key.0);
-    read(body, MAX_BODY, &mut job).await?;
-    Ok("ok".into_response())
+    let chosen = chosen(&app, &admitted.caller, body).await?;
+    let is_read = chosen.read.unwrap_or_default();
+    let mark = MailChange::Mark { is_read };
+    change(&app, &admitted.caller, chosen, mark).await
 }
 
 /// The id of the newest message that matches the search of the query, or of all messages.
@@ -151,10 +184,11 @@ async fn answer(
         None => MailEntries {
             entries: Vec::new(),
             found: 0,
+            unread: 0,
         },
     };
-    let total = match search {
-        Some(search) if search.is_empty() => found.found,
+    let (total, unread) = match search {
+        Some(search) if search.is_empty() => (found.found, found.unread),
         _ => app.service.count_mail(caller).await?,
     };
     let messages: Vec<Entry> = found
@@ -164,10 +198,10 @@ async fn answer(
         .collect();
     let list = Messages {
         total,
-        unread: total,
+        unread,
         count: messages.len(),
         messages_count: found.found,
-        messages_unread: found.found,
+        messages_unread: found.unread,
         start,
         tags: [],
         messages,
@@ -198,29 +232,35 @@ fn parsed(query: &Query) -> Result<Parsed, Refused> {
     parse(&text).map_err(Refused::Invalid)
 }
 
-/// The messages in the body, which may be missing: JSON, or a form. Mailpit deletes all messages if
-/// it cannot read a body, or does not know its field; here that is an error.
-async fn named(app: &App, caller: &Caller, body: Body) -> Result<Vec<String>, Refused> {
+/// What a body says about messages, in upper or lower case as in Mailpit.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+struct Chosen {
+    ids: Option<Vec<String>>,
+    read: Option<bool>,
+    search: Option<String>,
+}
+
+/// The body, which may be missing: JSON, or a form. Mailpit deletes all messages if it cannot read
+/// a body, or does not know its field; here that is an error.
+async fn chosen(app: &App, caller: &Caller, body: Body) -> Result<Chosen, Refused> {
     let mut job = app.service.jobs().job(caller.key.0);
     let body = read(body, MAX_BODY, &mut job).await?;
     if body.trim_ascii().is_empty() {
-        return Ok(Vec::new());
+        return Ok(Chosen::default());
     }
     if body.starts_with(b"ids=") {
         let fields = form_urlencoded::parse(&body).filter(|(name, _)| name == "ids");
-        return Ok(fields.map(|(_, id)| id.into_owned()).collect());
+        return Ok(Chosen {
+            ids: Some(fields.map(|(_, id)| id.into_owned()).collect()),
+            ..Chosen::default()
+        });
     }
-    let fields: BTreeMap<String, Option<Vec<String>>> = serde_json::from_slice(&body)
-        .map_err(|error| Refused::Invalid(format!("invalid JSON: {error}")))?;
-    let mut ids = Vec::new();
-    for (name, named) in fields {
-        // As in Mailpit, the case does not matter.
-        if !name.eq_ignore_ascii_case("ids") {
-            return Err(Refused::Invalid(format!(
-                "unknown field: {name}; the messages are in `IDs`"
-            )));
-        }
-        ids.extend(named.unwrap_or_default());
-    }
-    Ok(ids)
+    let invalid = |error| Refused::Invalid(format!("invalid JSON: {error}"));
+    let fields: Map<String, Value> = serde_json::from_slice(&body).map_err(invalid)?;
+    let fields = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .collect();
+    serde_json::from_value(Value::Object(fields)).map_err(invalid)
 }

@@ -22,7 +22,7 @@ use crate::http::query::Query;
 use crate::http::request_id::RequestId;
 use crate::http::response::{JSON, keeping};
 use crate::jobs::Job;
-use crate::model::Everything;
+use crate::model::{Everything, MailChange, MessageId};
 use crate::service::{Caller, PartsReader};
 
 /// The members that are written while they are read.
@@ -44,6 +44,7 @@ pub(super) async fn show(
     query: Query,
 ) -> Result<Response, Refused> {
     let (message, job) = whole(&app, &admitted.caller, &id, &query).await?;
+    mark_read(&app, &admitted.caller, message.id).await?;
     let recipients = app
         .service
         .recipients_of_message(&admitted.caller, message.id)
@@ -146,6 +147,13 @@ pub(super) async fn whole(
 ) -> Result<(Everything, Job), Refused> {
     let id = named(app, caller, id, query).await?;
     Ok(app.service.whole_message(caller, &id).await?)
+}
+
+/// A message that a client has opened is read, as in Mailpit.
+pub(super) async fn mark_read(app: &App, caller: &Caller, id: MessageId) -> Result<(), Refused> {
+    let mark = MailChange::Mark { is_read: true };
+    app.service.change_mail(caller, &[id], mark).await?;
+    Ok(())
 }
 
 async fn json(

@@ -32,6 +32,8 @@ pub(super) struct Parsed {
     pub(super) texts: Vec<TextCondition>,
     /// Whether the message must have an attachment, or none.
     pub(super) has_attachment: Option<bool>,
+    /// Whether it must have been read, or not.
+    pub(super) is_read: Option<bool>,
 }
 
 /// Parses a search.
@@ -68,6 +70,12 @@ impl Parsed {
         if word.eq_ignore_ascii_case("has:attachment") {
             self.has_attachment = Some(!is_excluded);
             return Ok(());
+        }
+        for (condition, is_read) in [("is:read", true), ("is:unread", false)] {
+            if word.eq_ignore_ascii_case(condition) {
+                self.is_read = Some(is_read != is_excluded);
+                return Ok(());
+            }
         }
         if let Some(prefix) = UNKNOWN
             .into_iter()
@@ -107,6 +115,7 @@ impl Parsed {
         let mut search = MailSearch {
             texts: self.texts,
             has_attachment: self.has_attachment,
+            is_read: self.is_read,
             mail_domain,
             ..MailSearch::default()
         };
@@ -195,6 +204,9 @@ mod tests {
         );
         assert_eq!(parse("é:x").unwrap().texts, [text(All, "é:x", false)]);
         assert_eq!(parse("").unwrap(), Parsed::default());
+        for (search, is_read) in [("is:read", true), ("IS:unread", false), ("-is:read", false)] {
+            assert_eq!(parse(search).unwrap().is_read, Some(is_read), "{search}");
+        }
     }
 
     #[test]
@@ -204,7 +216,7 @@ mod tests {
             "!larger:1M",
             "a bcc:b@x.example",
             "AFTER:x",
-            "is:unread",
+            "is:tagged",
             "-tag:x",
             "has:inline",
         ] {

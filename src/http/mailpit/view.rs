@@ -9,12 +9,13 @@ use axum::response::{IntoResponse, Response};
 use restante_mail::display::Links;
 use restante_mail::{linked_text, parse};
 
-use super::message::{named, whole};
+use super::message::{mark_read, named, whole};
 use super::{Admitted, Refused};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::frame::{Images, page};
 use crate::http::query::Query;
+use crate::model::MessageId;
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
@@ -27,6 +28,7 @@ pub(super) async fn show(
     }
     let id = file.strip_suffix(".txt").ok_or(Error::NotFound)?;
     let (message, job) = whole(&app, &admitted.caller, id, &query).await?;
+    mark_read(&app, &admitted.caller, message.id).await?;
     let reading = job.run(move || {
         let linked = linked_text(&message.raw);
         linked.unwrap_or_else(|| parse(&message.raw).text).into()
@@ -47,7 +49,7 @@ async fn html(
 ) -> Result<Response, Refused> {
     let id = named(app, &admitted.caller, id, query).await?;
     let whole = format!("../api/v1/message/{id}/raw");
-    Ok(page(
+    let page = page(
         app,
         &admitted.caller,
         &id,
@@ -55,5 +57,9 @@ async fn html(
         whole,
         Links::AsSent,
     )
-    .await?)
+    .await?;
+    if let Ok(id) = MessageId::parse(&id) {
+        mark_read(app, &admitted.caller, id).await?;
+    }
+    Ok(page)
 }
