@@ -19,11 +19,12 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::app::App;
+use super::credential::Credential;
 use super::dashboard::{COOKIE_NAME, cookie};
 use super::describe::{INBOX_NOT_FOUND, UNAUTHORIZED, add_parameters, add_shared};
 use super::error::Error;
 use super::response::keeping;
-use super::send::{self, Credential};
+use super::sending;
 use crate::jobs::Holder;
 use crate::model::Inbox;
 use crate::service::Caller;
@@ -99,7 +100,7 @@ pub(super) async fn admit(
     next: Next,
 ) -> Result<Response, Error> {
     let headers = request.headers();
-    let is_send = send::is_request(request.method(), request.uri().path());
+    let is_send = sending::is_request(request.method(), request.uri().path());
     let presented = match Credential::of(headers) {
         Credential::Key(key) => Some(key),
         _ if is_send => None,

@@ -6,7 +6,7 @@ use axum::extract::Request;
 
 use super::body;
 use super::query::{Query, timeout};
-use super::send;
+use super::sending;
 use crate::jobs;
 use crate::service::MAX_WAIT;
 
@@ -22,9 +22,9 @@ pub(super) fn of(request: &Request) -> Duration {
         // It may be a wait.
         return MAX_WAIT + BESIDE_WAIT + body::ARRIVAL;
     }
-    if send::is_request(request.method(), request.uri().path()) {
+    if sending::is_request(request.method(), request.uri().path()) {
         // A fault may delay its answer.
-        return send::MAX_TIME;
+        return sending::MAX_TIME;
     }
     if request.uri().path().ends_with("/messages/wait") {
         return timeout(

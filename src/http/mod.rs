@@ -7,10 +7,12 @@
 mod api;
 mod app;
 mod auth;
+mod base64;
 mod base_url;
 mod body;
 mod client;
 mod compression;
+mod credential;
 pub mod dashboard;
 mod deadline;
 mod describe;
@@ -29,6 +31,7 @@ mod query;
 mod request_id;
 mod response;
 mod send;
+mod sending;
 pub mod server;
 
 use std::sync::Arc;

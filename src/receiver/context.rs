@@ -20,7 +20,7 @@ pub(super) struct Context {
     pub(super) auth: SmtpAuth,
     pub(super) session: Arc<SessionConfig>,
     pub(super) memory: Arc<MessageMemory>,
-    pub(super) disk: Disk,
+    pub(super) disk: Arc<Disk>,
     pub(super) certificate: Certificate,
     /// Cancelled to end each session after its current message.
     pub(super) stop: CancellationToken,
@@ -35,11 +35,11 @@ impl Context {
         let limits = settings.limits.clone();
         Self {
             memory: MessageMemory::new(&limits),
-            disk: Disk::new(
+            disk: Arc::new(Disk::new(
                 settings.data.data_dir.clone(),
                 limits.free_disk,
                 service.clock().clone(),
-            ),
+            )),
             session: Arc::new(SessionConfig {
                 mail_domain: settings.mail_domain.clone(),
                 accepted: settings.accepted.clone(),

@@ -1,13 +1,10 @@
-//! Uses the service to answer the events of the session. Writes one log line for each message,
-//! stored or rejected, and one for each rejected sender or recipient. The log never contains a
-//! body, a code or a key.
+//! Answers the events of a session with what the door says. Writes one log line for each rejected
+//! sender or recipient. The log never contains a body, a code or a key.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use super::alarm::Alarm;
 use super::arrival::Arrival;
 use super::context::Context;
 use super::trace::Trace;
@@ -16,18 +13,15 @@ use crate::admission::Admitted;
 use crate::config::SmtpAuth;
 use crate::metrics;
 use crate::model::{
-    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, RefusedMail,
-    Via, accepting_flag, closed_on_request,
+    ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, Via,
+    accepting_flag, closed_on_request,
 };
-use crate::service::{DeliverError, FAILED_GUESS, Incoming, Receipt, SmtpConnection};
+use crate::service::{Door, FAILED_GUESS, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
 use restante_smtp::{
     Credentials, Envelope, Event, Fault, Refusal, Reply, Said, Session, SessionFailure, Verb,
 };
 
-/// How long the client waits for an answer of the service. After that, the reply tells it to try
-/// again later.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Enough for most traces.
 const TRACE_BYTES: usize = 256;
 
@@ -36,22 +30,17 @@ pub(super) struct EventHandler {
     peer: SocketAddr,
     admitted: Arc<Admitted>,
     context: Arc<Context>,
-    alarm: Alarm,
-    caller: Option<AuthenticatedClient>,
+    door: Door,
+    /// The key that the client authenticated with. It is checked again for each message.
+    key: Option<String>,
     /// The TLS version, once the connection is encrypted.
     tls: Option<&'static str>,
     /// Counts the connection as open until it is dropped.
     _connection: SmtpConnection,
-    /// The sender and the recipients of the current message, for the log.
+    /// The sender of the current message, and the recipients that the last answer is for.
     sender: String,
-    recipients: String,
+    recipients: Vec<EmailAddress>,
     transcript: Transcript,
-}
-
-/// The key that the client authenticated with. It is checked again for each message.
-struct AuthenticatedClient {
-    key: String,
-    project: ProjectId,
 }
 
 impl EventHandler {
@@ -59,13 +48,18 @@ impl EventHandler {
         Self {
             peer,
             admitted: Arc::new(admitted),
-            alarm: Alarm::new(context.clock().clone()),
             _connection: context.service.smtp_connected(),
+            door: Door::new(
+                context.service.clone(),
+                Arc::clone(&context.disk),
+                peer,
+                Via::Smtp,
+            ),
             context,
-            caller: None,
+            key: None,
             tls: None,
             sender: String::new(),
-            recipients: String::new(),
+            recipients: Vec::new(),
             transcript: Transcript::default(),
         }
     }
@@ -95,17 +89,16 @@ impl EventHandler {
                 session.authenticated(outcome);
             }
             Event::Sender(reverse_path) => {
-                write_joined(&mut self.sender, &[reverse_path]);
+                self.sender = reverse_path.to_string();
                 self.recipients.clear();
                 self.transcript.sender(&self.sender);
                 session.sender(self.check_sender(session.is_authenticated()).await);
             }
             Event::Recipient(address) => {
-                write_joined(&mut self.recipients, &[&address]);
                 self.transcript.recipient(&address);
-                match self.check_recipient(&address).await {
+                self.recipients = vec![address];
+                match self.door.recipient(&self.recipients[0]).await {
                     Ok(Some(action)) => {
-                        tracing::info!(peer = %self.peer, to = self.recipients, fault = action.as_str(), "recipient");
                         self.store_disconnection(&action);
                         answer(session, &action, |session| session.recipient(Ok(())));
                     }
@@ -114,7 +107,8 @@ impl EventHandler {
             }
             Event::Deliver(envelope, raw) => match self.deliver(envelope, raw, arrival).await {
                 Ok(receipt) => {
-                    self.store_faults(&receipt);
+                    let disconnects = receipt.reply.iter();
+                    disconnects.for_each(|action| self.store_disconnection(action));
                     self.transcript.accepted_for(receipt.owner);
                     let ids = receipt.messages;
                     match &receipt.reply {
@@ -131,9 +125,11 @@ impl EventHandler {
                 size,
                 refusal,
             } => {
-                write_joined(&mut self.recipients, &envelope.recipients);
+                self.recipients = envelope.recipients;
                 self.transcript.message();
-                self.log_message(size, Err(&refusal));
+                metrics::message_refused(refusal.label());
+                self.door
+                    .log(&self.sender, &self.recipients, size, Err(&refusal));
             }
             Event::NeedInput | Event::Send(_) | Event::HoldBack(_) | Event::StartTls => {}
             Event::Reset | Event::Close => {}
@@ -143,7 +139,8 @@ impl EventHandler {
     /// A password or user name that contains the prefix of a key must be a valid key. All others
     /// have no effect, because test environments often use dummy credentials.
     async fn authenticate(&mut self, credentials: Credentials) -> Result<(), Refusal> {
-        self.caller = None;
+        self.key = None;
+        self.door.project = None;
         let Credentials {
             password, username, ..
         } = credentials;
@@ -155,26 +152,25 @@ impl EventHandler {
             (false, false) if self.context.auth == SmtpAuth::Any => return Ok(()),
             _ => password,
         };
-        let unavailable = Refusal::AuthenticationUnavailable;
-        let project = self.project_of(&key, unavailable).await?;
-        let project = project.ok_or(Refusal::AuthenticationFailed)?;
-        self.caller = Some(AuthenticatedClient { key, project });
+        let project = self
+            .project_of(&key, Refusal::AuthenticationUnavailable)
+            .await?;
+        self.door.project = Some(project.ok_or(Refusal::AuthenticationFailed)?);
+        self.key = Some(key);
         Ok(())
     }
 
     /// Finds the project of a key. Returns the refusal `unavailable` if the store fails.
     async fn project_of(
-        &mut self,
+        &self,
         key: &str,
         unavailable: Refusal,
     ) -> Result<Option<ProjectId>, Refusal> {
-        let found = within_time_limit(
-            &mut self.alarm,
-            &self.context,
-            self.context.service.authenticate(key),
-        )
-        .await;
-        match found.ok_or(unavailable)? {
+        let found = self
+            .door
+            .answer(self.context.service.authenticate(key))
+            .await;
+        match found.map_err(|_| unavailable)? {
             Ok(caller) => Ok(caller.map(|caller| caller.project)),
             Err(error) => {
                 tracing::error!(peer = %self.peer, %error, "cannot check a key");
@@ -184,40 +180,25 @@ impl EventHandler {
     }
 
     async fn check_sender(&mut self, authenticated: bool) -> Result<(), Refusal> {
-        match self.caller.take() {
-            Some(caller) if authenticated => self.check_again(caller).await?,
-            _ => {}
+        if !authenticated {
+            self.key = None;
+            self.door.project = None;
         }
-        match within_time_limit(&mut self.alarm, &self.context, self.context.disk.is_full()).await {
-            Some(false) => Ok(()),
-            Some(true) => Err(Refusal::DiskShort),
-            None => Err(Refusal::StoreFailure),
-        }
+        self.check_again().await?;
+        self.door.sender().await
     }
 
     /// Checks the key of the session again, because it may have been revoked since the client
     /// authenticated.
-    async fn check_again(&mut self, caller: AuthenticatedClient) -> Result<(), Refusal> {
-        let found = self.project_of(&caller.key, Refusal::StoreFailure).await;
-        if let Ok(found) = found
-            && found != Some(caller.project)
-        {
-            return Err(Refusal::AuthenticationRequired);
+    async fn check_again(&mut self) -> Result<(), Refusal> {
+        let Some(key) = &self.key else { return Ok(()) };
+        let found = self.project_of(key, Refusal::StoreFailure).await?;
+        if found == self.door.project {
+            return Ok(());
         }
-        self.caller = Some(caller);
-        found.map(drop)
-    }
-
-    async fn check_recipient(
-        &mut self,
-        address: &EmailAddress,
-    ) -> Result<Option<FaultAction>, Refusal> {
-        let project = self.caller.as_ref().map(|caller| caller.project);
-        let checked = self.context.service.accept_recipient(address, project);
-        match within_time_limit(&mut self.alarm, &self.context, checked).await {
-            Some(outcome) => outcome.map_err(|error| self.refusal(&error)),
-            None => Err(Refusal::StoreFailure),
-        }
+        self.key = None;
+        self.door.project = None;
+        Err(Refusal::AuthenticationRequired)
     }
 
     async fn deliver(
@@ -227,53 +208,29 @@ impl EventHandler {
         arrival: Option<Arrival>,
     ) -> Result<Receipt, Refusal> {
         self.transcript.message();
-        write_joined(&mut self.recipients, &envelope.recipients);
-        let size = raw.len() as u64;
-        let time = self.context.service.delivery_timeout(raw.len());
-        let delivery = Box::pin(self.delivery(envelope, raw, arrival));
-        let started = Instant::now();
-        let outcome = match within(&mut self.alarm, &self.context, time, delivery).await {
-            Some(delivered) => delivered.map_err(|error| self.refusal(&error)),
-            None => Err(Refusal::StoreFailure),
-        };
-        if outcome
-            .as_ref()
-            .is_ok_and(|receipt| !receipt.messages.is_empty())
-        {
-            metrics::message_stored(size, started.elapsed());
-        }
-        self.log_message(size, outcome.as_ref());
-        outcome
-    }
-
-    /// Parses and stores a message. The committer keeps the memory of the message and the admission
-    /// of the connection until the delivery has ended, even if the client got its reply earlier.
-    /// Therefore, if the store hangs, clients that retry cannot exceed these limits.
-    fn delivery(
-        &self,
-        envelope: Envelope,
-        raw: Vec<u8>,
-        arrival: Option<Arrival>,
-    ) -> impl Future<Output = Result<Receipt, DeliverError>> + Send + use<> {
-        let service = self.context.service.clone();
-        let memory = Arc::clone(&self.context.memory);
-        let incoming = self.incoming(envelope, raw);
+        self.recipients.clone_from(&envelope.recipients);
+        let size = raw.len();
+        // Until the delivery has ended, the memory of the message and the admission of the
+        // connection are taken.
         let held = (
             arrival.and_then(Arrival::into_permit),
             Arc::clone(&self.admitted),
         );
-        async move {
-            let parsing = memory.parsing(incoming.raw.len()).await;
-            let prepared = service.prepare(incoming).await;
-            // Another large message may now be parsed, while this one is written.
-            drop(parsing);
-            service.store(prepared?.holding(held)).await
+        let parsing = self.context.memory.parsing(size);
+        let incoming = self.incoming(envelope, raw);
+        let outcome = self
+            .door
+            .message(&self.sender, incoming, parsing, held)
+            .await;
+        if let Err(refusal) = &outcome {
+            metrics::message_refused(refusal.label());
         }
+        outcome
     }
 
     fn incoming(&self, mut envelope: Envelope, raw: Vec<u8>) -> Incoming {
         // Dummy credentials belong to no project.
-        envelope.authenticated &= self.caller.is_some();
+        envelope.authenticated &= self.key.is_some();
         let service = &self.context.service;
         let fields = Trace {
             envelope: &envelope,
@@ -293,44 +250,11 @@ impl EventHandler {
         };
         Incoming {
             reverse_path: envelope.reverse_path.as_str().to_owned(),
-            project: self
-                .caller
-                .as_ref()
-                .filter(|_| envelope.authenticated)
-                .map(|caller| caller.project),
+            project: self.door.project.filter(|_| envelope.authenticated),
             recipients: envelope.recipients,
             trace,
             reception: Some(reception),
             raw,
-        }
-    }
-
-    fn refusal(&self, error: &DeliverError) -> Refusal {
-        if let DeliverError::Store(error) = error {
-            tracing::error!(peer = %self.peer, %error, "the store failed");
-        }
-        error.refusal()
-    }
-
-    fn log_message(&self, size: u64, outcome: Result<&Receipt, &Refusal>) {
-        let peer = self.peer;
-        let from = &self.sender;
-        let to = &self.recipients;
-        match outcome {
-            Ok(receipt) => {
-                let mut ids = String::new();
-                let mut faults = String::new();
-                write_joined(&mut ids, &receipt.messages);
-                if receipt.faults.is_empty() {
-                    return tracing::info!(%peer, %from, to, size, outcome = "stored", ids, "message");
-                }
-                write_joined(&mut faults, &receipt.faults);
-                tracing::info!(%peer, %from, to, size, outcome = "fault", fault = faults, ids, "message");
-            }
-            Err(refusal) => {
-                metrics::message_refused(refusal.label());
-                tracing::info!(%peer, %from, to, size, outcome = refusal.label(), "message");
-            }
         }
     }
 
@@ -382,7 +306,7 @@ impl EventHandler {
         let client = Client {
             address: self.peer.ip().to_canonical().to_string(),
             tls: self.tls,
-            project: self.caller.as_ref().map(|caller| caller.project),
+            project: self.door.project,
             mail_domain: self.context.service.mail_domain(),
             now: self.context.clock().now(),
         };
@@ -393,30 +317,19 @@ impl EventHandler {
     }
 
     fn store_refusal(&self, refusal: Refusal, reply: &Reply) {
-        if refusal == Refusal::AuthenticationFailed {
-            // One row for all failed logins of the client, so that guesses do not displace other
-            // refusals.
-            let peer = self.peer.ip().to_canonical().to_string();
-            return self.record(
-                &peer,
-                "",
-                vec![""],
-                &RefusalReason::Smtp(refusal),
-                reply.to_string().trim_end(),
-            );
+        let reason = RefusalReason::Smtp(refusal);
+        let text = reply.to_string();
+        let text = text.trim_end();
+        match reply.path() {
+            _ if refusal == Refusal::AuthenticationFailed => {
+                self.door.record(&reason, "", "", text);
+            }
+            None => self.record_for_all(&reason, text),
+            Some(RefusedPath::Sender(path)) => self.door.record(&reason, path, "", text),
+            Some(RefusedPath::Recipient(path)) => {
+                self.door.record(&reason, &self.sender, path, text);
+            }
         }
-        let (sender, recipients) = match reply.path() {
-            None => (self.sender.as_str(), self.recipients.split(' ').collect()),
-            Some(RefusedPath::Sender(path)) => (path.as_str(), vec![""]),
-            Some(RefusedPath::Recipient(path)) => (self.sender.as_str(), vec![path.as_str()]),
-        };
-        self.record(
-            &self.peer.to_string(),
-            sender,
-            recipients,
-            &RefusalReason::Smtp(refusal),
-            reply.to_string().trim_end(),
-        );
     }
 
     /// The session ended before MAIL. Logs and counts it, and stores it among the refusals, unless
@@ -435,36 +348,9 @@ impl EventHandler {
             _ => {}
         }
         if failure != SessionFailure::Rejected {
-            let peer = self.peer.ip().to_canonical().to_string();
             let what = format!("{}{detail}", failure.description());
-            self.record(&peer, "", vec![""], &RefusalReason::Session(failure), &what);
-        }
-    }
-
-    /// Stores the faults of a message among the refusals if the message is not stored and no reply
-    /// shows that.
-    fn store_faults(&self, receipt: &Receipt) {
-        receipt
-            .reply
-            .iter()
-            .for_each(|action| self.store_disconnection(action));
-        if receipt.unstored.is_empty() {
-            return;
-        }
-        for recipient in self.recipients.split(' ') {
-            let address = EmailAddress::parse(recipient).ok();
-            if let Some(fate) =
-                address.and_then(|address| receipt.unstored(&address, &self.context.service))
-            {
-                let reason = fate.reason();
-                self.record(
-                    &self.peer.to_string(),
-                    &self.sender,
-                    vec![recipient],
-                    &reason,
-                    fate.description(),
-                );
-            }
+            self.door
+                .record(&RefusalReason::Session(failure), "", "", &what);
         }
     }
 
@@ -473,42 +359,19 @@ impl EventHandler {
         if let Some(closing) = action.closing()
             && action.copies() == 0
         {
-            let what = closed_on_request(closing);
-            let recipients = self.recipients.split(' ').collect();
             let reason = RefusalReason::DisconnectedOnRequest;
-            self.record(
-                &self.peer.to_string(),
-                &self.sender,
-                recipients,
-                &reason,
-                what,
-            );
+            self.record_for_all(&reason, closed_on_request(closing));
         }
     }
 
-    /// Stores a refusal for each recipient, so that each owner sees only their own.
-    fn record(
-        &self,
-        peer: &str,
-        sender: &str,
-        recipients: Vec<&str>,
-        reason: &RefusalReason,
-        reply: &str,
-    ) {
-        for recipient in recipients {
-            let refused = RefusedMail {
-                peer: peer.to_owned(),
-                sender: sender.to_owned(),
-                recipient: recipient.to_owned(),
-                inbox: None,
-                authenticated: self.caller.is_some(),
-                reason: reason.clone(),
-                reply: reply.to_owned(),
-                refused_at: self.context.clock().now(),
-            };
-            self.context
-                .service
-                .record_refusal(refused, self.caller.as_ref().map(|caller| caller.project));
+    /// Records a refusal for each recipient, so that each owner sees only their own.
+    fn record_for_all(&self, reason: &RefusalReason, reply: &str) {
+        if self.recipients.is_empty() {
+            self.door.record(reason, &self.sender, "", reply);
+        }
+        for recipient in &self.recipients {
+            self.door
+                .record(reason, &self.sender, &recipient.to_string(), reply);
         }
     }
 }
@@ -526,41 +389,4 @@ fn answer(session: &mut Session, action: &FaultAction, accept: impl FnOnce(&mut 
         session.fault(Fault::Delay(delay));
     }
     accept(session);
-}
-
-/// The result of `work`, or `None` if it takes too long.
-async fn within_time_limit<T>(
-    alarm: &mut Alarm,
-    context: &Context,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    within(alarm, context, ANSWER_TIMEOUT, work).await
-}
-
-/// The result of `work`, or `None` if it takes longer than `time`.
-async fn within<T>(
-    alarm: &mut Alarm,
-    context: &Context,
-    time: Duration,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    let deadline = context.clock().instant().after(time);
-    tokio::select! {
-        biased;
-        done = work => Some(done),
-        () = alarm.wait_until(deadline) => {
-            tracing::error!("the store did not answer in time");
-            None
-        }
-    }
-}
-
-/// Replaces `text` with the items, separated by spaces.
-fn write_joined<T: Display>(text: &mut String, items: &[T]) {
-    text.clear();
-    for (index, item) in items.iter().enumerate() {
-        let space = if index == 0 { "" } else { " " };
-        // Writing into memory cannot fail.
-        let _ = write!(text, "{space}{item}");
-    }
 }

@@ -1,5 +1,5 @@
-//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection, and uses
-//! the service to answer its events.
+//! SMTP over tokio: runs one pure [`Session`](restante_smtp::Session) for each connection, and
+//! answers its events with what the [`Door`](crate::service::Door) says.
 //!
 //! - `listener` accepts connections, plain or with implicit TLS, and `crate::admission` counts
 //!   them.

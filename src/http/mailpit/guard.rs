@@ -15,10 +15,9 @@ use axum::response::Response;
 use super::Refused;
 use crate::config::MailpitApi;
 use crate::http::App;
+use crate::http::credential::{Admitted, Credential};
 use crate::http::error::Error;
 use crate::http::host::own_host;
-use crate::http::send::Credential;
-use crate::service::Caller;
 
 /// A request with one of these was forwarded by a proxy.
 const PROXY_FIELDS: [HeaderName; 6] = [
@@ -29,15 +28,6 @@ const PROXY_FIELDS: [HeaderName; 6] = [
     HeaderName::from_static("x-forwarded-proto"),
     HeaderName::from_static("x-real-ip"),
 ];
-
-/// The caller of a request that was checked.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::http) struct Admitted {
-    /// The owner of the messages.
-    pub(in crate::http) caller: Caller,
-    /// Whether the client has presented a key.
-    pub(in crate::http) has_key: bool,
-}
 
 /// Checks a request, and adds its caller.
 pub(super) async fn check(

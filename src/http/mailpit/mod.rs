@@ -1,5 +1,6 @@
-//! The API of Mailpit under `/mailpit`, and at the root of a listener of its own, for test helpers that were written for it. A message of it
-//! is a message of the project: if several inboxes have it, it is one.
+//! The API of Mailpit under `/mailpit`, and at the root of a listener of its own, for test helpers
+//! that were written for it. A message of it is a message of the project: if several inboxes have
+//! it, it is one.
 //!
 //! [`guard`] runs first: it checks the host, the origin and the credential. [`list`] and
 //! [`message`] answer with the JSON of [`json`]; [`search`] parses Mailpit's syntax.
@@ -24,18 +25,15 @@ use axum::routing::{any, get, post};
 use tower::util::MapRequest;
 
 use super::app::App;
+use super::credential::Admitted;
 use super::error::Error;
 use super::send;
 use crate::config::MailpitApi;
 
-pub(super) use guard::Admitted;
 use refused::Refused;
 
 /// The path that replaces Mailpit's base URL.
 const PATH: &str = "/mailpit";
-
-/// Where a message is sent.
-pub(super) const SEND: &str = "/mailpit/api/v1/send";
 
 pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     if app.mailpit_api == MailpitApi::Off {

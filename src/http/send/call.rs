@@ -1,6 +1,6 @@
 //! One request to an API for sending: who sends it, what it contains, and the answer.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,24 +12,20 @@ use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::Senders;
-use super::credential::Credential;
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::outgoing::{Addresses, Outgoing};
 use crate::config::SmtpAuth;
-use crate::http::body::{self, read};
+use crate::http::body::read;
 use crate::http::client::client;
+use crate::http::credential::{Admitted, Credential};
 use crate::http::error::Error;
 use crate::http::host::own_host;
-use crate::http::mailpit::Admitted;
 use crate::http::server::Disconnect;
 use crate::jobs::{Holder, Job, SMALL};
 use crate::model::{Refusal, Via};
-use crate::service::Caller;
+use crate::service::{Caller, Door};
 
-/// How long a request may take: its body, its delivery, and the longest delay that a fault asks
-/// for.
-pub(crate) const MAX_TIME: Duration = body::ARRIVAL.saturating_add(Duration::from_secs(120 + 300));
 /// How many messages of the maximum size a request may store.
 const STORED: u64 = 4;
 
@@ -55,6 +51,7 @@ pub(super) struct Call<'a> {
     pub(super) provider: &'a Provider,
     pub(super) senders: &'a Senders,
     pub(super) client: IpAddr,
+    pub(super) door: Door,
     /// The caller, if the credential is a key of this service.
     pub(super) caller: Option<Caller>,
     /// How long faults delay the answer.
@@ -166,6 +163,12 @@ impl<'a> Call<'a> {
         Ok(Self {
             provider,
             senders,
+            door: Door::new(
+                app.service.clone(),
+                Arc::clone(&senders.disk),
+                SocketAddr::new(client, 0),
+                provider.via,
+            ),
             client,
             caller: None,
             delay: Duration::ZERO,
@@ -194,9 +197,8 @@ impl<'a> Call<'a> {
     ) -> Result<(T, Arc<Job>), Failure> {
         self.is_unread = true;
         self.authenticate(&parts).await?;
-        if self.senders.disk.is_full().await {
-            return Err(Failure::refused(Refusal::DiskShort));
-        }
+        self.door.project = self.caller.map(|caller| caller.project);
+        self.door.sender().await.map_err(Failure::refused)?;
         let app = &self.senders.app;
         // The same message takes more bytes as base64 or in a form than in the size that is
         // limited.

@@ -1,9 +1,8 @@
 //! Delivers the messages of a request as mail over SMTP is delivered, and records what is refused.
 
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::future::ready;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -14,15 +13,8 @@ use super::failure::Failure;
 use super::outgoing::{Composed, Outgoing};
 use crate::jobs::Job;
 use crate::metrics;
-use crate::model::{
-    EmailAddress, FaultAction, ProjectId, Reception, Refusal, RefusalReason, RefusedMail,
-    accepting_flag,
-};
-use crate::service::{Incoming, Receipt, Service};
-
-/// How long the client waits for an answer of the service. After that, the answer tells it to try
-/// again later.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::model::{EmailAddress, FaultAction, Reception, Refusal, RefusalReason, accepting_flag};
+use crate::service::Incoming;
 
 /// A message that was accepted.
 pub(super) struct Sent {
@@ -128,7 +120,7 @@ impl Call<'_> {
 
     /// Asks for each recipient whether it accepts mail, as RCPT TO does.
     async fn accept(&mut self, envelope: &Envelope) -> Result<(), Failure> {
-        let service = self.senders.app.service.clone();
+        let service = &self.senders.app.service;
         for recipient in &envelope.recipients {
             if !service.is_local(recipient.domain()) {
                 let text = recipient.to_string();
@@ -140,15 +132,8 @@ impl Call<'_> {
         }
         for recipient in &envelope.recipients {
             let of = |failure: Failure| failure.of(&recipient.to_string());
-            let accepted = within(
-                &service,
-                ANSWER_TIMEOUT,
-                service.accept_recipient(recipient, self.project()),
-            )
-            .await;
-            let accepted = accepted.and_then(|accepted| accepted.map_err(Failure::from));
-            if let Some(fault) = accepted.map_err(of)? {
-                tracing::info!(peer = %self.client, to = %recipient, fault = fault.as_str(), "recipient");
+            let accepted = self.door.recipient(recipient).await;
+            if let Some(fault) = accepted.map_err(|refusal| of(Failure::refused(refusal)))? {
                 self.apply(&fault).map_err(of)?;
             }
         }
@@ -162,33 +147,19 @@ impl Call<'_> {
         job: &Arc<Job>,
     ) -> Result<Sent, Failure> {
         // The messages of a request share a file, but each is stored with it.
-        if self.senders.disk.is_full().await {
-            return Err(Failure::refused(Refusal::DiskShort));
-        }
-        let service = self.senders.app.service.clone();
-        let size = composed.raw.len() as u64;
-        let started = Instant::now();
+        self.door.sender().await.map_err(Failure::refused)?;
         let Composed {
             message_id,
             raw,
             is_raw,
         } = composed;
-        let time = service.delivery_timeout(raw.len());
         let incoming = self.incoming(envelope, raw);
-        let held = Arc::clone(job);
-        let storing = async {
-            service
-                .store(service.prepare(incoming).await?.holding(held))
-                .await
-        };
-        let stored = within(&service, time, storing).await;
-        let receipt = stored.and_then(|stored| stored.map_err(Failure::from));
-        self.log(envelope, size, receipt.as_ref());
-        let receipt = receipt?;
-        if !receipt.messages.is_empty() {
-            metrics::message_stored(size, started.elapsed());
-        }
-        self.record_unstored(envelope, &receipt);
+        let from = envelope.sender.to_string();
+        let stored = self
+            .door
+            .message(&from, incoming, ready(()), Arc::clone(job))
+            .await;
+        let receipt = stored.map_err(Failure::refused)?;
         if let Some(fault) = &receipt.reply {
             self.apply(fault)?;
         }
@@ -245,64 +216,10 @@ impl Call<'_> {
         Incoming {
             reverse_path: envelope.sender.to_string(),
             recipients: envelope.recipients.clone(),
-            project: self.project(),
+            project: self.door.project,
             trace,
             reception: Some(reception),
             raw,
-        }
-    }
-
-    /// The project whose key the client used.
-    fn project(&self) -> Option<ProjectId> {
-        self.caller.as_ref().map(|caller| caller.project)
-    }
-
-    fn log(&self, envelope: &Envelope, size: u64, outcome: Result<&Receipt, &Failure>) {
-        let peer = self.client;
-        let via = self.provider.via;
-        let from = &envelope.sender;
-        let to = envelope
-            .recipients
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(" ");
-        match outcome {
-            Ok(receipt) => {
-                let ids = receipt
-                    .messages
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(" ");
-                let (outcome, fault) = match receipt.faults.is_empty() {
-                    true => ("stored", None),
-                    false => ("fault", Some(receipt.faults.join(" "))),
-                };
-                tracing::info!(%peer, %via, %from, to, size, outcome, fault, ids, "message");
-            }
-            Err(failure) => {
-                let outcome = failure
-                    .reason
-                    .as_ref()
-                    .map_or("failed", RefusalReason::label);
-                tracing::info!(%peer, %via, %from, to, size, outcome, "message");
-            }
-        }
-    }
-
-    fn record_unstored(&self, envelope: &Envelope, receipt: &Receipt) {
-        for recipient in &envelope.recipients {
-            if let Some(fate) = receipt.unstored(recipient, &self.senders.app.service) {
-                let sender = envelope.sender.to_string();
-                let recipient = recipient.to_string();
-                self.record(
-                    &fate.reason(),
-                    &sender,
-                    &recipient,
-                    fate.description().to_owned(),
-                );
-            }
         }
     }
 
@@ -365,7 +282,7 @@ impl Call<'_> {
                 (None, RefusalReason::Smtp(refusal)) => refusal.line(),
                 (None, _) => "a request is not valid; its sender was told what is wrong".to_owned(),
             };
-            self.record(reason, "", "", refused(&text));
+            self.door.record(reason, "", "", &refused(&text));
         }
         for recipient in shown {
             let is_cause = failure
@@ -381,44 +298,7 @@ impl Call<'_> {
                 }
                 _ => failure.text.clone(),
             };
-            self.record(reason, sender, recipient, refused(&text));
-        }
-    }
-
-    fn record(&self, reason: &RefusalReason, sender: &str, recipient: &str, reply: String) {
-        // One row for all failed logins of a client, so that guesses do not displace other
-        // refusals.
-        let peer = match reason {
-            RefusalReason::Smtp(Refusal::AuthenticationFailed) => self.client.to_string(),
-            _ => SocketAddr::new(self.client, 0).to_string(),
-        };
-        let service = &self.senders.app.service;
-        let refused = RefusedMail {
-            peer,
-            sender: sender.to_owned(),
-            recipient: recipient.to_owned(),
-            inbox: None,
-            authenticated: self.caller.is_some(),
-            reason: reason.clone(),
-            reply,
-            refused_at: service.clock().now(),
-        };
-        service.record_refusal(refused, self.project());
-    }
-}
-
-/// The result of `work`, or the failure of a store that does not answer within this time.
-async fn within<T>(
-    service: &Service,
-    time: Duration,
-    work: impl Future<Output = T>,
-) -> Result<T, Failure> {
-    tokio::select! {
-        biased;
-        done = work => Ok(done),
-        () = service.clock().sleep(time) => {
-            tracing::error!("the store did not answer in time");
-            Err(Failure::refused(Refusal::StoreFailure))
+            self.door.record(reason, sender, recipient, &refused(&text));
         }
     }
 }

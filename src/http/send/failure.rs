@@ -7,7 +7,6 @@ use restante_mail::compose::ComposeError;
 use crate::http::error::Error;
 use crate::jobs::Busy;
 use crate::model::{Closing, Refusal, RefusalReason, RequestedReply, closed_on_request, cut};
-use crate::service::DeliverError;
 
 /// Maximum number of characters of an error's text: some contain a part of the request.
 const TEXT_CHARACTERS: usize = 500;
@@ -128,12 +127,9 @@ impl From<ComposeError> for Failure {
     }
 }
 
-impl From<DeliverError> for Failure {
-    fn from(error: DeliverError) -> Self {
-        if let DeliverError::Store(error) = &error {
-            tracing::error!(%error, "the store failed");
-        }
-        Self::refused(error.refusal())
+impl From<base64::DecodeError> for Failure {
+    fn from(error: base64::DecodeError) -> Self {
+        Self::invalid(format!("not base64: {error}"))
     }
 }
 

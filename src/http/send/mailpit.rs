@@ -14,7 +14,8 @@ use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::parse;
 use super::outgoing::{Outgoing, named};
-use super::{Senders, base64, json};
+use super::{Senders, json};
+use crate::http::base64;
 use crate::http::error::Error;
 use crate::model::Via;
 

@@ -4,12 +4,11 @@
 //! Each provider has one file: it parses the provider's requests into [`outgoing::Outgoing`]
 //! messages, and writes the provider's answers and errors. [`call`] does everything else, once for
 //! all of them: it checks the host, the origin and the credential, reads the body within its
-//! limits, composes the messages, and delivers them as mail over SMTP.
+//! limits, composes the messages, and gives them to the same [`Door`](crate::service::Door) as mail
+//! over SMTP.
 
-mod base64;
 mod batch;
 mod call;
-mod credential;
 mod delivery;
 mod failure;
 mod form;
@@ -25,19 +24,13 @@ mod ses;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::response::JSON;
+use super::sending;
 use crate::disk::Disk;
-
-pub(super) use call::MAX_TIME;
-pub(super) use credential::Credential;
-
-/// The path of all providers.
-const PATH: &str = "/send";
 
 /// Every path that a provider's API does not have here.
 const OTHER: &str = "/{*path}";
@@ -46,7 +39,7 @@ const OTHER: &str = "/{*path}";
 pub(super) struct Senders {
     app: Arc<App>,
     /// The disk that must have room for a message.
-    disk: Disk,
+    disk: Arc<Disk>,
 }
 
 /// The routes of all providers.
@@ -64,7 +57,7 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     // Some clients can be given only a host.
     let at_root = postmark::routes().merge(ses::root_router());
     Router::new()
-        .nest(PATH, providers)
+        .nest(sending::PATH, providers)
         .merge(at_root)
         .with_state(senders(app))
 }
@@ -78,17 +71,8 @@ pub(super) fn senders(app: &Arc<App>) -> Arc<Senders> {
     );
     Arc::new(Senders {
         app: Arc::clone(app),
-        disk,
+        disk: Arc::new(disk),
     })
-}
-
-/// Whether this is a request to an API for sending.
-pub(super) fn is_request(method: &Method, path: &str) -> bool {
-    let is_path = path.starts_with("/send/")
-        || postmark::PATHS.contains(&path)
-        || path == super::mailpit::SEND;
-    // The root is a page, too.
-    is_path || path == ses::ROOT && method == Method::POST
 }
 
 /// A JSON answer with a status of the provider.

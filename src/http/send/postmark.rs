@@ -16,8 +16,10 @@ use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::json::{Json, Messages, Template, empty_object, parse, parse_batch, plain};
 use super::outgoing::{Addresses, Outgoing, metadata};
-use super::{OTHER, Senders, base64, json};
+use super::{OTHER, Senders, json};
+use crate::http::base64;
 use crate::http::error::Error;
+use crate::http::sending;
 use crate::model::Via;
 
 const POSTMARK: Provider = Provider {
@@ -27,15 +29,6 @@ const POSTMARK: Provider = Provider {
 };
 /// A batch has at most 500 messages.
 type Batch = Messages<Email, 500>;
-/// The paths, which are also at the root. One client writes some of them with a slash at the end.
-pub(super) const PATHS: [&str; 6] = [
-    "/email",
-    "/email/batch",
-    "/email/withTemplate",
-    "/email/batchWithTemplates",
-    "/email/withTemplate/",
-    "/email/batchWithTemplates/",
-];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -93,7 +86,7 @@ pub(super) fn routes() -> Router<Arc<Senders>> {
         templates,
         template_slash,
         templates_slash,
-    ] = PATHS;
+    ] = sending::POSTMARK;
     let single = [one, template, template_slash].map(|path| (path, post(send)));
     let several = [templates, templates_slash].map(|path| (path, post(send_templates)));
     let routes = single

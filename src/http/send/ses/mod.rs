@@ -9,9 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 
 use super::Senders;
-
-/// The path of a request whose client knows only the host.
-pub(super) const ROOT: &str = "/";
+use crate::http::sending;
 
 /// Version 1 at its path with a slash at the end, as most clients write it.
 pub(super) fn query_router() -> Router<Arc<Senders>> {
@@ -20,7 +18,7 @@ pub(super) fn query_router() -> Router<Arc<Senders>> {
 
 /// Version 1 at the root, because the SDK for Java ignores the path of its endpoint.
 pub(super) fn root_router() -> Router<Arc<Senders>> {
-    v1::router(ROOT)
+    v1::router(sending::SES)
 }
 
 pub(super) fn router() -> Router<Arc<Senders>> {

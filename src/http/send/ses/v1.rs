@@ -8,12 +8,13 @@ use axum::response::Response;
 use axum::routing::post;
 use restante_mail::compose::letter::Letter;
 
+use crate::http::base64;
 use crate::http::error::Error;
 use crate::http::send::call::{Provider, Received};
 use crate::http::send::failure::{Failure, Kind};
 use crate::http::send::form::Form;
 use crate::http::send::outgoing::{Addresses, Outgoing};
-use crate::http::send::{Senders, answer, base64};
+use crate::http::send::{Senders, answer};
 use crate::model::Via;
 
 const SES: Provider = Provider {

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json as value};
 
 use super::template::{Rendered, Template};
+use crate::http::base64;
 use crate::http::error::Error;
 use crate::http::send::batch::Batch;
 use crate::http::send::call::{Provider, Received};
@@ -20,7 +21,7 @@ use crate::http::send::delivery::Sent;
 use crate::http::send::failure::{Failure, Kind};
 use crate::http::send::json::{Messages, parse, parse_batch};
 use crate::http::send::outgoing::{Addresses, Outgoing, Parts};
-use crate::http::send::{OTHER, Senders, base64, json};
+use crate::http::send::{OTHER, Senders, json};
 use crate::model::Via;
 
 const SES: Provider = Provider {

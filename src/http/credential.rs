@@ -6,13 +6,14 @@ use axum::http::header::AUTHORIZATION;
 
 use super::base64;
 use crate::model::ApiKey;
+use crate::service::Caller;
 
 /// Headers for a key alone: Postmark's, and that of this service.
 const KEY_HEADERS: [&str; 2] = ["x-postmark-server-token", "x-api-key"];
 
 /// What a client presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::http) enum Credential {
+pub(super) enum Credential {
     Missing,
     /// A dummy, or a key of the real provider.
     Any,
@@ -20,10 +21,19 @@ pub(in crate::http) enum Credential {
     Key(String),
 }
 
+/// The caller of a request that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admitted {
+    /// The owner of the messages.
+    pub(super) caller: Caller,
+    /// Whether the client has presented a key.
+    pub(super) has_key: bool,
+}
+
 impl Credential {
     /// The credential in these headers: a bearer token, the password or the user of HTTP Basic, the
     /// access key id of an AWS signature, or the value of a header for a key.
-    pub(in crate::http) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let text = |name: &str| {
             headers
                 .get(name)

@@ -1,10 +1,8 @@
 //! Base64 as applications write it: with line breaks, and with or without padding.
 
-use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
-use super::failure::Failure;
+use base64::{DecodeError, Engine};
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -16,14 +14,13 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// Decodes base64.
 ///
 /// # Errors
-/// [`Failure`] for other characters.
-pub(super) fn decode(text: &str) -> Result<Vec<u8>, Failure> {
-    let decoded = if text.contains(|character: char| character.is_ascii_whitespace()) {
+/// For other characters.
+pub(super) fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
+    if text.contains(|character: char| character.is_ascii_whitespace()) {
         LENIENT.decode(text.replace(|character: char| character.is_ascii_whitespace(), ""))
     } else {
         LENIENT.decode(text)
-    };
-    decoded.map_err(|error| Failure::invalid(format!("not base64: {error}")))
+    }
 }
 
 #[cfg(test)]
