@@ -1,6 +1,8 @@
 //! A search in all messages of a project, as the API of Mailpit has it: several conditions, all of
 //! which must be met.
 
+use std::fmt::Display;
+
 use restante_mail::Addressing;
 
 use super::{Inbox, InboxId, MessageId, SharedAddress, Timestamp};
@@ -10,8 +12,8 @@ use super::{Inbox, InboxId, MessageId, SharedAddress, Timestamp};
 pub struct MailSearch {
     /// It is in this inbox.
     pub inbox: Option<Inbox>,
-    /// Inboxes that it must have reached, or with `true` must not have reached.
-    pub recipients: Vec<(InboxId, bool)>,
+    /// Addresses to which it must have been sent, or with `true` must not.
+    pub recipients: Vec<(String, bool)>,
     /// Texts that it must contain, or not contain.
     pub texts: Vec<TextCondition>,
     /// Whether it must have an attachment, or none.
@@ -20,6 +22,32 @@ pub struct MailSearch {
     pub is_read: Option<bool>,
     /// The domain of the inboxes that have no address of their own.
     pub mail_domain: String,
+}
+
+/// An inbox that a message has reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    pub inbox: InboxId,
+    pub shared: Option<SharedAddress>,
+    /// The recipients as addressed, one on each line, if not only the inbox's address.
+    pub recipients: Option<String>,
+}
+
+impl Reached {
+    /// The recipients of the message there.
+    #[must_use]
+    pub fn addresses(&self, mail_domain: &impl Display) -> Vec<String> {
+        let own = match &self.shared {
+            Some(address) => address.as_str(),
+            None => self.inbox.as_str(),
+        };
+        let named = self.recipients.as_deref().unwrap_or(own).lines();
+        let whole = named.map(|name| match self.shared {
+            Some(_) => name.to_owned(),
+            None => format!("{name}@{mail_domain}"),
+        });
+        whole.collect()
+    }
 }
 
 /// A text that a part of a message must contain, case-insensitive.
@@ -54,7 +82,7 @@ pub struct MailEntry {
     /// The id of the message in the oldest of its inboxes.
     pub id: MessageId,
     /// The inboxes of the project that have it.
-    pub inboxes: Vec<(InboxId, Option<SharedAddress>)>,
+    pub inboxes: Vec<Reached>,
     /// The addresses in its header.
     pub addressing: Addressing,
     /// The subject, decoded; empty if there is none.

@@ -33,7 +33,7 @@ pub use list::{
 };
 pub use mail_filter::{MailFilter, MailPart, MailTerm, SearchText};
 pub use mail_search::{
-    MailChange, MailEntries, MailEntry, MailSearch, SearchedPart, TextCondition,
+    MailChange, MailEntries, MailEntry, MailSearch, Reached, SearchedPart, TextCondition,
 };
 pub use message::{Features, MessageId, MessageStart};
 pub use message_filter::{HeaderFilter, MessageFilter};

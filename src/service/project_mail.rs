@@ -1,7 +1,7 @@
 //! The messages of a project as one list, for the API of Mailpit.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{KeyHash, MailChange, MailEntries, MailSearch, MessageId, address_of};
+use crate::model::{KeyHash, MailChange, MailEntries, MailSearch, MessageId};
 use crate::store::StoreError;
 
 impl Service {
@@ -43,7 +43,7 @@ impl Service {
             .await
     }
 
-    /// The addresses of the inboxes of the caller's project that have a message.
+    /// The recipients of a message in the inboxes of the caller's project.
     pub async fn recipients_of_message(
         &self,
         caller: &Caller,
@@ -56,7 +56,7 @@ impl Service {
             .await?;
         Ok(inboxes
             .iter()
-            .map(|(id, shared)| address_of(id, shared.as_ref(), self.mail_domain()))
+            .flat_map(|reached| reached.addresses(self.mail_domain()))
             .collect())
     }
 

@@ -161,8 +161,8 @@ const TABLES: &[Table] = &[
         min_number,
         500,
         "number, id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-         has_otp, has_link, code, sender, subject, subject_folded, project_id, attachments",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17",
+         has_otp, has_link, code, sender, subject, subject_folded, project_id, attachments, recipients",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18",
         &[(0, Numbered::Messages), (2, Numbered::Inboxes), (4, Numbered::Contents)]
     ),
     table!(

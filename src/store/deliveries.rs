@@ -594,8 +594,9 @@ pub(super) async fn write_messages(
 ) -> Result<(), StoreError> {
     const INSERT: &str = "
         INSERT INTO messages (id, inbox_number, sequence, content_number, is_shared, parsed_size, raw_size, received_at,
-            has_otp, has_link, code, sender, subject, subject_folded, attachments, project_id)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+            has_otp, has_link, code, sender, subject, subject_folded, attachments, project_id,
+            recipients)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
     let stored: BTreeSet<usize> = messages.iter().map(|message| message.request).collect();
     let contents = stored.iter().map(|request| &deliveries[*request].content);
     let content_numbers = insert_contents(transaction, contents).await?;
@@ -648,5 +649,11 @@ fn message_row(
         content.subject_folded.as_str(),
         content.attachments,
         message.project,
+        (!message.recipients.is_empty()).then(|| lines(&message.recipients)),
     ]
+}
+
+fn lines(recipients: &[Recipient]) -> String {
+    let recipients: Vec<String> = recipients.iter().map(ToString::to_string).collect();
+    recipients.join("\n")
 }

@@ -87,7 +87,7 @@ macro_rules! candidates {
             $data,
             ", m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded,
                 m.received_at, m.has_otp, m.has_link, m.code, m.attachments, COALESCE(m.content_number, 0),
-                m.parsed_size, m.raw_size,
+                m.parsed_size, m.raw_size, m.recipients,
                 CASE WHEN ",
             live!("i.", "$1"),
             " AND m.content_number IS NOT NULL

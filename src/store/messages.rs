@@ -13,7 +13,7 @@ use super::reading::Pieces;
 use super::{ContentForm, PartsReader, Search, Selection, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
 use crate::model::{
-    Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, SharedAddress, Timestamp,
+    Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, Reached, SharedAddress, Timestamp,
 };
 
 /// Messages in one page of a list.
@@ -80,6 +80,8 @@ pub(super) struct Head {
     pub(super) content_number: i64,
     pub(super) parsed_size: usize,
     pub(super) raw_size: usize,
+    /// The recipients as addressed, if not only the inbox's address.
+    pub(super) recipients: Option<String>,
     /// The content, if it was read with the head.
     pub(super) data: Option<Bytes>,
 }
@@ -89,7 +91,7 @@ macro_rules! live_heads {
     ($conditions:literal) => {
         concat!(
             "SELECT m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
-                m.has_link, m.code, m.attachments, m.content_number, m.parsed_size, m.raw_size
+                m.has_link, m.code, m.attachments, m.content_number, m.parsed_size, m.raw_size, m.recipients
              FROM messages m JOIN inboxes i ON i.number = m.inbox_number
              WHERE ",
             live!("i.", "$1"),
@@ -522,8 +524,17 @@ impl Head {
             content_number: row.integer()?,
             parsed_size: row.count()?,
             raw_size: row.count()?,
+            recipients: row.optional_text()?,
             data: None,
         })
+    }
+
+    pub(super) fn reached(&self) -> Reached {
+        Reached {
+            inbox: self.inbox_id.clone(),
+            shared: self.shared.clone(),
+            recipients: self.recipients.clone(),
+        }
     }
 
     /// Whether the content is stored in pieces.

@@ -75,6 +75,7 @@ async fn probe(mut transaction: Transaction, now: Timestamp) -> Result<(), Store
         inbox: inbox.clone(),
         project: ProjectId(Uuid::nil()),
         place,
+        recipients: Vec::new(),
     };
     transaction.wait_briefly();
     let opened = transaction

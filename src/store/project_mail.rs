@@ -19,8 +19,8 @@ use super::parts::beginning_of_text;
 use super::{ContentForm, Store, StoreError, live};
 use crate::db::{Row, Value, values};
 use crate::model::{
-    InboxId, MailEntries, MailEntry, MailSearch, MessageId, ProjectId, SearchedPart, SharedAddress,
-    TextCondition, Timestamp,
+    InboxId, MailEntries, MailEntry, MailSearch, MessageId, ProjectId, Reached, SearchedPart,
+    SharedAddress, TextCondition, Timestamp,
 };
 
 /// How long a search may take to find a page. The count of further messages ends then, too.
@@ -68,7 +68,7 @@ struct Beginning {
 pub(super) struct Copy {
     pub(super) id: MessageId,
     pub(super) inbox: InboxId,
-    shared: Option<SharedAddress>,
+    reached: Reached,
 }
 
 /// Whether an older inbox of the project `$2` has the same message at the time `$1`.
@@ -191,11 +191,11 @@ impl Store {
         project: ProjectId,
         id: MessageId,
         now: Timestamp,
-    ) -> Result<Vec<(InboxId, Option<SharedAddress>)>, StoreError> {
+    ) -> Result<Vec<Reached>, StoreError> {
         let Some(head) = self.owned_head(project, id, now).await? else {
             return Ok(Vec::new());
         };
-        let own = (head.inbox_id.clone(), head.shared.clone());
+        let own = head.reached();
         let copies = self.copies(project, head.content_number, now).await?;
         Ok(if copies.is_empty() {
             vec![own]
@@ -214,7 +214,7 @@ impl Store {
     ) -> Result<Vec<Copy>, StoreError> {
         const COPIES: &str = concat!(
             "
-            SELECT m.id, i.id, i.address FROM messages m JOIN inboxes i ON i.number = m.inbox_number
+            SELECT m.id, i.id, i.address, m.recipients FROM messages m JOIN inboxes i ON i.number = m.inbox_number
             WHERE m.content_number = $3 AND m.is_shared = 1 AND i.project_id = $2 AND ",
             live!("i.", "$1"),
             " AND m.sequence > i.emptied_sequence ORDER BY i.number, m.number"
@@ -226,11 +226,12 @@ impl Store {
         let copy = |mut row: Row| {
             let id = MessageId(row.uuid()?);
             let inbox = InboxId::from_stored(row.text()?);
-            Ok(Copy {
-                id,
-                inbox,
+            let reached = Reached {
+                inbox: inbox.clone(),
                 shared: row.optional_text()?.map(SharedAddress::from_stored),
-            })
+                recipients: row.optional_text()?,
+            };
+            Ok(Copy { id, inbox, reached })
         };
         rows.into_iter().map(copy).collect()
     }
@@ -276,7 +277,7 @@ impl Store {
         let id = first_id(&copies, &head);
         let mut inboxes = distinct_inboxes(copies);
         if inboxes.is_empty() {
-            inboxes.push((head.inbox_id, head.shared));
+            inboxes.push(head.reached());
         }
         let Head {
             subject,
@@ -452,7 +453,7 @@ impl<'a> Walk<'a> {
             return Ok(false);
         };
         let subject = head.subject_folded.clone();
-        let recipients = self.recipients(candidate).await?;
+        let recipients = self.recipients(candidate).await?.join("\n");
         let texts = search.texts.clone();
         let compare = move || {
             texts
@@ -462,34 +463,33 @@ impl<'a> Walk<'a> {
         on_blocking_thread(compare).await
     }
 
-    /// Whether the message reached the required inboxes, and none that is excluded.
+    /// Whether the message was sent to the required addresses, and to none that is excluded.
     async fn reached(&self, candidate: &Candidate) -> Result<bool, StoreError> {
-        if self.search.recipients.is_empty() {
+        let wanted = &self.search.recipients;
+        let own = candidate.head.reached().addresses(&self.search.mail_domain);
+        if wanted
+            .iter()
+            .all(|(address, is_excluded)| !is_excluded && own.contains(address))
+        {
             return Ok(true);
         }
-        let reached = self.inboxes(candidate).await?;
-        let has_reached = |wanted: &InboxId| reached.iter().any(|(inbox, _)| inbox == wanted);
-        Ok(self
-            .search
-            .recipients
+        let all = self.recipients(candidate).await?;
+        Ok(wanted
             .iter()
-            .all(|(inbox, is_excluded)| has_reached(inbox) != *is_excluded))
+            .all(|(address, is_excluded)| all.contains(address) != *is_excluded))
     }
 
-    /// The addresses of the inboxes that have the message, one on each line.
-    async fn recipients(&self, candidate: &Candidate) -> Result<String, StoreError> {
+    /// The recipients of the message in all inboxes that have it.
+    async fn recipients(&self, candidate: &Candidate) -> Result<Vec<String>, StoreError> {
         let inboxes = self.inboxes(candidate).await?;
-        let address = |(inbox, shared): &(InboxId, Option<SharedAddress>)| match shared {
-            Some(address) => format!("{address}\n"),
-            None => format!("{inbox}@{}\n", self.search.mail_domain),
-        };
-        Ok(inboxes.iter().map(address).collect())
+        let addresses = |reached: Reached| reached.addresses(&self.search.mail_domain);
+        Ok(inboxes.into_iter().flat_map(addresses).collect())
     }
 
     async fn inboxes(
         &self,
         Candidate { head, is_shared }: &Candidate,
-    ) -> Result<Vec<(InboxId, Option<SharedAddress>)>, StoreError> {
+    ) -> Result<Vec<Reached>, StoreError> {
         if *is_shared {
             let copies = self
                 .store
@@ -497,7 +497,7 @@ impl<'a> Walk<'a> {
                 .await?;
             return Ok(distinct_inboxes(copies));
         }
-        Ok(vec![(head.inbox_id.clone(), head.shared.clone())])
+        Ok(vec![head.reached()])
     }
 }
 
@@ -569,11 +569,8 @@ fn first_id(copies: &[Copy], head: &Head) -> MessageId {
     id.map_or(head.id, |copy| copy.id)
 }
 
-fn distinct_inboxes(copies: Vec<Copy>) -> Vec<(InboxId, Option<SharedAddress>)> {
-    let mut inboxes: Vec<_> = copies
-        .into_iter()
-        .map(|copy| (copy.inbox, copy.shared))
-        .collect();
+fn distinct_inboxes(copies: Vec<Copy>) -> Vec<Reached> {
+    let mut inboxes: Vec<_> = copies.into_iter().map(|copy| copy.reached).collect();
     inboxes.dedup();
     inboxes
 }

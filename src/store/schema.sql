@@ -149,7 +149,9 @@ CREATE TABLE messages (
     attachments BIGINT NOT NULL,
     sender TEXT NOT NULL,
     subject TEXT NOT NULL,
-    subject_folded TEXT NOT NULL
+    subject_folded TEXT NOT NULL,
+    -- The recipients as addressed, one on each line, as an inbox has its id or address; null if all are the inbox's.
+    recipients TEXT
 );
 CREATE UNIQUE INDEX messages_by_id ON messages (id);
 CREATE UNIQUE INDEX messages_by_inbox ON messages (inbox_number, sequence);

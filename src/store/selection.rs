@@ -222,6 +222,7 @@ mod tests {
             code: String::new(),
             attachments: 0,
             content_number: 1,
+            recipients: None,
             parsed_size: 0,
             raw_size: 0,
             data: None,

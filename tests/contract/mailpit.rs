@@ -775,6 +775,71 @@ async fn the_text_of_a_message_with_html_only_has_its_links(engine: Engine) {
 }
 
 #[testkit::each_engine]
+async fn mail_to_a_tag_is_found_by_the_address_it_was_sent_to(engine: Engine) {
+    let api = Harness::accepting(engine, "*").await;
+    let mailpit = Mailpit::new(&api);
+    for domain in ["restante.example.com", "shop.example"] {
+        let [plain, tag, other] = ["qa", "QA+1", "qa+2"].map(|name| format!("{name}@{domain}"));
+        for (to, subject) in [
+            (vec![&plain], "plain"),
+            (vec![&tag], "tag"),
+            (vec![&plain, &other], "both"),
+        ] {
+            let header = to.iter().map(|one| one.as_str()).collect::<Vec<_>>();
+            let raw = format!("To: {}\r\nSubject: {subject}\r\n\r\n", header.join(", "));
+            deliver(&api, None, &header, &raw).await;
+        }
+        for (address, subjects) in [
+            (&plain, vec!["both", "plain"]),
+            (&tag, vec!["tag"]),
+            (&other, vec!["both"]),
+        ] {
+            let found = mailpit.search(&format!("to:{address}")).await;
+            assert_eq!(
+                found,
+                (
+                    subjects.iter().map(|one| (*one).to_owned()).collect(),
+                    subjects.len() as u64
+                )
+            );
+        }
+        assert_eq!(
+            mailpit.search(&format!("to:{plain} to:{other}")).await.0,
+            ["both"]
+        );
+        assert_eq!(
+            mailpit.search(&format!("to:{plain} -to:{other}")).await.0,
+            ["plain"]
+        );
+        let query = tag.replace('+', "%2B");
+        let newest = mailpit
+            .get(&format!("/api/v1/message/latest?query=to:{query}"))
+            .await;
+        assert_eq!(
+            (&newest["Subject"], &newest["Bcc"]),
+            (&json!("tag"), &json!([]))
+        );
+        let page = mailpit
+            .call("GET", &format!("/view/latest.html?query=to:{query}"), "")
+            .await;
+        assert_eq!(page.status, 200);
+        let list = mailpit.get("/api/v1/messages").await;
+        for message in list["messages"].as_array().unwrap() {
+            assert_eq!(message["Bcc"], json!([]), "{message}");
+        }
+        let deleted = mailpit
+            .call("DELETE", &format!("/api/v1/search?query=to:{query}"), "")
+            .await;
+        assert_eq!(deleted.status, 200);
+        assert_eq!(
+            mailpit.search(&format!("@{domain}")).await.0,
+            ["both", "plain"]
+        );
+        mailpit.call("DELETE", "/api/v1/messages", "").await;
+    }
+}
+
+#[testkit::each_engine]
 async fn a_message_is_read_once_a_client_opened_it(engine: Engine) {
     let api = Harness::on(engine).await;
     let mailpit = Mailpit::new(&api);
@@ -797,13 +862,13 @@ async fn a_message_is_read_once_a_client_opened_it(engine: Engine) {
             .iter()
             .map(|one| one["Read"].as_bool().unwrap())
             .collect();
-        let unread = read.iter().filter(|is_read| !**is_read).count();
+        let unread = read.iter().filter(|is_read| !**is_read).count() as u64;
         for count in [&list["unread"], &list["messages_unread"]] {
             assert_eq!(*count, unread, "{list}");
         }
         assert_eq!(mailpit.get("/api/v1/info").await["Unread"], unread);
-        assert_eq!(mailpit.search("is:unread").await.1 as usize, unread);
-        assert_eq!(mailpit.search("is:read").await.1 as usize, 3 - unread);
+        assert_eq!(mailpit.search("is:unread").await.1, unread);
+        assert_eq!(mailpit.search("is:read").await.1, 3 - unread);
         read
     };
     let mark = async |body: Value| {

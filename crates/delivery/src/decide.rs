@@ -255,6 +255,18 @@ impl State {
 }
 
 impl Target {
+    /// The recipients, if one of them has a tag that the address of the inbox may not have.
+    fn tagged_recipients(&self) -> Vec<Recipient> {
+        let is_inbox =
+            |recipient: &Recipient| matches!(recipient, Recipient::Inbox(id) if *id == self.inbox);
+        let is_tagged = |recipient: &Recipient| recipient.has_tag() && !is_inbox(recipient);
+        if self.recipients.iter().any(is_tagged) {
+            self.recipients.clone()
+        } else {
+            Vec::new()
+        }
+    }
+
     fn action(&self) -> Option<&FaultAction> {
         self.fault.as_ref().map(|pending| &pending.fault.action)
     }
@@ -407,6 +419,7 @@ impl Batch<'_> {
             inbox: target.inbox.clone(),
             project: *owner,
             place,
+            recipients: target.tagged_recipients(),
         });
         place
     }

@@ -147,6 +147,9 @@ pub struct NewMessage {
     pub project: ProjectId,
     /// Its place there.
     pub place: Place,
+    /// Its recipients as addressed, if one of them has a tag that the address of the inbox may not
+    /// have.
+    pub recipients: Vec<Recipient>,
 }
 
 /// One use of a fault.

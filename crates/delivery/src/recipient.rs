@@ -80,6 +80,12 @@ impl Recipient {
         [Some(self.clone()), untagged].into_iter().flatten()
     }
 
+    /// Whether it has a `+tag`.
+    #[must_use]
+    pub fn has_tag(&self) -> bool {
+        self.meant().nth(1).is_some()
+    }
+
     /// The whole address.
     #[must_use]
     pub fn at(&self, mail_domain: &Domain) -> String {

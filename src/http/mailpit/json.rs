@@ -6,7 +6,7 @@ use restante_mail::Addressing;
 use restante_mail::details::Mailbox;
 use serde::Serialize;
 
-use crate::model::{Domain, MailEntry, address_of};
+use crate::model::{Domain, MailEntry};
 
 /// Maximum number of bytes of a snippet, as in Mailpit.
 const SNIPPET_BYTES: usize = 200;
@@ -127,7 +127,7 @@ impl Entry {
     pub(super) fn new(entry: MailEntry, mail_domain: &Domain) -> Self {
         let inboxes = entry.inboxes.iter();
         let recipients = inboxes
-            .map(|(id, shared)| address_of(id, shared.as_ref(), mail_domain))
+            .flat_map(|reached| reached.addresses(mail_domain))
             .collect();
         let mut addressing = entry.addressing;
         Self {

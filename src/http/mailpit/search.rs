@@ -4,7 +4,7 @@
 //! a word excludes it. `to:` compares whole addresses, so that a search for one test's address
 //! never finds that of another.
 
-use crate::model::{MailSearch, SearchedPart, TextCondition};
+use crate::model::{EmailAddress, MailSearch, Recipient, SearchedPart, TextCondition};
 use crate::service::{Caller, Service, ServiceError};
 
 /// Maximum number of bytes of a search, and of words in it.
@@ -111,23 +111,38 @@ impl Parsed {
         service: &Service,
         caller: &Caller,
     ) -> Result<Option<MailSearch>, ServiceError> {
-        let mail_domain = service.mail_domain().to_string();
+        let domain = service.mail_domain();
         let mut search = MailSearch {
             texts: self.texts,
             has_attachment: self.has_attachment,
             is_read: self.is_read,
-            mail_domain,
+            mail_domain: domain.to_string(),
             ..MailSearch::default()
         };
         for (address, is_excluded) in self.recipients {
-            match service.inbox_by_address(caller, &address).await {
-                // One of them is found by its index.
-                Ok(inbox) if !is_excluded && search.inbox.is_none() => search.inbox = Some(inbox),
-                Ok(inbox) => search.recipients.push((inbox.id, is_excluded)),
-                Err(ServiceError::InboxNotFound) if is_excluded => {}
-                Err(ServiceError::InboxNotFound) => return Ok(None),
-                Err(error) => return Err(error),
+            let Ok(address) = EmailAddress::parse(&address) else {
+                if is_excluded {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let recipient = Recipient::of(&address, domain);
+            // One of them is found by the index of its inbox: that of the address, or without tag.
+            if !is_excluded && search.inbox.is_none() {
+                for meant in recipient.meant() {
+                    match service.inbox_by_address(caller, &meant.at(domain)).await {
+                        Err(ServiceError::InboxNotFound) => {}
+                        found => {
+                            search.inbox = Some(found?);
+                            break;
+                        }
+                    }
+                }
+                if search.inbox.is_none() {
+                    return Ok(None);
+                }
             }
+            search.recipients.push((recipient.at(domain), is_excluded));
         }
         Ok(Some(search))
     }
