@@ -32,5 +32,6 @@ mod tls;
 pub mod totp;
 
 pub mod jobs;
+mod json;
 
 mod os;

@@ -30,6 +30,7 @@ mod openapi;
 mod query;
 mod request_id;
 mod response;
+mod search_words;
 mod send;
 mod sending;
 pub mod server;

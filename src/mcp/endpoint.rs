@@ -20,6 +20,7 @@ use uuid::Uuid;
 use super::protocol::Protocol;
 use super::running::{CallId, Running};
 use super::tools::Tools;
+use crate::json;
 use crate::service::Caller;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -80,7 +81,10 @@ impl Endpoint {
         let tool = serde_json::from_slice::<Envelope>(body)
             .ok()
             .and_then(|envelope| envelope.params.name);
-        tool.as_deref() == Some("send_message") && commas(body) <= MAX_VALUES
+        let counted = json::count(body);
+        // There are at least as many as values.
+        let values = counted.brackets + counted.commas;
+        tool.as_deref() == Some("send_message") && values <= MAX_VALUES
     }
 
     /// Answers a request of a caller whose key is valid.
@@ -130,24 +134,6 @@ impl Endpoint {
         }
         answer
     }
-}
-
-/// The commas and brackets of a JSON text outside its strings: there are at least as many as
-/// values.
-fn commas(json: &[u8]) -> usize {
-    let mut count = 0;
-    let mut in_string = false;
-    let mut is_escaped = false;
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = in_string,
-            b'"' => in_string = !in_string,
-            b',' | b'{' | b'[' if !in_string => count += 1,
-            _ => {}
-        }
-    }
-    count
 }
 
 fn session(headers: &HeaderMap) -> Option<String> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use super::{InboxId, InvalidId, SharedAddress, Timestamp, parse_id};
+use super::{Domain, InboxId, InvalidId, SharedAddress, parse_id};
 
 /// Identifies a message; a UUID of version 7, opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,30 @@ impl MessageId {
 impl fmt::Display for MessageId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
+    }
+}
+
+/// An inbox that a message has reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    pub inbox: InboxId,
+    pub shared: Option<SharedAddress>,
+    /// The recipients as addressed, one on each line, if not only the inbox's address.
+    pub recipients: Option<String>,
+}
+
+impl Reached {
+    /// The recipients of the message there.
+    pub fn addresses(&self, mail_domain: &Domain) -> impl Iterator<Item = String> {
+        let own = match &self.shared {
+            Some(address) => address.as_str(),
+            None => self.inbox.as_str(),
+        };
+        let named = self.recipients.as_deref().unwrap_or(own).lines();
+        named.map(move |name| match self.shared {
+            Some(_) => name.to_owned(),
+            None => format!("{name}@{mail_domain}"),
+        })
     }
 }
 
@@ -58,27 +82,4 @@ impl Features {
     pub fn has_all(self, wanted: Self) -> bool {
         (self.otp || !wanted.otp) && (self.code || !wanted.code) && (self.link || !wanted.link)
     }
-}
-
-/// A received message, the way a list shows it.
-#[derive(Clone, Debug)]
-pub struct MessageStart {
-    /// Identifies it; also the `after` cursor.
-    pub id: MessageId,
-    /// The inbox in which it is.
-    pub inbox_id: InboxId,
-    /// The address of the inbox, if that is not on the mail domain.
-    pub shared: Option<SharedAddress>,
-    /// The sender's address; empty if there is none.
-    pub from: String,
-    /// The subject, decoded; empty if there is none.
-    pub subject: String,
-    /// The start of its text.
-    pub text: String,
-    /// When it was accepted.
-    pub received_at: Timestamp,
-    /// The labelled code in any form; empty if there is none.
-    pub code: String,
-    /// The number of its attachments, without images that its HTML shows.
-    pub attachments: i64,
 }

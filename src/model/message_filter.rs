@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Features, FieldError};
+use super::{Condition, Features, FieldError, MailPart};
 
 /// Maximum number of bytes of a text in a filter: a line of a message has no more.
 const MAX_FILTER_LENGTH: usize = 998;
@@ -57,6 +57,27 @@ impl MessageFilter {
             }
         }
         Ok(self)
+    }
+
+    /// The texts as conditions, each with the name of its filter. An empty one is met by every
+    /// message, except that a header must have the field.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<(&'static str, Condition)> {
+        let texts = [
+            ("subject", &self.subject, vec![MailPart::Subject]),
+            ("from", &self.from, vec![MailPart::Sender]),
+            ("text", &self.text, vec![MailPart::Text]),
+            ("to", &self.to, MailPart::fields(&["to", "cc"])),
+        ];
+        let texts = texts.into_iter().filter_map(|(name, text, parts)| {
+            let text = text.as_deref().filter(|text| !text.is_empty())?;
+            Some((name, Condition::new(parts, text)))
+        });
+        let header = self.header.iter().map(|HeaderFilter { name, part }| {
+            let fields = MailPart::fields(&[name]);
+            ("header", Condition::new(fields, part))
+        });
+        texts.chain(header).collect()
     }
 
     /// The filters that are given, each with its name and its text.

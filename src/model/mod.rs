@@ -7,8 +7,7 @@ mod explanation;
 mod fault;
 mod inbox;
 mod list;
-mod mail_filter;
-mod mail_search;
+mod mail_query;
 mod message;
 mod message_filter;
 mod original;
@@ -16,6 +15,7 @@ mod outgoing;
 mod project;
 mod reception;
 mod refused;
+mod search_text;
 mod smtp_session;
 mod story;
 mod summary;
@@ -31,11 +31,8 @@ pub use inbox::{FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate
 pub use list::{
     Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched,
 };
-pub use mail_filter::{MailFilter, MailPart, MailTerm, SearchText};
-pub use mail_search::{
-    MailChange, MailEntries, MailEntry, MailSearch, Reached, SearchedPart, TextCondition,
-};
-pub use message::{Features, MessageId, MessageStart};
+pub use mail_query::{Condition, Fit, MailChange, MailQuery, Part as MailPart, Scope};
+pub use message::{Features, MessageId, Reached};
 pub use message_filter::{HeaderFilter, MessageFilter};
 pub use original::Everything;
 pub use outgoing::{
@@ -44,6 +41,8 @@ pub use outgoing::{
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
+pub use search_text::SearchText;
+pub(crate) use search_text::fold_case;
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
 pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
 pub use summary::{

@@ -8,7 +8,7 @@ use crate::model::{
     Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, Part, Period, ProjectId,
     Reading, RefusedMail, SharedAddress, Similar, Summary,
 };
-use crate::store::{Selection, StoreError};
+use crate::store::StoreError;
 
 /// Messages and refusals that are shown.
 const MAX_LISTED: usize = 10;
@@ -112,13 +112,12 @@ impl Service {
         let store = &self.0.store;
         let project = inbox.project;
         let default = self.0.default_project;
-        let selection = match ended {
-            None => self.selection(inbox, filter).await?,
-            Some(_) => Selection::default(),
-        };
+        let nothing = MessageFilter::default();
+        let compared = if ended.is_none() { filter } else { &nothing };
+        let after = self.cursor(inbox, compared).await?;
         self.0.refusals.written(project).await;
         let latest = store
-            .latest_messages(inbox, &selection, MAX_LISTED, period.until)
+            .latest_messages(inbox, (compared, after), MAX_LISTED, period.until)
             .await?;
         let messages = if ended.is_none() {
             store.message_count_at(inbox, period.until).await?

@@ -3,11 +3,12 @@
 use super::{Caller, Service, ServiceError};
 use crate::jobs::{Holder, Job};
 use crate::model::{
-    Envelope, Everything, Inbox, KeyHash, MessageFilter, MessageId, MessageStart, Via,
+    Envelope, Everything, Inbox, KeyHash, MailQuery, MessageFilter, MessageId, Scope, Via,
 };
-use crate::store::{Found, Pieces, Selection, StoredMessage};
+use crate::store::{Head, MessageStart, Pieces, Search, StoredMessage};
 
-/// Bytes of parsed parts in one page of a list, without those of large messages.
+/// Messages in one page of a list, and their bytes without those of large messages.
+const PAGE_MESSAGES: usize = 64;
 const PAGE_BYTES: usize = 512 * 1024;
 
 /// The filter and the limits of a list.
@@ -24,11 +25,8 @@ pub struct ListFilter {
 #[derive(Debug)]
 pub struct MessagePages {
     service: Service,
-    inbox: Inbox,
-    selection: Selection,
-    /// The list continues before this sequence; `None` at its end.
-    before: Option<i64>,
-    left: i64,
+    search: Search,
+    left: usize,
 }
 
 impl Service {
@@ -43,13 +41,8 @@ impl Service {
         id: &str,
         most: usize,
     ) -> Result<MessageStart, ServiceError> {
-        let found = self
-            .0
-            .store
-            .message(caller.project, parse(id)?, self.0.clock.now())
-            .await?;
-        found
-            .ok_or(ServiceError::MessageNotFound)?
+        let message = self.open_message(caller, id).await?;
+        message
             .start(most)
             .await?
             .ok_or(ServiceError::MessageNotFound)
@@ -119,7 +112,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
-    pub async fn find_message(&self, caller: &Caller, id: &str) -> Result<Found, ServiceError> {
+    pub async fn find_message(&self, caller: &Caller, id: &str) -> Result<Head, ServiceError> {
         let found = self
             .0
             .store
@@ -136,10 +129,10 @@ impl Service {
     pub async fn read_message(
         &self,
         caller: &Caller,
-        found: Found,
+        found: Head,
     ) -> Result<(Everything, Job), ServiceError> {
         let mut job = self.0.jobs.job(caller.key.0);
-        job.take_place(found.raw_size()).await?;
+        job.take_place(found.raw_size).await?;
         let everything = self.0.store.everything(found).await?;
         Ok((everything.ok_or(ServiceError::MessageNotFound)?, job))
     }
@@ -218,46 +211,48 @@ impl Service {
         inbox: &Inbox,
         filter: &ListFilter,
     ) -> Result<MessagePages, ServiceError> {
-        let selection = self.selection(inbox, &filter.matching).await?;
-        let before = match &filter.before {
-            Some(id) => self
-                .sequence(inbox, id)
-                .await?
-                .ok_or(ServiceError::InvalidBefore)?,
-            None => i64::MAX,
-        };
-        let left = filter
-            .limit
-            .map_or(i64::MAX, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let mut query = self.query(inbox, &filter.matching).await?;
+        if let Some(id) = &filter.before {
+            let before = self.sequence(inbox, id).await?;
+            query.before = Some(before.ok_or(ServiceError::InvalidBefore)?);
+        }
+        let left = filter.limit.map_or(usize::MAX, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
         Ok(MessagePages {
             service: self.clone(),
-            inbox: inbox.clone(),
-            selection,
-            before: Some(before),
+            search: Search::newest_first(query),
             left,
         })
     }
 
-    pub(super) async fn selection(
+    pub(super) async fn query(
         &self,
         inbox: &Inbox,
         filter: &MessageFilter,
-    ) -> Result<Selection, ServiceError> {
-        let after = match &filter.after {
+    ) -> Result<MailQuery, ServiceError> {
+        let conditions = filter.conditions().into_iter();
+        Ok(MailQuery {
+            conditions: conditions.map(|(_, condition)| condition).collect(),
+            has: filter.has,
+            after: self.cursor(inbox, filter).await?,
+            ..MailQuery::new(Scope::Inbox(inbox.clone()))
+        })
+    }
+
+    /// The sequence of the filter's cursor.
+    pub(super) async fn cursor(
+        &self,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+    ) -> Result<i64, ServiceError> {
+        match &filter.after {
             Some(id) => self
                 .sequence(inbox, id)
                 .await?
-                .ok_or(ServiceError::InvalidAfter)?,
-            None => 0,
-        };
-        let selection = Selection::new(after, filter.subject.as_deref())
-            .from(filter.from.as_deref())
-            .with(filter.has);
-        Ok(selection.containing(
-            filter.text.as_deref(),
-            filter.to.as_deref(),
-            filter.header.as_ref(),
-        ))
+                .ok_or(ServiceError::InvalidAfter),
+            None => Ok(0),
+        }
     }
 
     /// The position in `inbox` of the message with this id; `None` if it is not in the inbox.
@@ -275,31 +270,25 @@ impl Service {
 }
 
 impl MessagePages {
-    /// Whether the last page has been read. A page that is not full is the last one.
+    /// Whether the last page has been read.
     #[must_use]
     pub fn are_over(&self) -> bool {
-        self.next_before().is_none()
-    }
-
-    /// The sequence before which the next page starts.
-    fn next_before(&self) -> Option<i64> {
-        self.before.filter(|_| self.left > 0)
+        self.search.is_over() || self.left == 0
     }
 
     /// Reads the next messages; `None` after the last.
     pub async fn next_page(&mut self) -> Result<Option<Vec<StoredMessage>>, ServiceError> {
-        let Some(before) = self.next_before() else {
+        if self.are_over() {
             return Ok(None);
-        };
-        let now = self.service.0.clock.now();
-        let most = (self.left, PAGE_BYTES);
-        let store = &self.service.0.store;
-        let page = store
-            .page(&self.inbox, &self.selection, before, most, now)
+        }
+        let Service(inner) = &self.service;
+        let most = (self.left.min(PAGE_MESSAGES), PAGE_BYTES);
+        let page = inner
+            .store
+            .page(&mut self.search, most, None, inner.clock.now())
             .await?;
-        self.before = page.next;
-        self.left -= i64::try_from(page.messages.len()).unwrap_or(self.left);
-        Ok(Some(page.messages).filter(|messages| !messages.is_empty()))
+        self.left -= page.len();
+        Ok(Some(page))
     }
 }
 

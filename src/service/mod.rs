@@ -65,7 +65,9 @@ use crate::jobs::Jobs;
 use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
-pub use crate::store::{Found, PartsReader, Pieces, StoredMessage};
+pub use crate::store::{
+    Head, MailEntries, MailEntry, MessageStart, PartsReader, Pieces, StoredMessage,
+};
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
 pub use advice::{advice, title};

@@ -1,8 +1,8 @@
 //! The messages of a project as one list, for the API of Mailpit.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{KeyHash, MailChange, MailEntries, MailSearch, MessageId};
-use crate::store::StoreError;
+use crate::model::{KeyHash, MailChange, MailQuery, MessageId};
+use crate::store::{MailEntries, StoreError};
 
 impl Service {
     /// A caller without a key, who may use the default project. All such callers share one caller's
@@ -15,7 +15,7 @@ impl Service {
         }
     }
 
-    /// The messages of the caller's project that meet the conditions, without the first `start`,
+    /// The messages of the caller's project that a query finds, without the first `start`,
     /// and at most `limit`; `None` if they cannot be found in time.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl Service {
     pub async fn project_mail(
         &self,
         caller: &Caller,
-        search: &MailSearch,
+        query: MailQuery,
         (start, limit): (usize, usize),
     ) -> Result<Option<MailEntries>, ServiceError> {
         let _scan = self.0.jobs.scan(caller.project.0).await?;
@@ -31,7 +31,7 @@ impl Service {
         Ok(self
             .0
             .store
-            .project_mail(caller.project, search, (start, limit), now)
+            .project_mail(caller.project, query, (start, limit), now)
             .await?)
     }
 
@@ -74,18 +74,18 @@ impl Service {
             .await
     }
 
-    /// Deletes or marks the messages of the caller's project that meet the conditions.
+    /// Deletes or marks the messages of the caller's project that a query finds.
     pub async fn change_found_mail(
         &self,
         caller: &Caller,
-        search: &MailSearch,
+        query: MailQuery,
         change: MailChange,
     ) -> Result<u64, ServiceError> {
         let _scan = self.0.jobs.scan(caller.project.0).await?;
         Ok(self
             .0
             .store
-            .change_found_mail(caller.project, search, change, self.0.clock.now())
+            .change_found_mail(caller.project, query, change, self.0.clock.now())
             .await?)
     }
 }

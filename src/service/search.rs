@@ -1,17 +1,23 @@
 //! Lists and searches the mail of a project or of an inbox, as the dashboard does, and finds
 //! inboxes.
 
+use std::time::{Duration, Instant};
+
 use uuid::Uuid;
 
 use super::{Service, ServiceError};
-use crate::model::{FoundInbox, Inbox, MailFilter, MessageStart, ProjectId, SearchText};
-use crate::store::StoreError;
+use crate::model::{FoundInbox, Inbox, MailQuery, ProjectId, SearchText};
+use crate::store::{MessageStart, Search, StoreError};
 
+/// The time limit of a step of a search.
+const STEP: Duration = Duration::from_millis(60);
+/// Bytes of the messages of one page, without those of large messages.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of bytes of a message's text that a list needs.
 const TEXT_BYTES: usize = 4_096;
 
 /// One page of the messages of a project, newest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FoundMail {
     pub messages: Vec<MessageStart>,
     /// The list continues before this position.
@@ -23,36 +29,35 @@ pub struct FoundMail {
 }
 
 impl Service {
-    /// A page of at most `limit` messages of a project or of one of its inboxes, newest first, and
-    /// where the list continues; without a project, of all projects, for the administrator.
+    /// A step of a search, newest first: a page of at most `limit` messages, and where the search
+    /// continues.
     ///
     /// # Errors
     /// [`ServiceError::Busy`] if other scans of the project take too long, or if the store fails.
-    pub async fn mail(
-        &self,
-        project: Option<ProjectId>,
-        filter: &MailFilter,
-        limit: usize,
-    ) -> Result<FoundMail, ServiceError> {
+    pub async fn mail(&self, query: MailQuery, limit: usize) -> Result<FoundMail, ServiceError> {
+        let project = query.scope.project();
         let _scan = self
             .0
             .jobs
             .scan(project.map_or(Uuid::nil(), |project| project.0))
             .await?;
+        let mut search = Search::newest_first(query);
+        let deadline = Some(Instant::now() + STEP);
+        let now = self.0.clock.now();
         let page = self
             .0
             .store
-            .mail(project, filter, limit, self.0.clock.now())
+            .page(&mut search, (limit, PAGE_BYTES), deadline, now)
             .await?;
-        let mut messages = Vec::with_capacity(page.messages.len());
-        for message in page.messages {
+        let mut messages = Vec::with_capacity(page.len());
+        for message in page {
             messages.extend(message.start(TEXT_BYTES).await?);
         }
         Ok(FoundMail {
             messages,
-            next: page.next,
-            compared: page.compared,
-            partly: page.partly,
+            next: search.position(),
+            compared: search.compared,
+            partly: search.partly,
         })
     }
 
@@ -69,29 +74,19 @@ impl Service {
             .await
     }
 
-    /// At most `limit` live inboxes whose address contains a text, of one project or of all.
+    /// At most `limit` inboxes whose address contains a text, of one project or of all: live ones,
+    /// or those that have ended in the last 30 days.
     pub async fn find_inboxes(
         &self,
         project: Option<ProjectId>,
         text: &SearchText,
+        have_ended: bool,
         limit: usize,
     ) -> Result<Vec<FoundInbox>, StoreError> {
-        self.0
-            .store
-            .find_inboxes(project, text, limit, self.0.clock.now())
-            .await
-    }
-
-    /// Like [`Service::find_inboxes`], of the inboxes that have ended in the last 30 days.
-    pub async fn find_ended_inboxes(
-        &self,
-        project: Option<ProjectId>,
-        text: &SearchText,
-        limit: usize,
-    ) -> Result<Vec<FoundInbox>, StoreError> {
-        self.0
-            .store
-            .find_ended_inboxes(project, text, limit, self.0.clock.now())
+        let now = self.0.clock.now();
+        let store = &self.0.store;
+        store
+            .find_inboxes(project, text, have_ended, limit, now)
             .await
     }
 }

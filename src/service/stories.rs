@@ -363,8 +363,8 @@ impl Service {
         let Some(inbox) = self.0.store.live_inbox(&wait.inbox, now).await? else {
             return Ok(None);
         };
-        let selection = match self.selection(&inbox, &wait.filter).await {
-            Ok(selection) => selection,
+        let after = match self.cursor(&inbox, &wait.filter).await {
+            Ok(after) => after,
             Err(ServiceError::Store(error)) => return Err(error),
             // The message of the cursor no longer exists.
             Err(_) => return Ok(None),
@@ -373,7 +373,7 @@ impl Service {
         let latest = self
             .0
             .store
-            .latest_messages(&inbox, &selection, MAX_COMPARED, until)
+            .latest_messages(&inbox, (&wait.filter, after), MAX_COMPARED, until)
             .await?;
         let is_late =
             |message: &Latest| message.missed_by.is_empty() && message.received_at > ended_at;

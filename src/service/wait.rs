@@ -66,7 +66,7 @@ impl Service {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Result<StoredMessage, ServiceError> {
-        let mut search = Search::new(self.selection(inbox, filter).await?);
+        let mut search = Search::oldest_first(self.query(inbox, filter).await?);
         let deadline = self.0.clock.instant().after(timeout);
         let interest = self.0.hub.register(&inbox.id);
         let mut expires_at = inbox.expires_at;
@@ -103,10 +103,10 @@ impl Service {
         search: &mut Search,
         expires_at: &mut Option<Timestamp>,
     ) -> Looked {
-        let before = search.compared();
+        let before = search.compared;
         // Boxed, so that an open wait takes no memory for it.
-        let found = Box::pin(self.0.store.oldest_match(inbox, search, self.0.clock.now())).await;
-        metrics::wait_compared(search.compared() - before);
+        let found = Box::pin(self.0.store.oldest_match(search, self.0.clock.now())).await;
+        metrics::wait_compared(search.compared - before);
         let found = found?;
         if found.is_none() {
             *expires_at = self.end_of(inbox).await?;
@@ -196,7 +196,7 @@ pub fn pause_before_retry(waited: Duration) -> Duration {
 /// The result as the dashboard's record of the wait has it.
 fn end(result: &Result<StoredMessage, ServiceError>) -> WaitEnd {
     match result {
-        Ok(message) => WaitEnd::Message(message.id),
+        Ok(message) => WaitEnd::Message(message.head.id),
         Err(ServiceError::Timeout { .. } | ServiceError::NoMatchingMessage) => WaitEnd::Timeout,
         Err(ServiceError::InboxNotFound) => WaitEnd::InboxEnded,
         Err(ServiceError::TooManyWaits) => WaitEnd::TooMany,

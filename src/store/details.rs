@@ -3,36 +3,7 @@
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
 use crate::db::values;
-use crate::model::{Envelope, Everything, InboxId, MessageId, ProjectId, Timestamp, Via};
-
-/// A message that was found and is not read yet.
-#[derive(Debug)]
-pub struct Found(Head);
-
-impl Found {
-    #[must_use]
-    pub fn id(&self) -> MessageId {
-        self.0.id
-    }
-
-    /// The inbox in which it is.
-    #[must_use]
-    pub fn inbox_id(&self) -> &InboxId {
-        &self.0.inbox_id
-    }
-
-    /// The subject, decoded; empty if there is none.
-    #[must_use]
-    pub fn subject(&self) -> &str {
-        &self.0.subject
-    }
-
-    /// The size of its bytes as received.
-    #[must_use]
-    pub fn raw_size(&self) -> usize {
-        self.0.raw_size
-    }
-}
+use crate::model::{Envelope, Everything, MessageId, ProjectId, Timestamp, Via};
 
 impl Store {
     /// The header fields that this server put before a message, if `project` owns it.
@@ -42,19 +13,10 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
-        const TRACE: &str = "SELECT trace FROM contents WHERE number = $1";
         let Some(head) = self.owned_head(project, id, now).await? else {
             return Ok(None);
         };
-        let rows = self
-            .database
-            .look_up(TRACE, values![head.content_number])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.text())
-            .transpose()?)
+        Ok(self.content(&head).await?.map(|(trace, _)| trace))
     }
 
     /// The project that a message arrived for.
@@ -75,15 +37,15 @@ impl Store {
         project: ProjectId,
         id: MessageId,
         now: Timestamp,
-    ) -> Result<Option<Found>, StoreError> {
-        Ok(self.owned_head(project, id, now).await?.map(Found))
+    ) -> Result<Option<Head>, StoreError> {
+        Ok(self.owned_head(project, id, now).await?)
     }
 
     /// Reads a message with its envelope and its bytes; `None` if it was removed in the meantime.
     ///
     /// # Errors
     /// If the database fails or the message is damaged.
-    pub async fn everything(&self, Found(head): Found) -> Result<Option<Everything>, StoreError> {
+    pub async fn everything(&self, head: Head) -> Result<Option<Everything>, StoreError> {
         const ENVELOPE: &str = "SELECT trace, reverse_path, client, helo, tls, authenticated, via FROM contents WHERE number = $1";
         let rows = self
             .database
@@ -114,7 +76,7 @@ impl Store {
             id,
             inbox_id,
             shared,
-            sender,
+            from,
             subject,
             received_at,
             ..
@@ -123,7 +85,7 @@ impl Store {
             id,
             inbox_id,
             shared,
-            from: sender,
+            from,
             subject,
             received_at,
             trace,

@@ -1,11 +1,18 @@
 //! The data for an explanation: how an inbox ended, its latest messages with the filters that
 //! exclude them, and other inboxes that received mail.
 
+use std::time::Duration;
+
+use super::comparing::Start;
+use super::content::on_blocking_thread;
 use super::inboxes::read_inbox;
-use super::{Selection, Store, StoreError, live};
+use super::messages::Head;
+use super::search::Search;
+use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{
-    Inbox, InboxEnd, InboxId, Latest, Period, ProjectId, SharedAddress, Similar, Timestamp,
+    Condition, Inbox, InboxEnd, InboxId, Latest, MailQuery, MessageFilter, Period, ProjectId,
+    Scope, SharedAddress, Similar, Timestamp,
 };
 
 /// How many of the newest messages of the project are examined; their inboxes are compared with the
@@ -69,27 +76,62 @@ impl Store {
     }
 
     /// The newest messages that were in a live inbox then, with the filters that exclude each.
+    /// `after` is the sequence of the filter's cursor.
     pub async fn latest_messages(
         &self,
         inbox: &Inbox,
-        selection: &Selection,
+        (filter, after): (&MessageFilter, i64),
         most: usize,
         until: Timestamp,
     ) -> Result<Vec<Latest>, StoreError> {
-        let heads = self.heads_until(inbox, most, until).await?;
-        let mut latest = Vec::with_capacity(heads.len());
-        for head in heads {
-            let (missed_by, found) = self.missed_by(selection, &head).await?;
-            latest.push(Latest {
-                missed_by,
-                found,
-                id: head.id,
-                from: head.sender,
-                subject: head.subject,
-                received_at: head.received_at,
-            });
+        let mut search = Search::newest_first(MailQuery {
+            until: Some(until.after(Duration::from_millis(1))),
+            ..MailQuery::new(Scope::Inbox(inbox.clone()))
+        });
+        let mut latest = Vec::with_capacity(most);
+        while latest.len() < most && !search.is_over() {
+            let wanted = most - latest.len();
+            for candidate in self.step(&mut search, wanted, None, until).await? {
+                latest.push(self.latest(candidate.head, filter, after).await?);
+            }
         }
         Ok(latest)
+    }
+
+    /// A message with the names of the filters that exclude it, and for those for the content, the
+    /// part of it that comes closest.
+    async fn latest(
+        &self,
+        head: Head,
+        filter: &MessageFilter,
+        after: i64,
+    ) -> Result<Latest, StoreError> {
+        let mut missed_by = Vec::new();
+        let mut open = Vec::new();
+        for (name, condition) in filter.conditions() {
+            match condition.met_by_row(&head, &[]) {
+                Some(true) => {}
+                Some(false) => missed_by.push(name),
+                None => open.push((name, condition)),
+            }
+        }
+        missed_by.extend(Some("has").filter(|_| !head.has.has_all(filter.has)));
+        missed_by.extend(Some("after").filter(|_| head.sequence <= after));
+        let mut found = Vec::new();
+        if !open.is_empty()
+            && let Some(start) = self.start(&head).await?
+        {
+            found = on_blocking_thread(move || missed_in(open, &start)).await??;
+            missed_by.extend(found.iter().map(|(name, _)| *name));
+        }
+        Ok(Latest {
+            missed_by,
+            found,
+            id: head.id,
+            from: head.from,
+            subject: head.subject,
+            received_at: head.received_at,
+        })
     }
 
     /// Live inboxes of a project that received mail in a period: those of its newest messages.
@@ -138,6 +180,20 @@ fn read_similar(mut row: Row) -> Result<Similar, DatabaseError> {
         last_received_at: Timestamp::from_millis(row.integer()?),
         opened_by_mail: row.integer()? == 1,
     })
+}
+
+/// The filters that exclude a content, each with the part of it that comes closest.
+fn missed_in(
+    filters: Vec<(&'static str, Condition)>,
+    start: &Start,
+) -> Result<Vec<(&'static str, String)>, StoreError> {
+    let mut missed = Vec::new();
+    for (name, condition) in filters {
+        if !condition.met_by_content(start)? {
+            missed.push((name, condition.closest(start)?));
+        }
+    }
+    Ok(missed)
 }
 
 /// Reads the columns `closed, deleted_at` of an inbox: how it ended, if it has.

@@ -1,12 +1,12 @@
 //! The list of a project's inboxes, with what failed there: those with the latest activity first,
 //! page by page in both directions.
 
-use super::content::fold_case;
 use super::inboxes::read_inbox;
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
 use crate::model::{
     InboxFilter, InboxKind, InboxSummary, InboxTotals, ListPart, ProjectId, SearchText, Timestamp,
+    fold_case,
 };
 
 /// A SELECT of inboxes with their last messages. The parameters `$5` and `$6` are the activity and

@@ -29,43 +29,21 @@ macro_rules! find {
 }
 
 impl Store {
-    /// At most `limit` live inboxes whose address contains a text, of one project or of all.
+    /// At most `limit` inboxes whose address contains a text, of one project or of all: live ones,
+    /// or those that have ended in the last 30 days.
     pub async fn find_inboxes(
         &self,
         project: Option<ProjectId>,
         text: &SearchText,
+        have_ended: bool,
         limit: usize,
         now: Timestamp,
     ) -> Result<Vec<FoundInbox>, StoreError> {
         const LIVE: &str = find!(live!("$1"), "activity");
-        self.found_inboxes(LIVE, project, text, limit, (now, now))
-            .await
-    }
-
-    /// Like [`Self::find_inboxes`], of the inboxes that have ended in the last 30 days.
-    pub async fn find_ended_inboxes(
-        &self,
-        project: Option<ProjectId>,
-        text: &SearchText,
-        limit: usize,
-        now: Timestamp,
-    ) -> Result<Vec<FoundInbox>, StoreError> {
         const ENDED: &str = find!(
             "(closed = 1 OR expires_at <= $1) AND COALESCE(deleted_at, expires_at) > $8",
             "COALESCE(deleted_at, expires_at)"
         );
-        self.found_inboxes(ENDED, project, text, limit, (now, now.before(RESERVATION)))
-            .await
-    }
-
-    async fn found_inboxes(
-        &self,
-        sql: &'static str,
-        project: Option<ProjectId>,
-        text: &SearchText,
-        limit: usize,
-        (now, ended_since): (Timestamp, Timestamp),
-    ) -> Result<Vec<FoundInbox>, StoreError> {
         let one = project.unwrap_or(ProjectId(Uuid::nil()));
         let (pattern, exact) = pattern(text);
         let mut parameters = values![
@@ -77,9 +55,12 @@ impl Store {
             exact,
             limit
         ];
-        if ended_since != now {
-            parameters.extend(values![ended_since]);
-        }
+        let sql = if have_ended {
+            parameters.extend(values![now.before(RESERVATION)]);
+            ENDED
+        } else {
+            LIVE
+        };
         let rows = self.database.query(sql, parameters).await?;
         let read = |mut row: Row| {
             let inbox = read_inbox(&mut row)?;

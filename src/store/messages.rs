@@ -1,23 +1,21 @@
 //! Reads messages: one by its id, the oldest match of a wait, and the pages of a list.
 //!
 //! Messages are read only from live inboxes. List and wait queries also check that the inbox was
-//! not deleted and created again since the caller looked it up. A list or a wait first reads the
-//! heads of messages (rows without content), a page at a time, and compares them with its
-//! [`Selection`].
+//! not deleted and created again since the caller looked it up.
+
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
+use super::parts::start_of_text;
 use super::reading::Pieces;
-use super::{ContentForm, PartsReader, Search, Selection, Store, StoreError, live};
-use crate::db::{DatabaseError, Row, Value, values};
-use crate::model::{
-    Features, Inbox, InboxId, MessageId, MessageStart, ProjectId, Reached, SharedAddress, Timestamp,
-};
+use super::search::{Candidate, Search};
+use super::{ContentForm, Store, StoreError, live};
+use crate::db::{DatabaseError, Row, values};
+use crate::model::{Features, InboxId, MessageId, ProjectId, Reached, SharedAddress, Timestamp};
 
-/// Messages in one page of a list.
-const PAGE_MESSAGES: usize = 64;
 /// Heads that are read on the calling thread.
 pub(super) const FEW_HEADS: usize = 4;
 /// Bytes of heads that are read at once; the last one may exceed them. A subject has at most 100
@@ -30,9 +28,9 @@ pub(super) const CONTENTS_AT_ONCE: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub i64);
 
-/// A message whose parts have not been read yet. Large parts are read in pieces.
+/// A message without its content.
 #[derive(Debug)]
-pub struct StoredMessage {
+pub struct Head {
     /// Identifies it; also the `after` cursor.
     pub id: MessageId,
     /// The inbox in which it is.
@@ -45,72 +43,51 @@ pub struct StoredMessage {
     pub from: String,
     /// The subject, decoded; empty if there is none.
     pub subject: String,
+    pub(super) subject_folded: String,
     /// When it was accepted.
     pub received_at: Timestamp,
+    pub(super) has: Features,
     /// The labelled code in any form; empty if there is none.
     pub code: String,
     /// The number of its attachments, without images that its HTML shows.
     pub attachments: i64,
-    /// Its parts, for a [`PartsReader`].
+    pub(super) content_number: i64,
+    pub(super) parsed_size: usize,
+    /// The size of its bytes as received.
+    pub raw_size: usize,
+    /// Whether it had several recipients.
+    pub(super) is_shared: bool,
+    /// The recipients as addressed, if not only the inbox's address.
+    pub(super) recipients: Option<String>,
+    /// The trace and the content, if they were read with the head.
+    pub(super) content: Option<(String, Bytes)>,
+}
+
+/// A message whose parts have not been read yet. Large parts are read in pieces.
+#[derive(Debug)]
+pub struct StoredMessage {
+    pub head: Head,
+    /// Its parts, for a [`PartsReader`](super::PartsReader).
     pub parts: Pieces,
 }
 
-/// One page of a list, newest first.
+/// A message, the way a list shows it.
 #[derive(Debug)]
-pub struct Page {
-    pub messages: Vec<StoredMessage>,
-    /// The list continues before this sequence; `None` at its end.
-    pub next: Option<i64>,
+pub struct MessageStart {
+    pub head: Head,
+    /// The start of its text.
+    pub text: String,
 }
 
-/// A message without its content.
-#[derive(Debug)]
-pub(super) struct Head {
-    pub(super) id: MessageId,
-    pub(super) inbox_id: InboxId,
-    pub(super) shared: Option<SharedAddress>,
-    pub(super) sequence: i64,
-    pub(super) sender: String,
-    pub(super) subject: String,
-    pub(super) subject_folded: String,
-    pub(super) received_at: Timestamp,
-    pub(super) has: Features,
-    pub(super) code: String,
-    pub(super) attachments: i64,
-    pub(super) content_number: i64,
-    pub(super) parsed_size: usize,
-    pub(super) raw_size: usize,
-    /// The recipients as addressed, if not only the inbox's address.
-    pub(super) recipients: Option<String>,
-    /// The content, if it was read with the head.
-    pub(super) data: Option<Bytes>,
-}
-
-/// A SELECT of the columns of a [`Head`] from live messages; `$1` is the current time.
-macro_rules! live_heads {
-    ($conditions:literal) => {
-        concat!(
-            "SELECT m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp,
-                m.has_link, m.code, m.attachments, m.content_number, m.parsed_size, m.raw_size, m.recipients
-             FROM messages m JOIN inboxes i ON i.number = m.inbox_number
-             WHERE ",
-            live!("i.", "$1"),
-            " AND m.content_number IS NOT NULL AND ",
-            $conditions
-        )
-    };
-}
-
-/// The newest of [`live_heads`] in one inbox between two sequences.
-macro_rules! newest_heads {
+/// The columns of a [`Head`].
+macro_rules! head_columns {
     () => {
-        live_heads!(
-            "i.id = $2 AND i.created_at = $3 AND m.sequence < $5
-             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
-             ORDER BY m.sequence DESC LIMIT $6"
-        )
+        "m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp, m.has_link,
+            m.code, m.attachments, COALESCE(m.content_number, 0), m.parsed_size, m.raw_size, m.is_shared,
+            m.recipients"
     };
 }
+pub(super) use head_columns;
 
 impl Store {
     /// A message by its id, if `project` owns it.
@@ -187,104 +164,59 @@ impl Store {
     /// See [`Store::message`].
     pub async fn oldest_match(
         &self,
-        inbox: &Inbox,
         search: &mut Search,
         now: Timestamp,
     ) -> Result<Option<StoredMessage>, StoreError> {
-        let mut most = 0;
         loop {
-            most = search.heads_after(most);
-            let (heads, is_end) = self.oldest_heads(inbox, search.after, most, now).await?;
-            let Some(last) = heads.last().map(|head| head.sequence) else {
-                return Ok(None);
-            };
-            search.compared += heads.len();
-            let Some(head) = self
-                .matching_heads(search.selection(), heads, 1)
-                .await?
-                .pop()
-            else {
-                search.after = last;
-                if is_end {
-                    return Ok(None);
+            let found = self.step(search, 1, None, now).await?;
+            for candidate in found {
+                // `None` if it was removed after its head was read.
+                if let Some(message) = self.opened(candidate.head).await? {
+                    return Ok(Some(message));
                 }
-                continue;
-            };
-            let sequence = head.sequence;
-            if let Some(message) = self.opened(head).await? {
-                return Ok(Some(message));
             }
-            // It was removed after its head was read.
-            search.after = sequence;
+            if search.is_over() {
+                return Ok(None);
+            }
         }
     }
 
-    /// The newest messages of the selection before the sequence `before`: at most `limit` messages
-    /// and `bytes` of parsed parts, without those of large messages. A page has at least one
-    /// message.
+    /// The next messages of a search: at most `limit`, with `bytes` of subjects and parsed parts,
+    /// without those of large messages. A page has at least one message, unless the search is over
+    /// or the time is up.
     ///
     /// # Errors
     /// See [`Store::message`].
     pub async fn page(
         &self,
-        inbox: &Inbox,
-        selection: &Selection,
-        before: i64,
-        (limit, bytes): (i64, usize),
-        now: Timestamp,
-    ) -> Result<Page, StoreError> {
-        let limit = usize::try_from(limit)
-            .unwrap_or(PAGE_MESSAGES)
-            .min(PAGE_MESSAGES);
-        let (mut heads, mut next) = self
-            .newest_matches(inbox, selection, before, (limit, bytes), now)
-            .await?;
-        let fitting = fitting(&heads, bytes);
-        if fitting < heads.len() {
-            heads.truncate(fitting);
-            next = heads.last().map(|head| head.sequence);
-        }
-        let read = stream::iter(heads)
-            .map(|head| self.opened(head))
-            .buffered(CONTENTS_AT_ONCE);
-        let messages: Vec<Option<StoredMessage>> = read.try_collect().await?;
-        Ok(Page {
-            messages: messages.into_iter().flatten().collect(),
-            next,
-        })
-    }
-
-    /// The heads of the newest matches before a sequence, and the sequence before which the search
-    /// continues.
-    async fn newest_matches(
-        &self,
-        inbox: &Inbox,
-        selection: &Selection,
-        mut before: i64,
+        search: &mut Search,
         (limit, bytes): (usize, usize),
+        deadline: Option<Instant>,
         now: Timestamp,
-    ) -> Result<(Vec<Head>, Option<i64>), StoreError> {
-        let mut matches = Vec::new();
-        let most = selection.heads_for(limit);
-        // Of filtered messages, only the contents of the matches are needed.
-        let bytes = Some(bytes).filter(|_| self.is_shared() && !selection.is_filter());
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut found = Vec::new();
+        search.is_opened = true;
         loop {
-            let (heads, is_end) = self
-                .newest_heads(inbox, (selection.after, before), (most, bytes), now)
-                .await?;
-            before = heads.last().map_or(before, |head| head.sequence);
-            matches.extend(
-                self.matching_heads(selection, heads, limit - matches.len())
+            found.extend(
+                self.step(search, limit - found.len(), deadline, now)
                     .await?,
             );
-            if matches.len() >= limit {
-                let next = matches.last().map(|head| head.sequence);
-                return Ok((matches, next));
+            let fitting = fitting(&found, bytes);
+            if fitting < found.len() {
+                found.truncate(fitting);
+                found.last().inspect(|last| search.return_to(last));
+                break;
             }
-            if is_end {
-                return Ok((matches, None));
+            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if found.len() >= limit || search.is_over() || is_late {
+                break;
             }
         }
+        let opened = stream::iter(found)
+            .map(|candidate| self.opened(candidate.head))
+            .buffered(CONTENTS_AT_ONCE);
+        let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
+        Ok(messages.into_iter().flatten().collect())
     }
 
     pub(super) async fn owned_head(
@@ -293,121 +225,22 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<Option<Head>, DatabaseError> {
-        const OWNED: &str =
-            live_heads!("m.sequence > i.emptied_sequence AND m.id = $2 AND i.project_id = $3");
+        const OWNED: &str = concat!(
+            "SELECT ",
+            head_columns!(),
+            " FROM messages m JOIN inboxes i ON i.number = m.inbox_number WHERE ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence
+                AND m.id = $2 AND i.project_id = $3"
+        );
         let rows = self
             .database
             .look_up(OWNED, values![now, id, project])
             .await?;
-        rows.into_iter().next().map(Head::read).transpose()
-    }
-
-    /// The oldest heads after a sequence, at most `most`, and whether these are all.
-    async fn oldest_heads(
-        &self,
-        inbox: &Inbox,
-        after: i64,
-        most: usize,
-        now: Timestamp,
-    ) -> Result<(Vec<Head>, bool), DatabaseError> {
-        // SQLite uses only one lower bound for an index range, so the larger of `$4` and
-        // `emptied_sequence` is computed first.
-        const OLDEST: &str = live_heads!(
-            "i.id = $2 AND i.created_at = $3
-             AND m.sequence > CASE WHEN i.emptied_sequence > $4 THEN i.emptied_sequence ELSE $4 END
-             ORDER BY m.sequence LIMIT $5"
-        );
-        self.heads(
-            OLDEST,
-            values![now, &inbox.id, inbox.created_at, after, most],
-            most,
-        )
-        .await
-    }
-
-    /// The newest heads of a range of sequences, at most `most`, and whether these are all. With
-    /// `bytes`, the contents of the first are read with the same statement, as many as fit. That
-    /// saves a round trip; without one, two statements are faster.
-    async fn newest_heads(
-        &self,
-        inbox: &Inbox,
-        (after, before): (i64, i64),
-        (most, bytes): (usize, Option<usize>),
-        now: Timestamp,
-    ) -> Result<(Vec<Head>, bool), DatabaseError> {
-        const WITH_CONTENTS: &str = concat!(
-            "SELECT h.*, CASE
-                WHEN CAST(SUM(h.parsed_size + h.raw_size) OVER (ORDER BY h.sequence DESC) AS BIGINT) <= $7
-                THEN (SELECT data FROM contents WHERE number = h.content_number) END
-             FROM (",
-            newest_heads!(),
-            ") h ORDER BY h.sequence DESC"
-        );
-        let mut parameters = values![now, &inbox.id, inbox.created_at, after, before, most];
-        let Some(bytes) = bytes else {
-            return self.heads(newest_heads!(), parameters, most).await;
-        };
-        parameters.extend(values![bytes]);
-        let with_data = |mut row| {
-            let head = Head::read_from(&mut row)?;
-            Ok(Head {
-                data: row.optional_bytes()?,
-                ..head
-            })
-        };
-        let (rows, is_end) = self.rows(WITH_CONTENTS, parameters, most).await?;
-        let heads: Result<_, DatabaseError> = rows.into_iter().map(with_data).collect();
-        Ok((heads?, is_end))
-    }
-
-    /// The newest heads of an inbox that was live then.
-    pub(super) async fn heads_until(
-        &self,
-        inbox: &Inbox,
-        most: usize,
-        until: Timestamp,
-    ) -> Result<Vec<Head>, DatabaseError> {
-        const NEWEST: &str = live_heads!(
-            "i.id = $2 AND i.created_at = $3 AND m.received_at <= $1 AND m.sequence > i.emptied_sequence
-             ORDER BY m.sequence DESC LIMIT $4"
-        );
-        Ok(self
-            .heads(
-                NEWEST,
-                values![until, &inbox.id, inbox.created_at, most],
-                most,
-            )
-            .await?
-            .0)
-    }
-
-    async fn heads(
-        &self,
-        sql: &'static str,
-        parameters: Vec<Value>,
-        most: usize,
-    ) -> Result<(Vec<Head>, bool), DatabaseError> {
-        let (rows, is_end) = self.rows(sql, parameters, most).await?;
-        let heads: Result<_, DatabaseError> = rows.into_iter().map(Head::read).collect();
-        Ok((heads?, is_end))
-    }
-
-    /// Runs a statement that reads at most `most` heads. Returns them, and whether these are all.
-    async fn rows(
-        &self,
-        sql: &'static str,
-        parameters: Vec<Value>,
-        most: usize,
-    ) -> Result<(Vec<Row>, bool), DatabaseError> {
-        let (rows, has_more) = if most <= FEW_HEADS {
-            (self.database.look_up(sql, parameters).await?, false)
-        } else {
-            self.database
-                .first_rows(sql, parameters, MAX_HEAD_BYTES)
-                .await?
-        };
-        let is_end = !has_more && rows.len() < most;
-        Ok((rows, is_end))
+        rows.into_iter()
+            .next()
+            .map(|mut row| Head::read(&mut row))
+            .transpose()
     }
 
     /// Reads the content for a head, unless it is large; `None` if the message was removed in the
@@ -421,84 +254,35 @@ impl Store {
             };
             Pieces::whole(parsed)
         };
-        let Head {
-            id,
-            inbox_id,
-            shared,
-            sequence,
-            sender: from,
-            subject,
-            received_at,
-            code,
-            attachments,
-            ..
-        } = head;
-        Ok(Some(StoredMessage {
-            id,
-            inbox_id,
-            shared,
-            sequence,
-            from,
-            subject,
-            received_at,
-            code,
-            attachments,
-            parts,
-        }))
+        let head = head.compared();
+        Ok(Some(StoredMessage { head, parts }))
     }
 }
 
 impl StoredMessage {
     /// The message with the start of its text, at most `most` bytes; `None` if it was removed in
-    /// the meantime. Of a large message, only the pieces with this start are read.
+    /// the meantime. Of a large message, only the first piece is read.
     ///
     /// # Errors
-    /// See [`PartsReader::open`] and [`PartsReader::text`].
-    pub async fn start(self, most: usize) -> Result<Option<MessageStart>, StoreError> {
-        let Self {
-            id,
-            inbox_id,
-            shared,
-            from,
-            subject,
-            received_at,
-            code,
-            attachments,
-            parts,
-            ..
-        } = self;
-        let Some(mut parts) = PartsReader::open(parts).await? else {
-            return Ok(None);
-        };
-        let text = match parts.start_of_text(most).await {
+    /// See [`Pieces::next`].
+    pub async fn start(mut self, most: usize) -> Result<Option<MessageStart>, StoreError> {
+        let piece = match self.parts.next().await {
             Err(StoreError::Removed) => return Ok(None),
-            text => text?,
+            piece => piece?.unwrap_or_default(),
         };
-        Ok(Some(MessageStart {
-            id,
-            inbox_id,
-            shared,
-            from,
-            subject,
-            text,
-            code,
-            received_at,
-            attachments,
-        }))
+        let text = start_of_text(&piece, most)?.0.to_owned();
+        let head = self.head;
+        Ok(Some(MessageStart { head, text }))
     }
 }
 
 impl Head {
-    fn read(mut row: Row) -> Result<Self, DatabaseError> {
-        Self::read_from(&mut row)
-    }
-
-    pub(super) fn read_from(row: &mut Row) -> Result<Self, DatabaseError> {
+    pub(super) fn read(row: &mut Row) -> Result<Self, DatabaseError> {
         let id = row.uuid()?;
         let inbox_id = row.text()?;
         let shared = row.optional_text()?;
         let sequence = row.integer()?;
-        let sender = row.text()?;
+        let from = row.text()?;
         let subject = row.text()?;
         let subject_folded = row.text()?;
         let received_at = row.integer()?;
@@ -510,7 +294,7 @@ impl Head {
             inbox_id: InboxId::from_stored(inbox_id),
             shared: shared.map(SharedAddress::from_stored),
             sequence,
-            sender,
+            from,
             subject,
             subject_folded,
             received_at: Timestamp::from_millis(received_at),
@@ -524,8 +308,9 @@ impl Head {
             content_number: row.integer()?,
             parsed_size: row.count()?,
             raw_size: row.count()?,
+            is_shared: row.integer()? == 1,
             recipients: row.optional_text()?,
-            data: None,
+            content: None,
         })
     }
 
@@ -537,30 +322,41 @@ impl Head {
         }
     }
 
+    /// Without what is needed only to compare and to open it.
+    pub(super) fn compared(self) -> Self {
+        Self {
+            subject_folded: String::new(),
+            content: None,
+            ..self
+        }
+    }
+
     /// Whether the content is stored in pieces.
     pub(super) fn is_large(&self) -> bool {
         self.parsed_size + self.raw_size > ORDINARY
     }
 
-    /// The parsed bytes that are read into memory as a whole; 0 for large messages.
+    /// The bytes that are in memory or will be, without the pieces of a large message.
     fn held(&self) -> usize {
-        if self.is_large() { 0 } else { self.parsed_size }
+        let parsed = if self.is_large() { 0 } else { self.parsed_size };
+        let content = self.content.as_ref().map_or(0, |(_, data)| data.len());
+        parsed + content + self.subject.len()
     }
 }
 
 /// How many of these messages fit into a page of this many bytes: at least one.
-fn fitting(heads: &[Head], bytes: usize) -> usize {
+fn fitting(found: &[Candidate], bytes: usize) -> usize {
     let mut total = 0_usize;
-    let fits = |head: &&Head| {
-        total = total.saturating_add(head.held());
+    let fits = |candidate: &&Candidate| {
+        total = total.saturating_add(candidate.head.held());
         total <= bytes
     };
-    heads
+    found
         .iter()
         .take_while(fits)
         .count()
         .max(1)
-        .min(heads.len())
+        .min(found.len())
 }
 
 #[cfg(test)]
@@ -569,6 +365,7 @@ mod tests {
     use super::*;
     use crate::config::DatabaseUrl;
     use crate::db::Database;
+    use crate::store::search::OLDEST;
     use crate::store::{Content, Delivery, Locking, Origin, Policy, apply, load};
     use restante_delivery::{NewIds, Request, Source, decide};
     use restante_mail::ParsedMessage;
@@ -632,16 +429,13 @@ mod tests {
         };
         store.transact(write).await.unwrap();
 
-        const OLDEST: &str = live_heads!(
-            "i.id = ?2 AND i.created_at = ?3
-             AND m.sequence > CASE WHEN i.emptied_sequence > ?4 THEN i.emptied_sequence ELSE ?4 END
-             ORDER BY m.sequence LIMIT 1"
-        );
         let connection = rusqlite::Connection::open(path).unwrap();
         let mut statement = connection.prepare(&OLDEST.replace('$', "?")).unwrap();
         let sequence = |row: &rusqlite::Row<'_>| row.get::<_, i64>("sequence");
         assert_eq!(
-            statement.query_row((1, "box", 1, 998), sequence).unwrap(),
+            statement
+                .query_row((1, 998, i64::MAX, 1, 0, "box", 1), sequence)
+                .unwrap(),
             999
         );
         assert!(statement.get_status(rusqlite::StatementStatus::VmStep) < 200);

@@ -8,6 +8,7 @@
 //! condition, so that expired data can no longer be read, even before the sweeper removes it.
 
 mod attempts;
+mod comparing;
 mod content;
 mod copy;
 mod deliveries;
@@ -18,9 +19,6 @@ mod faults;
 mod inbox_list;
 mod inbox_search;
 mod inboxes;
-mod mail;
-mod mail_terms;
-mod matching;
 mod messages;
 mod nodes;
 mod outgoing;
@@ -36,7 +34,7 @@ mod reading;
 mod refusals;
 mod removal;
 mod retention;
-mod selection;
+mod search;
 mod sessions;
 mod settings;
 mod stories;
@@ -53,16 +51,15 @@ pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, Loaded, Locking, OutgoingChange, Policy, apply, load};
-pub use details::Found;
 pub use faults::RecipientFault;
-pub use mail::MailPage;
-pub use messages::{Cursor, Page, StoredMessage};
+pub use messages::{Cursor, Head, MessageStart, StoredMessage};
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use parts::PartsReader;
+pub use project_mail::{MailEntries, MailEntry};
 pub use queue::{Claim, Claimed, DomainQueue, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::Holder;
-pub use selection::{Search, Selection};
+pub use search::Search;
 pub use sweep::Swept;
 
 use read_mail::ReadMail;

@@ -60,20 +60,14 @@ pub(super) fn encode(message: &ParsedMessage, stored: &mut Vec<u8>) {
     }
 }
 
-/// The text of stored parts that are in memory.
-pub(super) fn text(mut stored: &[u8]) -> Result<&str, StoreError> {
-    let header = Header::read(&mut stored)?;
-    let text = stored
-        .get(..header.text)
-        .ok_or(StoreError::Damaged(CUT_OFF))?;
-    str::from_utf8(text).map_err(|_| NOT_TEXT)
-}
-
-/// The start of the text, at most `most` bytes, of the beginning of stored parts.
-pub(super) fn beginning_of_text(mut stored: &[u8], most: usize) -> Result<&str, StoreError> {
+/// The start of the text, at most `most` bytes, of the beginning of stored parts; and whether that
+/// is all of it.
+pub(super) fn start_of_text(mut stored: &[u8], most: usize) -> Result<(&str, bool), StoreError> {
     let header = Header::read(&mut stored)?;
     let text = &stored[..header.text.min(most).min(stored.len())];
-    Ok(text.utf8_chunks().next().map_or("", |chunk| chunk.valid()))
+    // The last character may be cut off.
+    let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    Ok((text, text.len() == header.text))
 }
 
 impl Header {
@@ -123,11 +117,6 @@ impl PartsReader {
         &self.otp
     }
 
-    /// The bytes of the text that have not been read.
-    pub(super) fn text_size(&self) -> usize {
-        self.text
-    }
-
     /// The next bytes of the text, at most `most`; `None` at its end. A character may be split.
     ///
     /// # Errors
@@ -168,20 +157,6 @@ impl PartsReader {
         } else {
             Err(StoreError::Damaged(CUT_OFF))
         }
-    }
-
-    /// The start of the text, at most `most` bytes, before any of it was read.
-    pub(super) async fn start_of_text(&mut self, most: usize) -> Result<String, StoreError> {
-        let mut text = Vec::new();
-        while let Some(more) = self.text(most - text.len()).await? {
-            text.extend_from_slice(&more);
-        }
-        // The last character may be cut off.
-        Ok(text
-            .utf8_chunks()
-            .next()
-            .map_or("", |chunk| chunk.valid())
-            .to_owned())
     }
 
     async fn take(&mut self, most: usize) -> Result<Option<Bytes>, StoreError> {
@@ -260,8 +235,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn the_start_of_a_text_has_whole_characters() {
+    #[test]
+    fn the_start_of_a_text_has_whole_characters() {
         for (text, most, start) in [
             ("aé", 2, "a"),
             ("aé", 3, "aé"),
@@ -269,12 +244,7 @@ mod tests {
             ("é", 0, ""),
         ] {
             let stored = stored(text, "<p>", &[], "");
-            assert_eq!(super::text(&stored).unwrap(), text);
-            let mut reader = PartsReader::open(Pieces::whole(stored))
-                .await
-                .unwrap()
-                .unwrap();
-            assert_eq!(reader.start_of_text(most).await.unwrap(), start);
+            assert_eq!(start_of_text(&stored, most).unwrap().0, start);
         }
     }
 
@@ -284,7 +254,7 @@ mod tests {
         for other in [0, VERSION + 1, b'{'] {
             let read = PartsReader::open(Pieces::whole(version(other))).await;
             assert!(matches!(read, Err(StoreError::UnknownVersion(found)) if found == other));
-            assert!(text(&version(other)).is_err());
+            assert!(start_of_text(&version(other), 9).is_err());
         }
         let whole = stored("text", "html", &["link"], "");
         let without_links = stored("text", "html", &[], "").len();

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::project_mail::Walk;
+use super::messages::Head;
 use super::removal::delete_in;
+use super::search::Search;
 use super::{Store, StoreError, until_undisturbed};
 use crate::db::Transaction;
-use crate::model::{InboxId, MailChange, MailSearch, MessageId, ProjectId, Timestamp};
+use crate::model::{InboxId, MailChange, MailQuery, MessageId, ProjectId, Timestamp};
 
 /// Messages that are searched, or deleted in one transaction.
 const BATCH: usize = 100;
@@ -24,54 +25,51 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let mut deleted = 0;
         for ids in ids.chunks(BATCH) {
-            let mut contents = Vec::new();
+            let mut heads = Vec::new();
             for id in ids {
-                if let Some(head) = self.owned_head(project, *id, now).await? {
-                    contents.push((head.inbox_id, head.id, head.content_number));
-                }
+                heads.extend(self.owned_head(project, *id, now).await?);
             }
-            deleted += self.change_contents(project, contents, change, now).await?;
+            deleted += self.change_everywhere(project, heads, change, now).await?;
         }
         Ok(deleted)
     }
 
-    /// Deletes or marks the messages of a project that meet the conditions and arrived before this
+    /// Deletes or marks the messages of a project that a query finds and that arrived before this
     /// call.
     pub async fn change_found_mail(
         &self,
         project: ProjectId,
-        search: &MailSearch,
+        query: MailQuery,
         change: MailChange,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        let mut walk = Walk::new(self, project, search, now);
+        let mut search = Search::newest_first(query);
         let mut deleted = 0;
-        while let Some(batch) = walk.next(BATCH).await? {
-            let found = batch
-                .into_iter()
-                .map(|one| (one.head.inbox_id, one.head.id, one.head.content_number));
+        while !search.is_over() {
+            let found = self.step(&mut search, BATCH, None, now).await?;
+            let heads = found.into_iter().map(|candidate| candidate.head);
             deleted += self
-                .change_contents(project, found.collect(), change, now)
+                .change_everywhere(project, heads.collect(), change, now)
                 .await?;
         }
         Ok(deleted)
     }
 
-    /// Changes messages, and the messages of other inboxes of the project with the same contents.
-    async fn change_contents(
+    /// Changes messages in all inboxes of the project that have them.
+    async fn change_everywhere(
         &self,
         project: ProjectId,
-        found: Vec<(InboxId, MessageId, i64)>,
+        heads: Vec<Head>,
         change: MailChange,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
         // Inboxes are locked in the same order as in a delivery.
         let mut messages: BTreeMap<InboxId, Vec<MessageId>> = BTreeMap::new();
-        for (inbox, id, content) in found {
-            messages.entry(inbox).or_default().push(id);
-            for copy in self.copies(project, content, now).await? {
-                messages.entry(copy.inbox).or_default().push(copy.id);
+        for head in heads {
+            for (id, reached) in self.copies(project, &head, now).await? {
+                messages.entry(reached.inbox).or_default().push(id);
             }
+            messages.entry(head.inbox_id).or_default().push(head.id);
         }
         if let MailChange::Mark { is_read } = change {
             for id in messages.into_values().flatten() {

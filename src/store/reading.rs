@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::content::{PIECE, decode, decompress, unpack};
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
-use crate::db::values;
+use crate::db::{DatabaseError, Row, values};
 use crate::jobs::LARGE;
 
 /// One form of a message, read in pieces.
@@ -39,19 +39,8 @@ impl Store {
         head: &Head,
         form: ContentForm,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        const DATA: &str = "SELECT data FROM contents WHERE number = $1";
-        let data = match &head.data {
-            Some(data) => data.clone(),
-            None => {
-                let rows = self
-                    .database
-                    .look_up(DATA, values![head.content_number])
-                    .await?;
-                let Some(mut row) = rows.into_iter().next() else {
-                    return Ok(None);
-                };
-                row.bytes()?
-            }
+        let Some((_, data)) = self.content(head).await? else {
+            return Ok(None);
         };
         if !data.is_empty() {
             let parsed = head.parsed_size;
@@ -71,6 +60,24 @@ impl Store {
             whole.extend_from_slice(&piece);
         }
         Ok(Some(whole))
+    }
+
+    /// The trace of a message, and its content unless it is large; `None` if the message was removed
+    /// in the meantime.
+    pub(super) async fn content(
+        &self,
+        head: &Head,
+    ) -> Result<Option<(String, Bytes)>, DatabaseError> {
+        const CONTENT: &str = "SELECT trace, data FROM contents WHERE number = $1";
+        if head.content.is_some() {
+            return Ok(head.content.clone());
+        }
+        let rows = self
+            .database
+            .look_up(CONTENT, values![head.content_number])
+            .await?;
+        let read = |mut row: Row| Ok((row.text()?, row.bytes()?));
+        rows.into_iter().next().map(read).transpose()
     }
 
     /// One form of a large message.

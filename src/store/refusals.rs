@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use super::content::fold_case;
 use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress, Timestamp,
+    InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail, SharedAddress,
+    Timestamp, fold_case,
 };
 
 /// Maximum number of refusals that are kept for each project.

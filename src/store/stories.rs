@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::content::fold_case;
 use super::{Change, Store, StoreError, story_form};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
     Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd,
     InboxId, MessageFilter, ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
+    fold_case,
 };
 
 /// Maximum number of stories that are kept for each project.

@@ -45,7 +45,7 @@ async fn subjects(node: &Service, caller: &Caller, address: &str) -> Vec<String>
     let mut pages = node.list(&inbox, &ListFilter::default()).await.unwrap();
     let mut subjects = Vec::new();
     while let Some(page) = pages.next_page().await.unwrap() {
-        subjects.extend(page.into_iter().map(|message| message.subject));
+        subjects.extend(page.into_iter().map(|message| message.head.subject));
     }
     subjects.sort();
     subjects

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante::db::Database;
-use restante::model::{Domain, InboxId, ProjectId, Timestamp};
+use restante::model::{Domain, InboxId, MailQuery, ProjectId, Scope, Timestamp};
 use restante::service::write;
-use restante::store::{Content, Delivery, Origin, Policy, Selection, Store, Swept};
+use restante::store::{Content, Delivery, Origin, Policy, Search, Store, Swept};
 use restante_delivery::{Request, Source};
 
 use super::bed::{START, scale};
@@ -41,17 +41,12 @@ async fn mail_that_races_with_a_deletion_is_kept_or_deleted_with_any_clocks() {
         // Mail that arrives after the deletion is always kept.
         deliver(&delivering, project, &inbox, "after", now).await;
         let live = delivering.live_inbox(&inbox, now).await.unwrap().unwrap();
+        let mut search = Search::newest_first(MailQuery::new(Scope::Inbox(live)));
         let page = delivering
-            .page(
-                &live,
-                &Selection::new(0, None),
-                i64::MAX,
-                (i64::MAX, usize::MAX),
-                now,
-            )
+            .page(&mut search, (64, usize::MAX), None, now)
             .await
             .unwrap();
-        assert_eq!(page.messages[0].subject, "after", "round {round}");
+        assert_eq!(page[0].head.subject, "after", "round {round}");
         sweep(&deleting, skewed).await;
     }
     let engine = Database::open(&database.url()).await.unwrap();

@@ -46,6 +46,9 @@ async fn a_node_shows_the_waits_of_another() {
         }
     };
     let wait = within(shown).await;
-    assert_eq!(wait.end.unwrap().1, WaitEnd::Message(found.unwrap().id));
+    assert_eq!(
+        wait.end.unwrap().1,
+        WaitEnd::Message(found.unwrap().head.id)
+    );
     assert_eq!(wait.filter.subject.as_deref(), Some("Hello"));
 }

@@ -56,7 +56,7 @@ async fn the_reply_names_the_stored_message() {
         .unwrap()
         .unwrap();
     let message = server.service.find_message(&caller, id).await.unwrap();
-    assert_eq!(message.inbox_id().as_str(), "a");
+    assert_eq!(message.inbox_id.as_str(), "a");
 }
 
 #[tokio::test]

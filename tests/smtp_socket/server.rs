@@ -180,7 +180,7 @@ impl Server {
             for message in page {
                 let (whole, _job) = self
                     .service
-                    .whole_message(&caller, &message.id.to_string())
+                    .whole_message(&caller, &message.head.id.to_string())
                     .await
                     .unwrap();
                 raw.push(whole.raw);
@@ -214,7 +214,7 @@ impl Server {
         for message in pages.next_page().await.unwrap().unwrap() {
             let (whole, _job) = self
                 .service
-                .whole_message(&caller, &message.id.to_string())
+                .whole_message(&caller, &message.head.id.to_string())
                 .await
                 .unwrap();
             versions.extend(whole.envelope.tls);

@@ -7,11 +7,11 @@ use std::time::Duration;
 use restante::config::DatabaseUrl;
 use restante::db::Database;
 use restante::model::{
-    ApiKey, Domain, Inbox, InboxId, InboxKind, MessageId, OutgoingId, ProjectId, SharedAddress,
-    Timestamp, generate_inbox_id,
+    ApiKey, Domain, Inbox, InboxId, InboxKind, MailQuery, MessageId, OutgoingId, ProjectId, Scope,
+    SharedAddress, Timestamp, generate_inbox_id,
 };
 use restante::service::write;
-use restante::store::{Change, Content, Delivery, Origin, Policy, Selection, Store, Swept};
+use restante::store::{Change, Content, Delivery, Origin, Policy, Search, Store, Swept};
 use restante_deliveries::recipient;
 use restante_delivery::{Request, Source, Verdict};
 
@@ -251,21 +251,15 @@ impl Bed {
         let Some(inbox) = self.live(name, now).await else {
             return Vec::new();
         };
+        let mut search = Search::newest_first(MailQuery::new(Scope::Inbox(inbox)));
         let page = self
             .store
-            .page(
-                &inbox,
-                &Selection::new(0, None),
-                i64::MAX,
-                (i64::MAX, usize::MAX),
-                now,
-            )
+            .page(&mut search, (64, usize::MAX), None, now)
             .await
             .unwrap();
-        page.messages
-            .into_iter()
+        page.into_iter()
             .rev()
-            .map(|message| message.subject)
+            .map(|message| message.head.subject)
             .collect()
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use restante::model::Timestamp;
+use restante::model::{MailQuery, Scope, Timestamp};
 use restante::service::write;
-use restante::store::{Change, Delivery};
+use restante::store::{Change, Delivery, Search};
 use restante_delivery::{Refusal, Verdict};
 
 use super::bed::{Bed, FULL, HOUR, START, by, delivery, id};
@@ -30,7 +30,10 @@ async fn sequences_follow_the_order_of_delivery(bed: Bed) {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!((second.sequence, second.subject.as_str()), (2, "two"));
+    assert_eq!(
+        (second.head.sequence, second.head.subject.as_str()),
+        (2, "two")
+    );
 }
 
 #[testkit::each_engine]
@@ -128,7 +131,7 @@ async fn an_address_opened_again_is_empty(bed: Bed) {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(new.sequence, 2, "a cursor never sees a sequence twice");
+    assert_eq!(new.head.sequence, 2, "a cursor never sees a sequence twice");
 }
 
 #[testkit::each_engine]
@@ -174,17 +177,16 @@ async fn concurrent_writers_leave_no_gap(bed: Bed) {
     for name in ["a", "b"] {
         assert_eq!(bed.subjects(name, START).await.len(), 64, "a page of 80");
         let inbox = bed.live(name, START).await.unwrap();
-        let all = restante::store::Selection::new(0, None);
+        let mut search = Search::newest_first(MailQuery {
+            before: Some(17),
+            ..MailQuery::new(Scope::Inbox(inbox))
+        });
         let first = bed
             .store
-            .page(&inbox, &all, 17, (100, usize::MAX), START)
+            .page(&mut search, (100, usize::MAX), None, START)
             .await
             .unwrap();
-        let sequences: Vec<i64> = first
-            .messages
-            .iter()
-            .map(|message| message.sequence)
-            .collect();
+        let sequences: Vec<i64> = first.iter().map(|message| message.head.sequence).collect();
         assert_eq!(sequences, (1..=16).rev().collect::<Vec<i64>>());
     }
 }

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use restante::model::{Inbox, Period, SendApisUse, SmtpUse, Timestamp};
-use restante::store::Selection;
+use restante::model::{Inbox, MessageFilter, Period, SendApisUse, SmtpUse, Timestamp};
 use uuid::Uuid;
 
 use super::bed::{Bed, START, id};
@@ -27,7 +26,7 @@ async fn counts(
     let project = inbox.project;
     let period = Period::of_inbox(inbox, until);
     let latest = store
-        .latest_messages(inbox, &Selection::default(), 10, until)
+        .latest_messages(inbox, (&MessageFilter::default(), 0), 10, until)
         .await
         .unwrap();
     assert_eq!(

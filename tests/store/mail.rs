@@ -1,38 +1,49 @@
 //! All mail of a project: the list, and the search in it.
 
 use restante::db::Database;
-use restante::model::{Domain, Features, MailFilter, MailPart, MailTerm, SearchText, Timestamp};
-use restante::store::Delivery;
+use restante::model::{Condition, Domain, Features, MailPart, MailQuery, Scope, Timestamp};
+use restante::store::{Delivery, Search};
 
 use super::bed::{Bed, HOUR, START, by, content, delivery, id};
 
 /// The subjects of a page, and where the list continues.
 async fn page(
     bed: &Bed,
-    filter: MailFilter,
+    query: MailQuery,
     limit: usize,
     now: Timestamp,
 ) -> (Vec<String>, Option<i64>) {
+    let mut search = Search::newest_first(query);
     let page = bed
         .store
-        .mail(Some(bed.default_project), &filter, limit, now)
+        .page(&mut search, (limit, usize::MAX), None, now)
         .await
         .unwrap();
-    (
-        page.messages
-            .into_iter()
-            .map(|message| message.subject)
-            .collect(),
-        page.next,
-    )
+    let subjects = page.into_iter().map(|message| message.head.subject);
+    (subjects.collect(), search.position())
 }
 
-async fn found(bed: &Bed, filter: MailFilter) -> Vec<String> {
-    page(bed, filter, 100, START).await.0
+async fn found(bed: &Bed, query: MailQuery) -> Vec<String> {
+    page(bed, query, 100, START).await.0
 }
 
-fn searched(text: &str) -> SearchText {
-    SearchText::new(text, &Domain::parse("restante.example.com").unwrap())
+fn all(bed: &Bed) -> MailQuery {
+    MailQuery::new(Scope::Project(bed.default_project))
+}
+
+fn containing(bed: &Bed, text: &str) -> MailQuery {
+    MailQuery::containing(Scope::Project(bed.default_project), text, &domain())
+}
+
+fn with(bed: &Bed, part: MailPart, text: &str) -> MailQuery {
+    MailQuery {
+        conditions: vec![Condition::searched([part], text)],
+        ..all(bed)
+    }
+}
+
+fn domain() -> Domain {
+    Domain::parse("restante.example.com").unwrap()
 }
 
 fn raw(recipient: &str, raw: &str) -> Delivery {
@@ -55,13 +66,13 @@ async fn all_mail_of_a_project_is_listed_page_by_page(bed: Bed) {
     ] {
         bed.mail(&[recipient], subject, START).await;
     }
-    let (first, next) = page(&bed, MailFilter::default(), 3, START).await;
+    let (first, next) = page(&bed, all(&bed), 3, START).await;
     assert_eq!(first, ["4", "3", "2"]);
     let (second, end) = page(
         &bed,
-        MailFilter {
+        MailQuery {
             before: next,
-            ..MailFilter::default()
+            ..all(&bed)
         },
         3,
         START,
@@ -69,7 +80,7 @@ async fn all_mail_of_a_project_is_listed_page_by_page(bed: Bed) {
     .await;
     assert_eq!((second, end), (vec!["1".to_owned()], None));
     assert_eq!(
-        page(&bed, MailFilter::default(), 4, START).await.1,
+        page(&bed, all(&bed), 4, START).await.1,
         None,
         "exactly one page"
     );
@@ -89,7 +100,6 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
         START,
     )
     .await;
-    let text = |text: &str| MailFilter::containing(searched(text));
     for (wanted, subjects) in [
         ("ELSE.example", &["Sign in", "Order"][..]),
         ("äPFEL", &["Order"]),
@@ -99,7 +109,11 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
         ("r", &["Sign in", "Order"]),
         ("nothing", &[]),
     ] {
-        assert_eq!(found(&bed, text(wanted)).await, subjects, "{wanted}");
+        assert_eq!(
+            found(&bed, containing(&bed, wanted)).await,
+            subjects,
+            "{wanted}"
+        );
     }
     let code = Features {
         code: true,
@@ -108,9 +122,9 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     assert_eq!(
         found(
             &bed,
-            MailFilter {
+            MailQuery {
                 has: code,
-                ..MailFilter::default()
+                ..all(&bed)
             }
         )
         .await,
@@ -119,17 +133,17 @@ async fn mail_is_searched_by_address_sender_subject_and_text(bed: Bed) {
     assert_eq!(
         found(
             &bed,
-            MailFilter {
-                has_attachment: true,
-                ..MailFilter::default()
+            MailQuery {
+                has_attachment: Some(true),
+                ..all(&bed)
             }
         )
         .await,
         ["Order"]
     );
-    let since = MailFilter {
+    let since = MailQuery {
         since: Some(START.after(HOUR / 4)),
-        ..MailFilter::default()
+        ..all(&bed)
     };
     assert_eq!(found(&bed, since.clone()).await, [""; 0]);
     bed.mail(&["two"], "Late", START.after(HOUR / 4)).await;
@@ -150,22 +164,18 @@ async fn mail_that_has_gone_is_not_listed(bed: Bed) {
     let inbox = bed.live("two", START).await.unwrap();
     assert!(bed.store.end_inbox(&inbox, START).await.unwrap());
     assert_eq!(
-        page(&bed, MailFilter::default(), 10, START.after(HOUR / 2)).await,
+        page(&bed, all(&bed), 10, START.after(HOUR / 2)).await,
         (vec!["Kept".to_owned()], None)
     );
     assert_eq!(
-        page(&bed, MailFilter::default(), 10, START.after(2 * HOUR))
-            .await
-            .0,
+        page(&bed, all(&bed), 10, START.after(2 * HOUR)).await.0,
         [""; 0]
     );
     // The address belongs to another project now, and its mail with it.
     let other = bed.project("other").await;
     let theirs = by(other, delivery(&["two"], "Theirs"));
     bed.store(&[theirs], START.after(HOUR / 2)).await;
-    let listed = page(&bed, MailFilter::default(), 10, START.after(HOUR / 2))
-        .await
-        .0;
+    let listed = page(&bed, all(&bed), 10, START.after(HOUR / 2)).await.0;
     assert_eq!(listed, ["Kept"]);
     assert_eq!(
         bed.live("two", START.after(HOUR / 2)).await.unwrap().id,
@@ -193,27 +203,33 @@ async fn a_whole_address_finds_its_own_mail_only(bed: Bed) {
         ("u5@other.example", &[]),
     ] {
         assert_eq!(
-            found(&bed, MailFilter::containing(searched(wanted))).await,
+            found(&bed, containing(&bed, wanted)).await,
             subjects,
             "{wanted}"
         );
     }
-    let term = |part, text| MailFilter {
-        terms: vec![MailTerm {
-            part,
-            text: searched(text),
-        }],
-        ..MailFilter::default()
-    };
     assert_eq!(
-        found(&bed, term(MailPart::To, "u5@restante.example.com")).await,
+        found(
+            &bed,
+            with(&bed, MailPart::Inbox(domain()), "u5@restante.example.com")
+        )
+        .await,
         ["Own"]
     );
-    assert_eq!(found(&bed, term(MailPart::Text, "u5@")).await, ["Mentions"]);
-    assert_eq!(found(&bed, term(MailPart::Subject, "own")).await, ["Own"]);
-    assert_eq!(found(&bed, term(MailPart::From, "own")).await, [""; 0]);
     assert_eq!(
-        found(&bed, term(MailPart::From, "sender@")).await,
+        found(&bed, with(&bed, MailPart::Text, "u5@")).await,
+        ["Mentions"]
+    );
+    assert_eq!(
+        found(&bed, with(&bed, MailPart::Subject, "own")).await,
+        ["Own"]
+    );
+    assert_eq!(
+        found(&bed, with(&bed, MailPart::Sender, "own")).await,
+        [""; 0]
+    );
+    assert_eq!(
+        found(&bed, with(&bed, MailPart::Sender, "sender@")).await,
         ["Mentions", "Shorter", "Longer", "Own"]
     );
 }
@@ -234,7 +250,7 @@ async fn the_start_of_a_large_text_is_searched_and_the_rest_is_counted(bed: Bed)
         ("Long", 2, 0),
         ("missing", 0, 1),
     ] {
-        let filter = MailFilter::containing(searched(wanted));
+        let filter = containing(&bed, wanted);
         assert_eq!(
             whole_search(&bed, filter).await,
             (count, 2, partly),
@@ -245,24 +261,18 @@ async fn the_start_of_a_large_text_is_searched_and_the_rest_is_counted(bed: Bed)
 
 /// All steps of a search, of which each has a time limit: the messages found, compared, and
 /// compared only in part.
-async fn whole_search(bed: &Bed, mut filter: MailFilter) -> (usize, usize, usize) {
-    let mut all = (0, 0, 0);
-    loop {
+async fn whole_search(bed: &Bed, query: MailQuery) -> (usize, usize, usize) {
+    let mut search = Search::newest_first(query);
+    let mut found = 0;
+    while !search.is_over() {
+        let now = Some(std::time::Instant::now());
         let page = bed
             .store
-            .mail(Some(bed.default_project), &filter, 10, START)
-            .await
-            .unwrap();
-        all = (
-            all.0 + page.messages.len(),
-            all.1 + page.compared,
-            all.2 + page.partly,
-        );
-        if page.next.is_none() {
-            return all;
-        }
-        filter.before = page.next;
+            .page(&mut search, (10, usize::MAX), now, START)
+            .await;
+        found += page.unwrap().len();
     }
+    (found, search.compared, search.partly)
 }
 
 #[testkit::each_engine]
@@ -271,23 +281,17 @@ async fn mail_of_all_projects_is_searched_together(bed: Bed) {
     bed.inbox(other, "theirs").await;
     bed.mail(&["mine"], "Hello", START).await;
     bed.mail(&["theirs"], "Hello too", START).await;
-    let filter = MailFilter::containing(searched("hello"));
-    let page = bed.store.mail(None, &filter, 10, START).await.unwrap();
-    let subjects: Vec<_> = page
-        .messages
-        .iter()
-        .map(|message| message.subject.as_str())
-        .collect();
-    assert_eq!(subjects, ["Hello too", "Hello"]);
-    assert_eq!(found(&bed, filter).await, ["Hello"]);
+    let everywhere = MailQuery::containing(Scope::Everywhere, "hello", &domain());
+    assert_eq!(found(&bed, everywhere).await, ["Hello too", "Hello"]);
+    assert_eq!(found(&bed, containing(&bed, "hello")).await, ["Hello"]);
     assert_eq!(bed.store.count_messages(None, START).await.unwrap(), 2);
     assert_eq!(
         bed.store.count_messages(Some(other), START).await.unwrap(),
         1
     );
-    let until = MailFilter {
+    let until = MailQuery {
         until: Some(START),
-        ..MailFilter::default()
+        ..all(&bed)
     };
     assert_eq!(found(&bed, until).await, [""; 0]);
 }
@@ -309,16 +313,17 @@ async fn large_subjects_are_read_a_few_at_a_time(bed: Bed) {
         .len(),
         20
     );
-    let term = |text| MailFilter {
-        terms: vec![MailTerm {
-            part: MailPart::Subject,
-            text: searched(text),
-        }],
-        ..MailFilter::default()
-    };
-    assert_eq!(whole_search(&bed, term("dswo")).await.0, 20);
-    assert_eq!(whole_search(&bed, term("missing")).await, (0, 20, 0));
-    assert_eq!(whole_search(&bed, MailFilter::default()).await.0, 20);
+    assert_eq!(
+        whole_search(&bed, with(&bed, MailPart::Subject, "dswo"))
+            .await
+            .0,
+        20
+    );
+    assert_eq!(
+        whole_search(&bed, with(&bed, MailPart::Subject, "missing")).await,
+        (0, 20, 0)
+    );
+    assert_eq!(whole_search(&bed, all(&bed)).await.0, 20);
 
     let database = Database::open(&bed.url()).await.unwrap();
     for (max_bytes, read, more) in [

@@ -2,11 +2,21 @@
 
 use std::sync::Arc;
 
-use restante::model::{Inbox, MessageId};
+use restante::model::{Condition, Inbox, MailPart, MailQuery, MessageId, Scope};
 use restante::service::write;
-use restante::store::{Cursor, Delivery, PartsReader, Policy, Search, Selection};
+use restante::store::{Cursor, Delivery, PartsReader, Policy, Search};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
+
+/// The messages of an inbox after a sequence whose subject contains a text.
+fn of_inbox(inbox: &Inbox, after: i64, subject: Option<&str>) -> MailQuery {
+    let condition = |text| Condition::new([MailPart::Subject], text);
+    MailQuery {
+        after,
+        conditions: subject.map(condition).into_iter().collect(),
+        ..MailQuery::new(Scope::Inbox(inbox.clone()))
+    }
+}
 
 #[testkit::each_engine]
 async fn a_message_is_read_as_it_was_stored(bed: Bed) {
@@ -24,16 +34,20 @@ async fn a_message_is_read_as_it_was_stored(bed: Bed) {
         .unwrap();
     let parsed = restante_mail::parse(raw);
     assert_eq!(
-        (message.id, message.inbox_id.clone(), message.sequence),
+        (
+            message.head.id,
+            message.head.inbox_id.clone(),
+            message.head.sequence
+        ),
         (outcome, id("box"), 1)
     );
     assert_eq!(
-        (message.from.as_str(), message.subject.as_str()),
+        (message.head.from.as_str(), message.head.subject.as_str()),
         ("sender@else.example", "Whole")
     );
     let mut parts = PartsReader::open(message.parts).await.unwrap().unwrap();
     assert_eq!(
-        (parts.otp(), message.received_at),
+        (parts.otp(), message.head.received_at),
         (parsed.otp.as_str(), START)
     );
     assert_eq!(
@@ -94,14 +108,10 @@ async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
         (3, None, None),
         (0, Some("else"), None),
     ] {
-        let mut search = Search::new(Selection::new(after, subject));
-        let found = bed
-            .store
-            .oldest_match(&inbox, &mut search, START)
-            .await
-            .unwrap();
+        let mut search = Search::oldest_first(of_inbox(&inbox, after, subject));
+        let found = bed.store.oldest_match(&mut search, START).await.unwrap();
         assert_eq!(
-            found.map(|message| message.subject).as_deref(),
+            found.map(|message| message.head.subject).as_deref(),
             expected,
             "{after} {subject:?}"
         );
@@ -110,10 +120,10 @@ async fn the_oldest_match_is_after_the_cursor(bed: Bed) {
         created_at: START.before(HOUR),
         ..inbox
     };
-    let mut search = Search::new(Selection::new(0, None));
+    let mut search = Search::oldest_first(of_inbox(&other_life, 0, None));
     assert!(
         bed.store
-            .oldest_match(&other_life, &mut search, START)
+            .oldest_match(&mut search, START)
             .await
             .unwrap()
             .is_none()
@@ -138,16 +148,16 @@ async fn a_search_compares_each_message_once(bed: Bed) {
     };
     deliver(&["other"; MESSAGES]).await;
     let inbox = bed.live("box", START).await.unwrap();
-    let mut search = Search::new(Selection::new(0, Some("code")));
+    let mut search = Search::oldest_first(of_inbox(&inbox, 0, Some("code")));
     for more in 0..3 {
         assert!(
             bed.store
-                .oldest_match(&inbox, &mut search, START)
+                .oldest_match(&mut search, START)
                 .await
                 .unwrap()
                 .is_none()
         );
-        assert_eq!(search.compared(), MESSAGES + more);
+        assert_eq!(search.compared, MESSAGES + more);
         deliver(&["other"]).await;
     }
     // Deleted messages, also the last one that was compared, change nothing for those that follow.
@@ -155,26 +165,18 @@ async fn a_search_compares_each_message_once(bed: Bed) {
     bed.sweep(START.after(HOUR / 2)).await;
     assert!(
         bed.store
-            .oldest_match(&inbox, &mut search, START)
+            .oldest_match(&mut search, START)
             .await
             .unwrap()
             .is_none()
     );
     deliver(&["other", "Your code", "Another code"]).await;
-    let found = bed
-        .store
-        .oldest_match(&inbox, &mut search, START)
-        .await
-        .unwrap();
-    assert_eq!(found.unwrap().subject, "Your code");
+    let found = bed.store.oldest_match(&mut search, START).await.unwrap();
+    assert_eq!(found.unwrap().head.subject, "Your code");
     // From the beginning it compares all again.
     search.restart();
-    let again = bed
-        .store
-        .oldest_match(&inbox, &mut search, START)
-        .await
-        .unwrap();
-    assert_eq!(again.unwrap().subject, "Your code");
+    let again = bed.store.oldest_match(&mut search, START).await.unwrap();
+    assert_eq!(again.unwrap().head.subject, "Your code");
 }
 
 #[testkit::each_engine]
@@ -199,35 +201,31 @@ async fn a_list_is_newest_first_and_read_in_bounded_pages(bed: Bed) {
         "{stored:?}"
     );
     let inbox = bed.live("box", START).await.unwrap();
-    let all = Selection::new(0, None);
-    let mut before = Some(i64::MAX);
+    let all = of_inbox(&inbox, 0, None);
+    let mut search = Search::newest_first(all.clone());
     let mut pages = Vec::new();
-    while let Some(sequence) = before {
+    while !search.is_over() {
         let page = bed
             .store
-            .page(&inbox, &all, sequence, (i64::MAX, 1024 * 1024), START)
+            .page(&mut search, (64, 1024 * 1024), None, START)
             .await
             .unwrap();
-        pages.push(
-            page.messages
-                .iter()
-                .map(|message| message.sequence)
-                .collect::<Vec<_>>(),
-        );
-        before = page.next;
+        let sequences = page.iter().map(|message| message.head.sequence);
+        pages.push(sequences.collect::<Vec<_>>());
     }
     let expected = [(4..=24).rev().collect::<Vec<_>>(), (1..=3).rev().collect()];
     assert_eq!(
         pages, expected,
         "60 KB an ordinary message, 1 MiB a page; large ones are read later"
     );
-    let limited = bed
-        .store
-        .page(&inbox, &all, 3, (1, 0), START)
-        .await
-        .unwrap();
-    assert_eq!(limited.messages.len(), 1);
-    assert_eq!(limited.messages[0].sequence, 2);
+    let mut search = Search::newest_first(MailQuery {
+        before: Some(3),
+        ..all
+    });
+    let limited = bed.store.page(&mut search, (1, 0), None, START).await;
+    let limited = limited.unwrap();
+    assert_eq!(limited.len(), 1);
+    assert_eq!(limited[0].head.sequence, 2);
 }
 
 #[testkit::each_engine]
@@ -248,22 +246,16 @@ async fn the_subject_filter_ignores_case_and_takes_wildcards_for_themselves(bed:
         ("K\\S", vec!["back\\slash"]),
         ("_", vec!["STRASSE_1"]),
     ] {
+        let mut search = Search::newest_first(of_inbox(&inbox, 0, Some(wanted)));
         let page = bed
             .store
-            .page(
-                &inbox,
-                &Selection::new(0, Some(wanted)),
-                i64::MAX,
-                (100, usize::MAX),
-                START,
-            )
+            .page(&mut search, (100, usize::MAX), None, START)
             .await
             .unwrap();
         let found: Vec<_> = page
-            .messages
             .iter()
             .rev()
-            .map(|message| message.subject.as_str())
+            .map(|message| message.head.subject.as_str())
             .collect();
         assert_eq!(found, expected, "{wanted}");
     }

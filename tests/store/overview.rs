@@ -377,7 +377,7 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
     assert_eq!(
         ids(bed
             .store
-            .find_inboxes(own, &text("u5"), 10, now)
+            .find_inboxes(own, &text("u5"), false, 10, now)
             .await
             .unwrap()),
         ["u5", "u59"]
@@ -385,20 +385,24 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
     assert_eq!(
         ids(bed
             .store
-            .find_inboxes(None, &text("u5"), 10, now)
+            .find_inboxes(None, &text("u5"), false, 10, now)
             .await
             .unwrap()),
         ["u5", "u59", "xu5"]
     );
     let whole = text("u5@restante.example.com");
     assert_eq!(
-        ids(bed.store.find_inboxes(None, &whole, 10, now).await.unwrap()),
+        ids(bed
+            .store
+            .find_inboxes(None, &whole, false, 10, now)
+            .await
+            .unwrap()),
         ["u5"]
     );
     assert_eq!(
         ids(bed
             .store
-            .find_ended_inboxes(own, &whole, 10, now)
+            .find_inboxes(own, &whole, true, 10, now)
             .await
             .unwrap()),
         [""; 0]
@@ -411,12 +415,16 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
             .unwrap()
     );
     assert_eq!(
-        ids(bed.store.find_inboxes(own, &whole, 10, now).await.unwrap()),
+        ids(bed
+            .store
+            .find_inboxes(own, &whole, false, 10, now)
+            .await
+            .unwrap()),
         [""; 0]
     );
     let ended = bed
         .store
-        .find_ended_inboxes(own, &whole, 10, now)
+        .find_inboxes(own, &whole, true, 10, now)
         .await
         .unwrap();
     assert_eq!(ended[0].end, Some(InboxEnd::Deleted(now)));
@@ -424,7 +432,7 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
     assert_eq!(
         ids(bed
             .store
-            .find_ended_inboxes(own, &text("u5"), 10, later)
+            .find_inboxes(own, &text("u5"), true, 10, later)
             .await
             .unwrap()),
         ["u5", "u59"]
@@ -432,7 +440,7 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
     assert_eq!(
         ids(bed
             .store
-            .find_ended_inboxes(Some(other), &text("u5"), 10, later)
+            .find_inboxes(Some(other), &text("u5"), true, 10, later)
             .await
             .unwrap()),
         ["xu5"]
@@ -440,7 +448,7 @@ async fn inboxes_are_found_in_all_projects_the_exact_one_first_and_for_30_days_a
     assert_eq!(
         ids(bed
             .store
-            .find_ended_inboxes(None, &text("u5"), 10, later.after(30 * DAY))
+            .find_inboxes(None, &text("u5"), true, 10, later.after(30 * DAY))
             .await
             .unwrap()),
         [""; 0]

@@ -21,9 +21,9 @@ use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
 use crate::model::{
-    InboxFilter, InboxId, ListPart, MailFilter, MessageStart, SearchText, Timestamp, address_of,
+    InboxFilter, InboxId, ListPart, MailQuery, Scope, SearchText, Timestamp, address_of,
 };
-use crate::service::News;
+use crate::service::{MessageStart, News};
 use crate::wire;
 
 const DEFAULT_INBOXES: u64 = 100;
@@ -99,27 +99,27 @@ pub(super) async fn messages(
             .map_err(|_| Error::InvalidParameter("before"))
     });
     let mail_domain = app.service.mail_domain();
-    let text = SearchText::new(&query.search, mail_domain);
-    let filter = MailFilter {
+    let query = MailQuery {
         before: before.transpose()?,
-        ..MailFilter::containing(text)
+        ..MailQuery::containing(Scope::Project(caller.project), &query.search, mail_domain)
     };
-    let found = app
-        .service
-        .mail(Some(caller.project), &filter, most)
-        .await?;
+    let found = app.service.mail(query, most).await?;
     let messages = found
         .messages
         .into_iter()
         .map(|message: MessageStart| MessageSummary {
-            id: message.id.to_string(),
-            to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
-            inbox_id: message.inbox_id.to_string(),
-            from: message.from,
-            subject: message.subject,
-            code: message.code,
-            attachments: message.attachments,
-            received_at: message.received_at.to_string(),
+            id: message.head.id.to_string(),
+            to: address_of(
+                &message.head.inbox_id,
+                message.head.shared.as_ref(),
+                mail_domain,
+            ),
+            inbox_id: message.head.inbox_id.to_string(),
+            from: message.head.from,
+            subject: message.head.subject,
+            code: message.head.code,
+            attachments: message.head.attachments,
+            received_at: message.head.received_at.to_string(),
         });
     let next = found.next.map(|next| next.to_string());
     Ok(json(

@@ -30,16 +30,16 @@ async fn start(
         return Ok(None);
     };
     let without_parts = Message {
-        id: message.id.to_string(),
-        to: address_of(&message.inbox_id, message.shared.as_ref(), domain),
-        inbox_id: message.inbox_id.to_string(),
-        from: message.from,
-        subject: message.subject,
+        id: message.head.id.to_string(),
+        to: address_of(&message.head.inbox_id, message.head.shared.as_ref(), domain),
+        inbox_id: message.head.inbox_id.to_string(),
+        from: message.head.from,
+        subject: message.head.subject,
         text: String::new(),
         html: String::new(),
         links: Vec::new(),
         otp: parts.otp().to_owned(),
-        received_at: message.received_at.to_string(),
+        received_at: message.head.received_at.to_string(),
     };
     let json = serde_json::to_string(&without_parts)?;
     MessageJson::start(&json, &MEMBERS, parts, None, chunk).map(Some)

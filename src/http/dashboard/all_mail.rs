@@ -18,7 +18,8 @@ use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Domain, MailFilter, MessageStart, Timestamp, Watched, address_of};
+use crate::model::{Domain, MailQuery, ProjectId, Scope, Timestamp, Watched, address_of};
+use crate::service::MessageStart;
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -94,18 +95,21 @@ impl Filters {
             .map(|(word, ..)| *word)
     }
 
-    fn filter(&self, mail_domain: &Domain, now: Timestamp) -> MailFilter {
+    fn query(&self, project: ProjectId, mail_domain: &Domain, now: Timestamp) -> MailQuery {
         let minutes = TIMES
             .iter()
             .find(|(word, ..)| self.time() == Some(*word))
             .map(|(.., minutes)| *minutes);
         let since = minutes.map(|minutes| now.before(Duration::from_secs(minutes * 60)));
-        let mut filter = self.search.query.filter(mail_domain);
-        filter.has.code |= self.has_code;
-        filter.has_attachment |= self.has_attachment;
-        filter.since = filter.since.max(since);
-        filter.before = self.search.before;
-        filter
+        let mut query = self
+            .search
+            .query
+            .query(Scope::Project(project), mail_domain);
+        query.has.code |= self.has_code;
+        query.has_attachment = query.has_attachment.or(self.has_attachment.then_some(true));
+        query.since = query.since.max(since);
+        query.before = self.search.before;
+        query
     }
 
     fn parameters(&self) -> [(&'static str, Option<&str>); 4] {
@@ -165,18 +169,11 @@ async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<
     let AllMailPage { base, filters, .. } = &*shown;
     let mail = app
         .service
-        .mail(
-            Some(page.project.id),
-            &filters.filter(mail_domain, now),
-            PAGE,
-        )
+        .mail(filters.query(page.project.id, mail_domain, now), PAGE)
         .await?;
     if filters.is_any {
-        let total = match filters.search.counted() {
-            Some(total) => total,
-            None if mail.next.is_some() => app.service.messages_of(Some(page.project.id)).await?,
-            None => 0,
-        };
+        let project = Some(page.project.id);
+        let total = filters.search.total(&app.service, project, &mail).await?;
         shown.status = Some(
             filters
                 .search
@@ -195,16 +192,20 @@ async fn fill(app: &App, page: &ProjectPage, shown: &mut AllMailPage) -> Result<
 }
 
 fn row(message: MessageStart, page: &ProjectPage, mail_domain: &Domain, now: Timestamp) -> MailRow {
-    let inbox = path_segment(message.inbox_id.as_str());
+    let inbox = path_segment(message.head.inbox_id.as_str());
     MailRow {
-        url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.id)),
-        id: message.id.to_string(),
-        address: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
-        from: shown(&message.from),
-        subject: subject(&message.subject),
+        url: page.path(&format!("/inboxes/{inbox}/messages/{}", message.head.id)),
+        id: message.head.id.to_string(),
+        address: address_of(
+            &message.head.inbox_id,
+            message.head.shared.as_ref(),
+            mail_domain,
+        ),
+        from: shown(&message.head.from),
+        subject: subject(&message.head.subject),
         snippet: snippet(&message.text),
-        code: given(message.code),
-        attachments: message.attachments,
-        received: When::new(message.received_at, now),
+        code: given(message.head.code),
+        attachments: message.head.attachments,
+        received: When::new(message.head.received_at, now),
     }
 }

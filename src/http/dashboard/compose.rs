@@ -12,8 +12,8 @@ use super::visit::{Form, InboxPage};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{MessageStart, OutgoingId};
-use crate::service::Draft;
+use crate::model::OutgoingId;
+use crate::service::{Draft, MessageStart};
 
 /// Lines of a message that a reply quotes, and their bytes.
 const QUOTED_LINES: usize = 200;
@@ -97,20 +97,21 @@ impl Fields {
 
     fn reply_to(message: MessageStart) -> Self {
         let is_reply = message
+            .head
             .subject
             .get(..3)
             .is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
         let subject = if is_reply {
-            message.subject
+            message.head.subject
         } else {
-            format!("Re: {}", message.subject)
+            format!("Re: {}", message.head.subject)
         };
-        let text = quoted(&message.from, &message.text);
+        let text = quoted(&message.head.from, &message.text);
         Self {
-            to: message.from,
+            to: message.head.from,
             subject,
             text,
-            reply: Some(message.id.to_string()),
+            reply: Some(message.head.id.to_string()),
         }
     }
 }

@@ -20,10 +20,10 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    Failure, FailureFilter, FoundInbox, InboxEnd, MessageStart, ProjectId, SearchText, Timestamp,
-    address_of,
+    Failure, FailureFilter, FoundInbox, InboxEnd, MailQuery, ProjectId, Scope, SearchText,
+    Timestamp, address_of,
 };
-use crate::service::{ServiceError, title};
+use crate::service::{MessageStart, ServiceError, title};
 
 /// Maximum number of results of each kind.
 const MAX_RESULTS: usize = 8;
@@ -51,7 +51,7 @@ pub(super) struct Found {
 }
 
 /// Where is searched, and for whom.
-pub(super) struct Scope<'a> {
+pub(super) struct Finder<'a> {
     app: &'a App,
     /// `None` for all projects.
     project: Option<ProjectId>,
@@ -67,9 +67,9 @@ pub(super) async fn in_project(
     query: Query,
 ) -> Result<Response, PageError> {
     let is_administrator = page.session.is_administrator();
-    let scope = match is_administrator {
-        true => Scope::of_all(&app).await?,
-        false => Scope::of(&app, &page),
+    let finder = match is_administrator {
+        true => Finder::of_all(&app).await?,
+        false => Finder::of(&app, &page),
     };
     let mut places = places(NavPlace::of_project(), &page.path(""));
     if is_administrator {
@@ -77,7 +77,7 @@ pub(super) async fn in_project(
     }
     let shell = page.shell("Find", NavPlace::Inboxes);
     Ok(html(
-        &find(&scope, shell, page.path("/find"), places, &query).await?,
+        &find(&finder, shell, page.path("/find"), places, &query).await?,
     )?)
 }
 
@@ -87,17 +87,17 @@ pub(super) async fn everywhere(
     viewer: SignedIn,
     query: Query,
 ) -> Result<Response, PageError> {
-    let scope = Scope::of_all(&app).await?;
+    let finder = Finder::of_all(&app).await?;
     let shell = viewer.shell("Find", NavPlace::Projects);
     let places = places(NavPlace::of_installation(), "");
     Ok(html(
-        &find(&scope, shell, "/find".to_owned(), places, &query).await?,
+        &find(&finder, shell, "/find".to_owned(), places, &query).await?,
     )?)
 }
 
 /// The page of the results. A further step of a search has only messages.
 async fn find(
-    scope: &Scope<'_>,
+    finder: &Finder<'_>,
     shell: Shell,
     base: String,
     places: Vec<Found>,
@@ -107,14 +107,14 @@ async fn find(
     let mut results = Vec::new();
     if search.problem.is_none() && search.before.is_none() {
         if search.query.is_failed {
-            results.extend(scope.failures(&search).await?);
+            results.extend(finder.failures(&search).await?);
         } else if let Some(text) = search.query.address_text() {
-            results.extend(scope.named(&text, places).await?);
+            results.extend(finder.named(&text, places).await?);
         }
     }
     let mut status = None;
     if search.problem.is_none() && search.text.is_some() && !search.query.is_failed {
-        let (found, reached) = scope.messages(&search, &base).await?;
+        let (found, reached) = finder.messages(&search, &base).await?;
         results.extend(found);
         status = Some(reached);
     }
@@ -128,7 +128,7 @@ async fn find(
     })
 }
 
-impl<'a> Scope<'a> {
+impl<'a> Finder<'a> {
     async fn of_all(app: &'a App) -> Result<Self, Error> {
         let projects = app.service.projects().list().await?;
         let names = projects
@@ -187,7 +187,7 @@ impl<'a> Scope<'a> {
         let live = self
             .app
             .service
-            .find_inboxes(self.project, text, MAX_RESULTS + 1)
+            .find_inboxes(self.project, text, false, MAX_RESULTS + 1)
             .await?;
         let mut found: Vec<Found> = live
             .into_iter()
@@ -227,7 +227,7 @@ impl<'a> Scope<'a> {
     pub(super) async fn ended_inboxes(&self, text: &SearchText) -> Result<Vec<Found>, Error> {
         let service = &self.app.service;
         let ended = service
-            .find_ended_inboxes(self.project, text, MAX_RESULTS)
+            .find_inboxes(self.project, text, true, MAX_RESULTS)
             .await?;
         if ended.is_empty() {
             return Ok(Vec::new());
@@ -286,14 +286,13 @@ impl<'a> Scope<'a> {
         base: &str,
     ) -> Result<(Vec<Found>, SearchStatus), Error> {
         let service = &self.app.service;
-        let mut filter = search.query.filter(service.mail_domain());
-        filter.before = search.before;
-        let mut found = service.mail(self.project, &filter, MAX_RESULTS).await?;
-        let total = match search.counted() {
-            Some(total) => total,
-            None if found.next.is_some() => service.messages_of(self.project).await?,
-            None => 0,
+        let scope = self.project.map_or(Scope::Everywhere, Scope::Project);
+        let query = MailQuery {
+            before: search.before,
+            ..search.query.query(scope, service.mail_domain())
         };
+        let mut found = service.mail(query, MAX_RESULTS).await?;
+        let total = search.total(service, self.project, &found).await?;
         let status = search.status(
             &found,
             MAX_RESULTS,
@@ -305,7 +304,10 @@ impl<'a> Scope<'a> {
         for message in found.messages.drain(..) {
             let project = match self.project {
                 Some(project) => project,
-                None => match service.project_of_inbox(message.inbox_id.as_str()).await {
+                None => match service
+                    .project_of_inbox(message.head.inbox_id.as_str())
+                    .await
+                {
                     Ok(project) => project,
                     // It has ended since.
                     Err(ServiceError::InboxNotFound) => continue,
@@ -318,30 +320,30 @@ impl<'a> Scope<'a> {
     }
 
     fn message(&self, message: &MessageStart, project: ProjectId) -> Found {
-        let inbox = path_segment(message.inbox_id.as_str());
+        let inbox = path_segment(message.head.inbox_id.as_str());
         let address = address_of(
-            &message.inbox_id,
-            message.shared.as_ref(),
+            &message.head.inbox_id,
+            message.head.shared.as_ref(),
             self.app.service.mail_domain(),
         );
         let details = [
             Some(format!("to {address}")),
-            Some(shown(&message.from)),
+            Some(shown(&message.head.from)),
             self.name(project),
         ];
         Found {
             kind: "Message",
             url: format!(
                 "/projects/{project}/inboxes/{inbox}/messages/{}",
-                message.id
+                message.head.id
             ),
-            text: subject(&message.subject),
+            text: subject(&message.head.subject),
             details: details
                 .into_iter()
                 .flatten()
                 .filter(|detail| !detail.is_empty())
                 .collect(),
-            when: Some(When::new(message.received_at, self.now)),
+            when: Some(When::new(message.head.received_at, self.now)),
         }
     }
 

@@ -15,8 +15,8 @@ use super::parts::MessagePath;
 use super::visit::{Form, InboxPage, Params};
 use crate::http::App;
 use crate::http::error::Error;
-use crate::model::{EmailAddress, MessageStart, OutgoingId};
-use crate::service::ServiceError;
+use crate::model::{EmailAddress, OutgoingId};
+use crate::service::{MessageStart, ServiceError};
 
 /// The name of the cookie with the last address.
 const COOKIE_NAME: &str = "restante_forward";
@@ -86,14 +86,14 @@ async fn forward(
     let place = app.service.begin_send(&caller).await?;
     Ok(app
         .service
-        .forward(place, &caller, &message.id.to_string(), to)
+        .forward(place, &caller, &message.head.id.to_string(), to)
         .await?)
 }
 
 /// The message, if it is in the inbox of the page.
 async fn find(app: &App, page: &InboxPage, id: &str) -> Result<MessageStart, Error> {
     let message = app.service.message_start(&page.of.caller(), id, 0).await?;
-    if message.inbox_id == page.inbox.id {
+    if message.head.inbox_id == page.inbox.id {
         Ok(message)
     } else {
         Err(ServiceError::MessageNotFound.into())
@@ -103,8 +103,8 @@ async fn find(app: &App, page: &InboxPage, id: &str) -> Result<MessageStart, Err
 fn forward_page(app: &App, page: &InboxPage, message: &MessageStart, to: String) -> ForwardPage {
     ForwardPage {
         shell: page.of.shell("Forward", NavPlace::Inboxes),
-        message_url: format!("{}/messages/{}", page.path(), message.id),
-        subject: subject(&message.subject),
+        message_url: format!("{}/messages/{}", page.path(), message.head.id),
+        subject: subject(&message.head.subject),
         from: page.inbox.address(app.service.mail_domain()),
         to,
         problem: None,

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::find::{Found, Scope};
+use super::find::{Finder, Found};
 use super::page::{NavPlace, Shell, again, html, see, subject, with_query};
 use super::plain::shown;
 use super::start::Setup;
@@ -223,7 +223,7 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
     let now = app.service.clock().now();
     if query.is_start_of_search() {
         first_exact(app, page, &query, &mut found).await?;
-        ended = Scope::of(app, page)
+        ended = Finder::of(app, page)
             .ended_inboxes(&query.text(mail_domain))
             .await?;
     }

@@ -21,8 +21,8 @@ use super::when::When;
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{InboxKind, MailFilter, MessageStart, Timestamp};
-use crate::service::{Found, FoundMail};
+use crate::model::{InboxKind, MailQuery, Scope, Timestamp};
+use crate::service::{FoundMail, Head, MessageStart};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -62,7 +62,7 @@ struct MessagesPage {
 enum Pane {
     Idle,
     Waits,
-    Message(Box<Found>),
+    Message(Box<Head>),
 }
 
 struct InboxPanel {
@@ -103,7 +103,7 @@ pub(super) async fn show(
         .service
         .find_message(&page.of.caller(), &message)
         .await?;
-    if *message.inbox_id() != page.inbox.id {
+    if message.inbox_id != page.inbox.id {
         return Err(Error::MessageNotFound.into());
     }
     respond(&app, &page, &query, Pane::Message(Box::new(message))).await
@@ -137,11 +137,11 @@ async fn respond(
     let found = found(app, page, &searched).await?;
     let base = page.path();
     let now = app.service.clock().now();
-    let open_id = open.as_ref().map(Found::id);
+    let open_id = open.as_ref().map(|open| open.id);
     // The next message is shown in the same tab.
     let tab = query.first("tab");
     let row = |message: MessageStart| {
-        let is_open = open_id == Some(message.id);
+        let is_open = open_id == Some(message.head.id);
         row(
             message,
             &base,
@@ -168,7 +168,7 @@ async fn respond(
     let address = page.inbox.address(app.service.mail_domain());
     let title = open
         .as_ref()
-        .map_or_else(|| address.clone(), |open| subject(open.subject()));
+        .map_or_else(|| address.clone(), |open| subject(&open.subject));
     let shell = page
         .of
         .shell(title, NavPlace::Inboxes)
@@ -207,23 +207,15 @@ async fn respond(
 /// A page of the messages; none if the search has a mistake or is not for messages.
 async fn found(app: &App, page: &InboxPage, searched: &PageSearch) -> Result<FoundMail, Error> {
     if searched.problem.is_some() || searched.query.is_failed {
-        return Ok(FoundMail {
-            messages: Vec::new(),
-            next: None,
-            compared: 0,
-            partly: 0,
-        });
+        return Ok(FoundMail::default());
     }
-    let filter = searched.query.filter(app.service.mail_domain());
-    let filter = MailFilter {
-        inbox: Some(page.inbox.clone()),
+    let query = MailQuery {
         before: searched.before,
-        ..filter
+        ..searched
+            .query
+            .query(Scope::Inbox(page.inbox.clone()), app.service.mail_domain())
     };
-    Ok(app
-        .service
-        .mail(Some(page.of.project.id), &filter, PAGE)
-        .await?)
+    Ok(app.service.mail(query, PAGE).await?)
 }
 
 async fn inbox_panel(
@@ -272,16 +264,16 @@ fn row(
 ) -> MessageRow {
     MessageRow {
         url: with_query(
-            &format!("{base}/messages/{}", message.id),
+            &format!("{base}/messages/{}", message.head.id),
             &[("q", search), ("tab", tab)],
         ),
-        id: message.id.to_string(),
+        id: message.head.id.to_string(),
         is_open,
-        from: shown(&message.from),
-        subject: subject(&message.subject),
+        from: shown(&message.head.from),
+        subject: subject(&message.head.subject),
         snippet: snippet(&message.text),
-        code: given(message.code),
-        attachments: message.attachments,
-        received: When::new(message.received_at, now),
+        code: given(message.head.code),
+        attachments: message.head.attachments,
+        received: When::new(message.head.received_at, now),
     }
 }

@@ -12,7 +12,7 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{Everything, Timestamp};
-use crate::service::{Found, Verifiable};
+use crate::service::{Head, Verifiable};
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
 use restante_mail::details::Link;
@@ -247,7 +247,7 @@ impl MessageView {
     pub(super) async fn read(
         app: &App,
         page: &InboxPage,
-        message: Found,
+        message: Head,
         query: &ReaderQuery,
     ) -> Result<Self, Error> {
         let opened = Opened::read(app, page, message, query).await?;
@@ -293,7 +293,7 @@ impl Opened {
     async fn read(
         app: &App,
         page: &InboxPage,
-        message: Found,
+        message: Head,
         query: &ReaderQuery,
     ) -> Result<Self, Error> {
         let shows_html = matches!(query.tab, None | Some(Tab::Html));

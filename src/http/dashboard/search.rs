@@ -5,7 +5,8 @@
 use super::page::with_query;
 use super::search_query::SearchQuery;
 use crate::http::query::Query;
-use crate::service::FoundMail;
+use crate::model::ProjectId;
+use crate::service::{FoundMail, Service, StoreError};
 
 /// How far a search has come. It is part of the link to the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,12 +64,19 @@ impl PageSearch {
         }
     }
 
-    /// The number of messages to look at, if an earlier step has counted them. Counting takes a
-    /// while, because it reads all inboxes.
-    pub(super) fn counted(&self) -> Option<i64> {
-        i64::try_from(self.progress.total)
-            .ok()
-            .filter(|total| *total > 0)
+    /// The number of messages to look at, if the search continues. An earlier step may have counted
+    /// them: it takes a while, because it reads all inboxes.
+    pub(super) async fn total(
+        &self,
+        service: &Service,
+        project: Option<ProjectId>,
+        found: &FoundMail,
+    ) -> Result<i64, StoreError> {
+        match i64::try_from(self.progress.total) {
+            Ok(total) if total > 0 => Ok(total),
+            _ if found.next.is_some() => service.messages_of(project).await,
+            _ => Ok(0),
+        }
     }
 
     /// The status after a step that found `found`, of a search that shows `page` results at once.

@@ -6,7 +6,8 @@ use restante_mail::Addressing;
 use restante_mail::details::Mailbox;
 use serde::Serialize;
 
-use crate::model::{Domain, MailEntry};
+use crate::model::Domain;
+use crate::service::MailEntry;
 
 /// Maximum number of bytes of a snippet, as in Mailpit.
 const SNIPPET_BYTES: usize = 200;
@@ -131,16 +132,16 @@ impl Entry {
             .collect();
         let mut addressing = entry.addressing;
         Self {
-            id: entry.id.to_string(),
+            id: entry.head.id.to_string(),
             message_id: std::mem::take(&mut addressing.message_id),
             read: entry.is_read,
             people: People::new(addressing, recipients),
-            subject: entry.subject,
-            created: entry.received_at.to_string(),
+            subject: entry.head.subject,
+            created: entry.head.received_at.to_string(),
             username: "",
             tags: [],
-            size: entry.size,
-            attachments: entry.attachments,
+            size: entry.head.raw_size,
+            attachments: entry.head.attachments,
             snippet: snippet(&entry.text),
         }
     }

@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::json::{Entry, Messages};
-use super::search::{Parsed, parse};
+use super::search::{all, parse};
 use super::{Admitted, Refused};
 use crate::http::App;
 use crate::http::body::read;
 use crate::http::query::Query;
 use crate::http::response::JSON;
-use crate::model::{MailChange, MailEntries, MailSearch, MessageId};
-use crate::service::Caller;
+use crate::model::{MailChange, MailQuery, MessageId};
+use crate::service::{Caller, MailEntries};
 
 /// How many messages a page has by default, as in Mailpit, and at most.
 const DEFAULT_LIMIT: usize = 50;
@@ -32,7 +32,7 @@ pub(super) async fn list(
     admitted: Admitted,
     query: Query,
 ) -> Result<Response, Refused> {
-    answer(&app, &admitted.caller, Some(&MailSearch::default()), &query).await
+    answer(&app, &admitted.caller, Some(all(&admitted.caller)), &query).await
 }
 
 pub(super) async fn search(
@@ -41,7 +41,7 @@ pub(super) async fn search(
     query: Query,
 ) -> Result<Response, Refused> {
     let search = required(&app, &admitted.caller, &query).await?;
-    answer(&app, &admitted.caller, search.as_ref(), &query).await
+    answer(&app, &admitted.caller, search, &query).await
 }
 
 pub(super) async fn delete(
@@ -83,14 +83,14 @@ async fn change(
         return Ok("ok".into_response());
     }
     let search = if search.trim().is_empty() {
-        Some(MailSearch::default())
+        Some(all(caller))
     } else {
-        let parsed = parse(&search).map_err(Refused::Invalid)?;
+        let parsed = parse(&search, app.service.mail_domain()).map_err(Refused::Invalid)?;
         parsed.among_inboxes_of(&app.service, caller).await?
     };
     if let Some(search) = search {
         app.service
-            .change_found_mail(caller, &search, change)
+            .change_found_mail(caller, search, change)
             .await?;
     }
     Ok("ok".into_response())
@@ -102,11 +102,11 @@ pub(super) async fn delete_found(
     query: Query,
 ) -> Result<Response, Refused> {
     if let Some(search) = required(&app, &admitted.caller, &query).await? {
-        if search.is_empty() {
+        if search.is_all_of_project() {
             return Err(Refused::Invalid("Error: no search query".to_owned()));
         }
         app.service
-            .change_found_mail(&admitted.caller, &search, MailChange::Delete)
+            .change_found_mail(&admitted.caller, search, MailChange::Delete)
             .await?;
     }
     Ok("ok".into_response())
@@ -133,23 +133,23 @@ pub(super) async fn latest(
     let search = if given(query).is_some() {
         required(app, caller, query).await?
     } else {
-        Some(MailSearch::default())
+        Some(all(caller))
     };
     let Some(search) = search else {
         return Ok(None);
     };
     let found = app
         .service
-        .project_mail(caller, &search, (0, 1))
+        .project_mail(caller, search, (0, 1))
         .await?
         .ok_or(Refused::TooSlow)?;
-    Ok(found.entries.first().map(|entry| entry.id))
+    Ok(found.entries.first().map(|entry| entry.head.id))
 }
 
 async fn answer(
     app: &App,
     caller: &Caller,
-    search: Option<&MailSearch>,
+    search: Option<MailQuery>,
     query: &Query,
 ) -> Result<Response, Refused> {
     if query.first("before").is_some() {
@@ -175,21 +175,19 @@ async fn answer(
     } else {
         limit.min(MAX_LIMIT)
     };
+    let is_all = search.as_ref().is_some_and(MailQuery::is_all_of_project);
     let found = match search {
         Some(search) => app
             .service
             .project_mail(caller, search, (start, limit))
             .await?
             .ok_or(Refused::TooSlow)?,
-        None => MailEntries {
-            entries: Vec::new(),
-            found: 0,
-            unread: 0,
-        },
+        None => MailEntries::default(),
     };
-    let (total, unread) = match search {
-        Some(search) if search.is_empty() => (found.found, found.unread),
-        _ => app.service.count_mail(caller).await?,
+    let (total, unread) = if is_all {
+        (found.found, found.unread)
+    } else {
+        app.service.count_mail(caller).await?
     };
     let messages: Vec<Entry> = found
         .entries
@@ -217,19 +215,10 @@ fn given(query: &Query) -> Option<String> {
 }
 
 /// The search of the query; `None` if it can find nothing.
-async fn required(
-    app: &App,
-    caller: &Caller,
-    query: &Query,
-) -> Result<Option<MailSearch>, Refused> {
-    Ok(parsed(query)?
-        .among_inboxes_of(&app.service, caller)
-        .await?)
-}
-
-fn parsed(query: &Query) -> Result<Parsed, Refused> {
+async fn required(app: &App, caller: &Caller, query: &Query) -> Result<Option<MailQuery>, Refused> {
     let text = given(query).ok_or_else(|| Refused::Invalid("Error: no search query".to_owned()))?;
-    parse(&text).map_err(Refused::Invalid)
+    let parsed = parse(&text, app.service.mail_domain()).map_err(Refused::Invalid)?;
+    Ok(parsed.among_inboxes_of(&app.service, caller).await?)
 }
 
 /// What a body says about messages, in upper or lower case as in Mailpit.

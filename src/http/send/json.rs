@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
+use crate::json;
 
 /// Maximum number of strings, objects and lists of a value, and of a batch. Each needs memory,
 /// however small it is. Numbers do not: no type here keeps one, except as a byte of a file.
@@ -33,32 +34,13 @@ pub(super) fn parse_batch<T: DeserializeOwned>(json: &[u8]) -> Result<T, Failure
 }
 
 fn parse_up_to<T: DeserializeOwned>(most: usize, json: &[u8]) -> Result<T, Failure> {
-    if values(json) > most {
+    let counted = json::count(json);
+    if counted.strings + counted.brackets > most {
         return Err(Failure::invalid(format!(
             "the JSON has more than {most} values"
         )));
     }
     serde_json::from_slice(json).map_err(|error| Failure::invalid(format!("invalid JSON: {error}")))
-}
-
-/// The strings, objects and lists in JSON.
-fn values(json: &[u8]) -> usize {
-    let mut count = 0;
-    let mut in_string = false;
-    let mut is_escaped = false;
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = in_string,
-            b'"' => {
-                count += usize::from(!in_string);
-                in_string = !in_string;
-            }
-            b'{' | b'[' if !in_string => count += 1,
-            _ => {}
-        }
-    }
-    count
 }
 
 /// The messages of a request: at most this many, which ends the list while it is read.
@@ -163,7 +145,6 @@ mod tests {
 
     #[test]
     fn small_values_are_counted_and_their_bytes_are_not() {
-        assert_eq!(values(br#"{"a": ["b,{[\"", 1, 2, 3, {}]}"#), 5);
         let many = format!("[{}\"\"]", "\"\",".repeat(MAX_VALUES));
         assert!(
             parse::<Vec<String>>(many.as_bytes())

@@ -9,8 +9,8 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::{Everything, Features, MailFilter, MessageStart, SearchText};
-use crate::service::{Caller, ListFilter};
+use crate::model::{Everything, Features, MailQuery, Scope};
+use crate::service::{Caller, ListFilter, MessageStart};
 
 /// The largest attachment that is returned.
 const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
@@ -66,11 +66,11 @@ impl Tools {
         let mut messages = Vec::new();
         while let Some(page) = pages.next_page().await? {
             messages.extend(page.into_iter().map(|message| output::Summary {
-                id: message.id.to_string(),
-                inbox_id: message.inbox_id.to_string(),
-                from: message.from,
-                subject: message.subject,
-                received_at: message.received_at.to_string(),
+                id: message.head.id.to_string(),
+                inbox_id: message.head.inbox_id.to_string(),
+                from: message.head.from,
+                subject: message.head.subject,
+                received_at: message.head.received_at.to_string(),
             }));
         }
         let is_full = messages.len() as u64 == input.limit;
@@ -100,25 +100,23 @@ impl Tools {
                 .parse()
                 .map_err(|_| ToolError::InvalidField("before"))
         });
-        let filter = MailFilter {
+        let scope = Scope::Project(caller.project);
+        let query = MailQuery {
             has: Features {
                 code: input.has_code,
                 ..Features::default()
             },
-            has_attachment: input.has_attachment,
+            has_attachment: input.has_attachment.then_some(true),
             before: before.transpose()?,
-            ..MailFilter::containing(SearchText::new(&input.text, self.service.mail_domain()))
+            ..MailQuery::containing(scope, &input.text, self.service.mail_domain())
         };
-        let found = self
-            .service
-            .mail(Some(caller.project), &filter, limit)
-            .await?;
+        let found = self.service.mail(query, limit).await?;
         let summary = |message: MessageStart| output::Summary {
-            id: message.id.to_string(),
-            inbox_id: message.inbox_id.to_string(),
-            from: message.from,
-            subject: message.subject,
-            received_at: message.received_at.to_string(),
+            id: message.head.id.to_string(),
+            inbox_id: message.head.inbox_id.to_string(),
+            from: message.head.from,
+            subject: message.head.subject,
+            received_at: message.head.received_at.to_string(),
         };
         let messages = found.messages.into_iter().map(summary).collect();
         let next_before = found.next.map(|before| before.to_string());

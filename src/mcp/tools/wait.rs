@@ -27,7 +27,7 @@ impl Tools {
         match self.wait(caller, &inbox, &filter, timeout).await {
             Ok(message) => {
                 let message = self
-                    .message_view(caller, &message.id.to_string(), Shown::default())
+                    .message_view(caller, &message.head.id.to_string(), Shown::default())
                     .await?;
                 let text = text::message(&message, 0);
                 Answer::new(

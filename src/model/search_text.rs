@@ -1,45 +1,9 @@
-//! The filter of a list of messages, and the text that a search compares with addresses.
+//! Texts as searches compare them: case-folded, and with addresses from their start.
 
-use super::{Domain, Features, Inbox, Timestamp};
+use super::Domain;
 
-/// The filter of a list of messages: all conditions must be met.
-#[derive(Clone, Debug, Default)]
-pub struct MailFilter {
-    /// Only messages in this inbox.
-    pub inbox: Option<Inbox>,
-    /// Texts that a message must contain, case-insensitive.
-    pub terms: Vec<MailTerm>,
-    /// What a message must have.
-    pub has: Features,
-    /// Only messages with an attachment.
-    pub has_attachment: bool,
-    /// Only messages received since then.
-    pub since: Option<Timestamp>,
-    /// Only messages received before then.
-    pub until: Option<Timestamp>,
-    /// Only messages before this one in the list.
-    pub before: Option<i64>,
-}
-
-/// A text that a part of a message must contain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MailTerm {
-    pub part: MailPart,
-    pub text: SearchText,
-}
-
-/// What of a message a text is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MailPart {
-    /// The address of the inbox (unless the list is that of an inbox), the sender, the subject or
-    /// the text.
-    Anywhere,
-    From,
-    /// The address of the inbox.
-    To,
-    Subject,
-    Text,
-}
+/// U+0307, which Unicode adds to the folded İ.
+const DOT_ABOVE: char = '\u{307}';
 
 /// A text to search for. If it has an `@` after its first character, it is compared with the
 /// beginning of an address, so that `u5@example.com` does not find `xu5@example.com`; any other
@@ -50,44 +14,22 @@ pub struct SearchText {
     mail_domain: String,
 }
 
-impl MailFilter {
-    /// Messages that contain a text anywhere.
-    #[must_use]
-    pub fn containing(text: SearchText) -> Self {
-        let terms = if text.is_empty() {
-            Vec::new()
-        } else {
-            vec![MailTerm {
-                part: MailPart::Anywhere,
-                text,
-            }]
-        };
-        Self {
-            terms,
-            ..Self::default()
-        }
+/// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same
+/// result, as do the two small sigmas, and `İ` and `i`.
+pub(crate) fn fold_case(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
     }
-
-    /// Whether the texts of messages are compared.
-    #[must_use]
-    pub fn reads_text(&self) -> bool {
-        self.terms.iter().any(|term| term.part.includes_text())
-    }
-
-    /// Whether any message may be excluded, other than by its position or as too old.
-    #[must_use]
-    pub fn is_any(&self) -> bool {
-        let wants_feature = self.has != Features::default() || self.has_attachment;
-        !self.terms.is_empty() || wants_feature || self.until.is_some()
-    }
+    let upper = text.chars().flat_map(char::to_uppercase);
+    upper
+        .flat_map(char::to_lowercase)
+        .filter(|character| *character != DOT_ABOVE)
+        .collect()
 }
 
-impl MailPart {
-    /// Whether the text of a message is part of it.
-    #[must_use]
-    pub fn includes_text(self) -> bool {
-        matches!(self, Self::Anywhere | Self::Text)
-    }
+/// Whether a text is the beginning of an address, with the whole local part.
+pub(super) fn begins_address(text: &str) -> bool {
+    text.find('@').is_some_and(|at| at > 0)
 }
 
 impl SearchText {
@@ -115,7 +57,7 @@ impl SearchText {
     /// Whether it is the beginning of an address, with the whole local part.
     #[must_use]
     pub fn begins_address(&self) -> bool {
-        self.text.find('@').is_some_and(|at| at > 0)
+        begins_address(&self.text)
     }
 
     /// What follows the id of an inbox on the mail domain when its address is compared. The domain
@@ -163,5 +105,22 @@ mod tests {
                 "{search}"
             );
         }
+    }
+
+    #[test]
+    fn folding_ignores_the_case_of_every_script() {
+        let alike = [
+            ("Code", "cODE"),
+            ("Straße", "STRASSE"),
+            ("ΟΔΟΣ", "οδος"),
+            ("Привет", "ПРИВЕТ"),
+            ("ǅ", "ǆ"),
+            ("İstanbul", "istanbul"),
+            ("ISTANBUL", "ıstanbul"),
+        ];
+        for (one, other) in alike {
+            assert_eq!(fold_case(one), fold_case(other));
+        }
+        assert_ne!(fold_case("a"), fold_case("b"));
     }
 }
