@@ -270,18 +270,26 @@ impl ApiClient {
     }
 
     /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120
-    /// seconds, the page that explains why.
+    /// seconds, the page that explains why. `compared_here` is where the whole wait began, and what the caller itself
+    /// compares.
     pub(super) fn wait(
         &self,
         id: &str,
         filter: &FilterFlags,
         timeout: Duration,
+        compared_here: Option<(&str, &str)>,
     ) -> Result<Waited, ClientError> {
         let milliseconds = timeout.as_millis().to_string();
         let request = self
             .agent
             .get(self.path(&["inboxes", id, "messages", "wait"]))
             .query("timeout", &milliseconds);
+        let request = match compared_here {
+            Some((began, text)) => request
+                .header("X-Restante-Began", began)
+                .header("X-Restante-Filters", path_segment(text)),
+            None => request,
+        };
         match self.call(filtered(request, filter), timeout) {
             Ok(answer) => self
                 .read(answer)

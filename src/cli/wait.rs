@@ -15,7 +15,11 @@ use super::error::CliError;
 use super::explain::Readable;
 use super::output::{self, printable, printable_line};
 use crate::config::boolean;
+use crate::model::cut;
 use crate::service::{MAX_WAIT, pause_before_retry};
+
+/// Characters of a filter in a header: each may take twelve bytes.
+const FILTER_CHARACTERS: usize = 160;
 
 /// What to wait for, for how long, and what to print.
 #[derive(Args, Debug)]
@@ -178,10 +182,20 @@ fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> 
 fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, CliError> {
     let started = Instant::now();
     let mut filter = filter(flags);
+    let began = filter.after.clone().unwrap_or_else(|| "start".to_owned());
+    let link = flags
+        .link
+        .as_ref()
+        .map(|link| cut(format!("link {link}"), FILTER_CHARACTERS));
     loop {
         let waited = started.elapsed();
         let left = flags.timeout.saturating_sub(waited);
-        let waited_for = client.wait(inbox, &filter, left.min(MAX_WAIT));
+        let waited_for = client.wait(
+            inbox,
+            &filter,
+            left.min(MAX_WAIT),
+            link.as_deref().map(|link| (began.as_str(), link)),
+        );
         match waited_for.and_then(|waited| with_codes(client, waited, flags)) {
             Ok((Waited::Message(message), codes)) => match answer(&message, codes, flags)? {
                 Some(answer) => return Ok(Answer::Found(answer)),

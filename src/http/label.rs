@@ -1,9 +1,11 @@
-//! The header `X-Restante-Label`: a label for an inbox, such as the title of its test.
+//! Headers with a text that is only shown: `X-Restante-Label`, a label for an inbox, such as the
+//! title of its test, and `X-Restante-Filters`, what only the client of a wait compares.
 
 use std::convert::Infallible;
 
 use aide::OperationInput;
 use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode;
 
@@ -22,7 +24,7 @@ impl<S: Sync> FromRequestParts<S> for LabelHeader {
             parts
                 .headers
                 .get(NAME)
-                .and_then(|value| label(value.as_bytes())),
+                .and_then(|value| shown(value.as_bytes())),
         ))
     }
 }
@@ -30,8 +32,13 @@ impl<S: Sync> FromRequestParts<S> for LabelHeader {
 // The description of the operation names the header.
 impl OperationInput for LabelHeader {}
 
-/// The decoded label on one line; `None` if it is empty.
-fn label(value: &[u8]) -> Option<String> {
+/// The text of a header that is only shown or compared, if the request has one.
+pub(super) fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    shown(headers.get(name)?.as_bytes())
+}
+
+/// The decoded text on one line; `None` if it is empty.
+fn shown(value: &[u8]) -> Option<String> {
     let text = percent_decode(value).decode_utf8_lossy();
     let line = text.split(|character: char| character.is_whitespace() || character.is_control());
     let line = line
@@ -48,14 +55,14 @@ mod tests {
     #[test]
     fn a_label_is_one_line_of_limited_length() {
         assert_eq!(
-            label(b"sign%20up%20%E2%80%BA works").as_deref(),
+            shown(b"sign%20up%20%E2%80%BA works").as_deref(),
             Some("sign up \u{203a} works")
         );
-        assert_eq!(label(b"a%0d%0A%00b%zz").as_deref(), Some("a b%zz"));
+        assert_eq!(shown(b"a%0d%0A%00b%zz").as_deref(), Some("a b%zz"));
         assert_eq!(
-            label("x".repeat(500).as_bytes()).map(|label| label.len()),
+            shown("x".repeat(500).as_bytes()).map(|label| label.len()),
             Some(CHARACTERS)
         );
-        assert_eq!((label(b""), label(b"%20")), (None, None));
+        assert_eq!((shown(b""), shown(b"%20")), (None, None));
     }
 }

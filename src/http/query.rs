@@ -67,6 +67,8 @@ pub(super) fn message_filter(query: MessageQuery) -> Result<MessageFilter, Error
             .map_err(refused)?,
         has: features(&query.has)?,
         after: given(query.after),
+        client: None,
+        began: None,
     };
     filter.checked().map_err(refused)
 }

@@ -305,6 +305,8 @@ impl Filter {
                 .transpose()?,
             has,
             after: given(self.after),
+            client: None,
+            began: None,
         };
         Ok(filter.checked()?)
     }

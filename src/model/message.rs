@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Domain, InboxId, InvalidId, SharedAddress, parse_id};
@@ -56,7 +57,7 @@ impl Reached {
 }
 
 /// What a message has, or what a filter requires it to have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Features {
     /// A one-time code as the contract defines it: `otp`.
     pub otp: bool,

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Condition, Features, FieldError, MailPart};
 
 /// Maximum number of bytes of a text in a filter: a line of a message has no more.
 const MAX_FILTER_LENGTH: usize = 998;
 
 /// Which messages match. Every text is a substring, without regard to case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct MessageFilter {
     /// A substring of the subject.
     pub subject: Option<String>,
@@ -24,10 +26,15 @@ pub struct MessageFilter {
     pub has: Features,
     /// Only messages after this one: a message id as the caller gave it.
     pub after: Option<String>,
+    /// What only the client compares, as it describes it: it is shown, and never interpreted.
+    pub client: Option<String>,
+    /// Where the client began: the id of a message, or another word for the start of the inbox. It
+    /// had the messages since then, refused them, and asked on.
+    pub began: Option<String>,
 }
 
 /// A substring of a field of the header. It is written `Name:substring`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct HeaderFilter {
     /// The name of the field.
     pub name: String,
@@ -96,6 +103,7 @@ impl MessageFilter {
                 "after",
                 self.after.as_ref().map(|_| "an earlier message".to_owned()),
             ),
+            ("client", self.client.clone()),
         ];
         filters
             .into_iter()

@@ -33,6 +33,8 @@ pub enum WaitEnd {
     Message(MessageId),
     /// The timeout passed without a message.
     Timeout,
+    /// No message arrived, as the client expected.
+    Empty,
     /// Its inbox was deleted or has expired.
     InboxEnded,
     /// The key had too many open waits.
@@ -49,6 +51,7 @@ impl WaitEnd {
         match self {
             Self::Message(_) => "message",
             Self::Timeout => "timeout",
+            Self::Empty => "empty",
             Self::InboxEnded => "inbox ended",
             Self::TooMany => "too many",
             Self::Left => "left",
@@ -62,6 +65,7 @@ impl WaitEnd {
         match (word, message) {
             ("message", Some(message)) => Self::Message(message),
             ("timeout", _) => Self::Timeout,
+            ("empty", _) => Self::Empty,
             ("inbox ended", _) => Self::InboxEnded,
             ("too many", _) => Self::TooMany,
             ("left", _) => Self::Left,
@@ -88,6 +92,7 @@ mod tests {
         for end in [
             WaitEnd::Message(message),
             WaitEnd::Timeout,
+            WaitEnd::Empty,
             WaitEnd::InboxEnded,
             WaitEnd::TooMany,
             WaitEnd::Left,

@@ -5,8 +5,8 @@ use super::activity::TotalUse;
 use super::summary::Facts;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, MessageFilter, Part, Period, ProjectId,
-    Reading, RefusedMail, SharedAddress, Similar, Summary,
+    Cause, Evidence, Finding, Inbox, InboxEnd, InboxId, Latest, MessageFilter, MessageId, Part,
+    Period, ProjectId, Reading, RefusedMail, SharedAddress, Similar, Summary,
 };
 use crate::store::StoreError;
 
@@ -116,9 +116,18 @@ impl Service {
         let compared = if ended.is_none() { filter } else { &nothing };
         let after = self.cursor(inbox, compared).await?;
         self.0.refusals.written(project).await;
-        let latest = store
+        let mut latest = store
             .latest_messages(inbox, (compared, after), MAX_LISTED, period.until)
             .await?;
+        if let (Some(_), Some(began)) = (&filter.client, &filter.began) {
+            let began = MessageId::parse(began).ok();
+            let had = |message: &&mut Latest| began.is_none_or(|began| message.id > began);
+            for message in latest.iter_mut().filter(had) {
+                if message.missed_by == ["after"] {
+                    message.missed_by = vec!["client"];
+                }
+            }
+        }
         let messages = if ended.is_none() {
             store.message_count_at(inbox, period.until).await?
         } else {

@@ -391,7 +391,12 @@ fn late_finding(failure: &Failure, message: &Latest) -> Finding {
     let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
     let late_by = precise(late_by);
     let message = named(message);
-    let text = format!("A matching message arrived {late_by} after the wait had ended: {message}.");
+    // The client's own filters have not been compared with it.
+    let which = match failure.wait.filter.client {
+        Some(_) => "A message",
+        None => "A matching message",
+    };
+    let text = format!("{which} arrived {late_by} after the wait had ended: {message}.");
     let remedy = format!(
         "Use a timeout of {} s instead of {}: a wait ends as soon as the message arrives.",
         proposed.as_secs(),

@@ -407,6 +407,7 @@ fn expected(filter: &MessageFilter, missed: &BTreeSet<&str>) -> String {
     };
     let wanted = missed.map(|(name, value)| match name {
         "after" => "a later message".to_owned(),
+        "client" => given(&cut(value, MAX_CHARACTERS)),
         "has" => filter
             .has
             .words()

@@ -204,6 +204,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
         header: wait.filter.header.as_ref().map(HeaderFilter::to_string),
         has,
         after: wait.filter.after.clone(),
+        client: wait.filter.client.clone(),
         timeout: u64::try_from(wait.timeout.as_millis()).unwrap_or(u64::MAX),
     };
     let text = format!("A wait of {} started.", seconds(wait.timeout));
@@ -219,6 +220,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
         let (outcome, text) = match end {
             WaitEnd::Message(_) => ("message", "The wait found a message."),
             WaitEnd::Timeout => ("timeout", "The wait timed out."),
+            WaitEnd::Empty => ("empty", "No message arrived, as expected."),
             WaitEnd::InboxEnded => ("inbox_ended", "The inbox ended during the wait."),
             WaitEnd::TooMany => (
                 "too_many",

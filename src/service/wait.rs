@@ -30,7 +30,7 @@ type Looked = Result<Option<StoredMessage>, ServiceError>;
 
 impl Service {
     /// Returns the oldest matching message of `inbox`, and waits for it if necessary. A `timeout`
-    /// of zero reads the store once. Dropping the future frees the key's slot.
+    /// of zero reads the store once. If the caller `expects_none`, a timeout is no failure. Dropping the future frees the key's slot.
     ///
     /// # Errors
     /// - [`ServiceError::InvalidAfter`] if the cursor is not a message of the inbox
@@ -45,14 +45,19 @@ impl Service {
         inbox: &Inbox,
         filter: &MessageFilter,
         timeout: Duration,
+        expects_none: bool,
     ) -> Result<StoredMessage, ServiceError> {
         let mut counted = metrics::WaitCount::begin();
         let record = self.0.event_log.wait_starts(caller, inbox, filter, timeout);
         let result = self.look_or_wait(caller, inbox, filter, timeout).await;
         counted.ends(outcome(&result));
-        let record = record.end(end(&result));
+        let end = match end(&result) {
+            WaitEnd::Timeout if expects_none => WaitEnd::Empty,
+            end => end,
+        };
+        let record = record.end(end);
         match result {
-            Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout {
+            Err(ServiceError::Timeout { .. }) if !expects_none => Err(ServiceError::Timeout {
                 story: self.keep_story(record, inbox),
             }),
             result => result,

@@ -196,12 +196,9 @@ const TABLES: &[Table] = &[
         "id",
         no_bytes,
         50,
-        "id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient, text, header,
-         has_otp, has_code, has_link, after,
-         started_at, timeout_millis, ended_at, label, cause, origin, summary, inbox_end, inbox_ended_at, group_key,
-         compared_until, data",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-         $24, $25, $26"
+        "id, project_id, inbox_id, inbox_address, inbox_created_at, filter, started_at, timeout_millis, ended_at,
+         label, cause, origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
     ),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];

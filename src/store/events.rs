@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Features, HeaderFilter, Inbox, InboxClaim, InboxId, MessageFilter, MessageId, ProjectId,
-    SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord, parse_id,
+    Inbox, InboxClaim, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, SmtpSession,
+    Timestamp, WaitEnd, WaitRecord, parse_id,
 };
 
 /// Maximum number of events that are kept for each project.
@@ -28,15 +28,7 @@ const SESSION: &str = "smtp";
 struct StoredWait {
     inbox: String,
     shared: Option<String>,
-    subject: Option<String>,
-    from: Option<String>,
-    to: Option<String>,
-    text: Option<String>,
-    header: Option<String>,
-    otp: bool,
-    code: bool,
-    link: bool,
-    after: Option<String>,
+    filter: MessageFilter,
     timeout_millis: u64,
     message: Option<String>,
 }
@@ -222,7 +214,6 @@ impl Store {
 }
 
 fn wait_row(wait: &WaitRecord) -> Vec<Value> {
-    let filter = &wait.filter;
     let message = wait.end.and_then(|(_, end)| {
         if let WaitEnd::Message(message) = end {
             Some(message)
@@ -233,15 +224,7 @@ fn wait_row(wait: &WaitRecord) -> Vec<Value> {
     let stored = StoredWait {
         inbox: wait.inbox.to_string(),
         shared: wait.shared.as_ref().map(SharedAddress::to_string),
-        subject: filter.subject.clone(),
-        from: filter.from.clone(),
-        to: filter.to.clone(),
-        text: filter.text.clone(),
-        header: filter.header.as_ref().map(HeaderFilter::to_string),
-        otp: filter.has.otp,
-        code: filter.has.code,
-        link: filter.has.link,
-        after: filter.after.clone(),
+        filter: wait.filter.clone(),
         timeout_millis: u64::try_from(wait.timeout.as_millis()).unwrap_or(u64::MAX),
         message: message.map(|message| message.to_string()),
     };
@@ -341,21 +324,7 @@ fn read_wait(mut row: Row) -> Result<WaitRecord, StoreError> {
         inbox: InboxId::from_stored(stored.inbox),
         shared: stored.shared.map(SharedAddress::from_stored),
         inbox_created_at: columns.inbox_created_at,
-        filter: MessageFilter {
-            subject: stored.subject,
-            from: stored.from,
-            to: stored.to,
-            text: stored.text,
-            header: stored
-                .header
-                .and_then(|text| HeaderFilter::parse(&text).ok()),
-            has: Features {
-                otp: stored.otp,
-                code: stored.code,
-                link: stored.link,
-            },
-            after: stored.after,
-        },
+        filter: stored.filter,
         started_at: columns.started_at,
         timeout: Duration::from_millis(stored.timeout_millis),
         end: columns

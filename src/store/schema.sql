@@ -55,7 +55,7 @@ CREATE TABLE inboxes (
     -- How many uses its faults have left; null if it has none. Negative if its faults belong to an earlier inbox with
     -- the same address and have to be removed.
     faults_left BIGINT,
-    -- How often something other than new mail has changed it: deletions, restored messages, faults and their uses.
+    -- How often something other than new mail has changed it: deletions, faults and their uses.
     -- Together with last_sequence it shows whether a page is out of date.
     changes BIGINT NOT NULL DEFAULT 0,
     -- The whole address in lower case, if it is not on the mail domain. Each project can have an inbox with it. Null:
@@ -287,15 +287,8 @@ CREATE TABLE stories (
     -- The address of the inbox, if it is not on the mail domain.
     inbox_address TEXT,
     inbox_created_at BIGINT NOT NULL,
-    subject TEXT,
-    sender TEXT,
-    recipient TEXT,
-    text TEXT,
-    header TEXT,
-    has_otp BIGINT NOT NULL,
-    has_code BIGINT NOT NULL,
-    has_link BIGINT NOT NULL,
-    after TEXT,
+    -- The filters of the wait as JSON.
+    filter TEXT NOT NULL,
     started_at BIGINT NOT NULL,
     timeout_millis BIGINT NOT NULL,
     ended_at BIGINT NOT NULL,

@@ -9,9 +9,8 @@ use uuid::Uuid;
 use super::{Change, Store, StoreError, story_form};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
 use crate::model::{
-    Cause, Domain, Failure, FailureFilter, Features, Finding, HeaderFilter, Inbox, InboxEnd,
-    InboxId, MessageFilter, ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord,
-    fold_case,
+    Cause, Domain, Failure, FailureFilter, Finding, Inbox, InboxEnd, InboxId, MessageFilter,
+    ProjectId, SharedAddress, Story, Timestamp, WaitEnd, WaitRecord, fold_case,
 };
 
 /// Maximum number of stories that are kept for each project.
@@ -24,9 +23,8 @@ const FORGOTTEN_A_STEP: i64 = 100;
 macro_rules! failures {
     ($more:literal, $conditions:literal) => {
         concat!(
-            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient, text, header,
-                has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause, origin, summary,
-                inbox_end, inbox_ended_at",
+            "SELECT id, project_id, inbox_id, inbox_address, inbox_created_at, filter, started_at, timeout_millis, ended_at,
+                label, cause, origin, summary, inbox_end, inbox_ended_at",
             $more,
             " FROM stories WHERE project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL) AND ",
             $conditions
@@ -38,11 +36,10 @@ impl Store {
     /// Stores stories, and deletes the oldest of their projects.
     pub async fn add_stories(&self, stories: &[Story]) -> Result<(), StoreError> {
         const INSERT: &str = "
-            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, subject, sender, recipient,
-                text, header, has_otp, has_code, has_link, after, started_at, timeout_millis, ended_at, label, cause,
-                origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-                $22, $23, $24, $17, $25)
+            INSERT INTO stories (id, project_id, inbox_id, inbox_address, inbox_created_at, filter, started_at,
+                timeout_millis, ended_at, label, cause, origin, summary, inbox_end, inbox_ended_at, group_key,
+                compared_until, data)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $9, $17)
             ON CONFLICT (id) DO NOTHING";
         const FORGET: &str = "
             DELETE FROM stories WHERE project_id = $1 AND ended_at <= (
@@ -88,7 +85,13 @@ impl Store {
         let parameters = values![&inbox.id, inbox.project, inbox.created_at, since];
         for mut row in self.database.query(LATEST, parameters).await? {
             let wait = read_failure(&mut row)?.wait;
-            if wait.filter == *filter {
+            // Who asks later does not say what only the client compared.
+            let same = MessageFilter {
+                client: filter.client.clone(),
+                began: filter.began.clone(),
+                ..wait.filter.clone()
+            };
+            if same == *filter {
                 return Ok(Some(wait.id));
             }
         }
@@ -299,7 +302,6 @@ fn row(story: &Story) -> Vec<Value> {
         finding,
         ended,
     } = &story.failure;
-    let filter = &wait.filter;
     let inbox_ended_at = ended.map(|(InboxEnd::Expired(at) | InboxEnd::Deleted(at))| at);
     let inbox_end = ended.map(|end| {
         if matches!(end, InboxEnd::Expired(_)) {
@@ -314,18 +316,7 @@ fn row(story: &Story) -> Vec<Value> {
         &wait.inbox,
         wait.shared.as_ref(),
         wait.inbox_created_at,
-        filter.subject.as_deref().map(stored_text),
-        filter.from.as_deref().map(stored_text),
-        filter.to.as_deref().map(stored_text),
-        filter.text.as_deref().map(stored_text),
-        filter
-            .header
-            .as_ref()
-            .map(|header| stored_text(&header.to_string())),
-        filter.has.otp,
-        filter.has.code,
-        filter.has.link,
-        filter.after.as_deref().map(stored_text),
+        serde_json::to_string(&wait.filter).expect("its types have a form in JSON"),
         wait.started_at,
         i64::try_from(wait.timeout.as_millis()).unwrap_or(i64::MAX),
         story.failure.ended_at(),
@@ -352,21 +343,8 @@ fn read_failure(row: &mut Row) -> Result<Failure, StoreError> {
         inbox: InboxId::from_stored(row.text()?),
         shared: row.optional_text()?.map(SharedAddress::from_stored),
         inbox_created_at: Timestamp::from_millis(row.integer()?),
-        filter: MessageFilter {
-            subject: row.optional_text()?,
-            from: row.optional_text()?,
-            to: row.optional_text()?,
-            text: row.optional_text()?,
-            header: row
-                .optional_text()?
-                .and_then(|text| HeaderFilter::parse(&text).ok()),
-            has: Features {
-                otp: row.integer()? == 1,
-                code: row.integer()? == 1,
-                link: row.integer()? == 1,
-            },
-            after: row.optional_text()?,
-        },
+        filter: serde_json::from_str(&row.text()?)
+            .map_err(|_| StoreError::Damaged("the filter of a failed wait"))?,
         started_at: Timestamp::from_millis(row.integer()?),
         timeout: Duration::from_millis(row.count()?),
         end: Some((Timestamp::from_millis(row.integer()?), WaitEnd::Timeout)),

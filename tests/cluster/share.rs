@@ -54,7 +54,7 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
         let caller = node.authenticate(key.as_str()).await.unwrap().unwrap();
         let inbox = node.create_inbox(&caller).await.unwrap();
         let wait = async |timeout| {
-            node.wait(&caller, &inbox, &MessageFilter::default(), timeout)
+            node.wait(&caller, &inbox, &MessageFilter::default(), timeout, false)
                 .await
         };
         match wait(Duration::from_millis(1)).await {
@@ -68,7 +68,7 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
             waits.push(tokio::spawn(async move {
                 let filter = MessageFilter::default();
                 while let Err(ServiceError::TooManyWaits | ServiceError::Unavailable) =
-                    node.wait(&caller, &inbox, &filter, LONG).await
+                    node.wait(&caller, &inbox, &filter, LONG, false).await
                 {}
             }));
         }

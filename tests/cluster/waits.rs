@@ -23,7 +23,7 @@ async fn a_node_shows_the_waits_of_another() {
         ..MessageFilter::default()
     };
     let waiting = async {
-        one.wait(&caller, &inbox, &filter, Duration::from_secs(60))
+        one.wait(&caller, &inbox, &filter, Duration::from_secs(60), false)
             .await
     };
     let watching = async {

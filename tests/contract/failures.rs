@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::smtp::Smtp;
-use testkit::{Answer, BASE_URL, Engine, Harness, MAIL_DOMAIN};
+use testkit::{Answer, BASE_URL, Engine, Harness, MAIL_DOMAIN, within};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
@@ -485,4 +485,81 @@ async fn mail_of_a_stranger_to_another_domain_is_not_the_cause(engine: Engine) {
             .contains("else.example"),
         "{explained}"
     );
+}
+
+/// The first event of this kind, as soon as it is recorded.
+async fn event(api: &Harness, inbox: &str, kind: &str) -> Value {
+    let path = format!("/v1/inboxes/{inbox}/events");
+    let recorded = async {
+        loop {
+            let mut events = api.get(&path).await.json();
+            let events = std::mem::take(events["events"].as_array_mut().unwrap());
+            if let Some(found) = events.into_iter().find(|event| event["kind"] == kind) {
+                return found;
+            }
+        }
+    };
+    within(recorded).await
+}
+
+/// A client that compares itself asks on after each message that it refuses. A message before its
+/// wait was not compared.
+#[testkit::each_engine]
+async fn what_only_the_client_compares_is_the_cause_of_its_wait(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let earlier = api.deliver(&inbox, "Sign in").await;
+    let filters = ("x-restante-filters", "subject%20%2Fconfirm%2Fi");
+    let began = ("x-restante-began", &*String::leak(earlier.clone()));
+    let said = [filters, began];
+    let query = format!("from=shop&after={earlier}");
+    let cause = async |answer: &Answer| {
+        assert_eq!(answer.error(), (408, "timeout".to_owned()));
+        let story = story(&api, answer).await;
+        let filter = &story.failure.wait.filter;
+        assert_eq!(filter.client.as_deref(), Some("subject /confirm/i"));
+        (story.failure.finding.cause, story.failure.finding.marked)
+    };
+    let nothing = api.time_out_saying(&said, &inbox, &query).await;
+    assert_eq!(cause(&nothing).await.0, Cause::NothingNew);
+
+    let refused = api.deliver(&inbox, "Welcome").await;
+    let given = api.time_out_saying(&said, &inbox, &query).await;
+    assert_eq!(given.text("id"), refused);
+    let query = format!("from=shop&after={refused}");
+    let answer = api.time_out_saying(&said, &inbox, &query).await;
+    let (found, text) = cause(&answer).await;
+    assert_eq!(found, Cause::FilterMissed, "{text}");
+    assert!(
+        text.contains("subject /confirm/i") && text.contains("Welcome"),
+        "{text}"
+    );
+    let started = event(&api, &inbox, "wait_started").await;
+    assert_eq!(
+        started["filters"]["client"], "subject /confirm/i",
+        "{started}"
+    );
+    // A wait that began later did not compare it.
+    let other = [filters, ("x-restante-began", &*String::leak(refused))];
+    let answer = api.time_out_saying(&other, &inbox, &query).await;
+    assert_eq!(cause(&answer).await.0, Cause::NothingNew);
+}
+
+#[testkit::each_engine]
+async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let nothing = [("x-restante-expects", "none")];
+    let answer = api.time_out_saying(&nothing, &inbox, "").await;
+    assert_eq!(answer.error(), (408, "timeout".to_owned()));
+    assert!(!answer.headers.contains_key("link"), "{answer:?}");
+    assert_eq!(failures(&api, FailureFilter::default()).await, []);
+    let ended = event(&api, &inbox, "wait_ended").await;
+    assert_eq!(
+        (&ended["outcome"], &ended["text"]),
+        (&"empty".into(), &"No message arrived, as expected.".into())
+    );
+    // The same wait without the header fails.
+    time_out(&api, &inbox, "").await;
+    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 1);
 }

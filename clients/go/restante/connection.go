@@ -30,6 +30,8 @@ const (
 	maxLogTail         = 2_000
 	// inboxFull is the error of 429 that does not pass.
 	inboxFull = "recipient inbox is full"
+	// maxFilters is the number of characters of filters in a header: each may take twelve bytes.
+	maxFilters = 160
 	// maxLabel is the number of characters of a label that the server keeps.
 	maxLabel = 200
 )
@@ -43,6 +45,11 @@ type request struct {
 	held time.Duration
 	// label is that of an inbox.
 	label string
+	// filters is what only this client compares in a wait, and expectsNone that it expects no message.
+	filters     string
+	expectsNone bool
+	// began is the message after which a wait began, or the word start.
+	began string
 }
 
 // mayBeDoneTwice is true for everything but sending. An inbox that was created twice is one that nobody uses, and
@@ -230,9 +237,11 @@ func (c *connection) encoded(ctx context.Context, request request) (*http.Reques
 	if body != nil {
 		sent.Header.Set("Content-Type", "application/json")
 	}
-	if request.label != "" {
-		label := []rune(request.label)
-		sent.Header.Set("X-Restante-Label", url.PathEscape(string(label[:min(len(label), maxLabel)])))
+	setText(sent.Header, "X-Restante-Label", request.label, maxLabel)
+	setText(sent.Header, "X-Restante-Began", request.began, maxFilters)
+	setText(sent.Header, "X-Restante-Filters", request.filters, maxFilters)
+	if request.expectsNone {
+		sent.Header.Set("X-Restante-Expects", "none")
 	}
 	return sent, nil
 }
@@ -361,4 +370,11 @@ func (p pauses) next(ctx context.Context, result outcome) bool {
 // dashboardLine is the line of an error that links to an inbox in the dashboard.
 func (c *connection) dashboardLine(inbox string) string {
 	return "Dashboard: " + c.config.URL + "/inboxes/" + url.PathEscape(inbox)
+}
+
+// setText sets a header to the start of a text, in UTF-8 with percent signs, if there is one.
+func setText(header http.Header, name, text string, most int) {
+	if characters := []rune(text); len(characters) > 0 {
+		header.Set(name, url.PathEscape(string(characters[:min(len(characters), most)])))
+	}
 }

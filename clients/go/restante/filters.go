@@ -148,6 +148,21 @@ func (s search) isOfServer(filter textFilter) bool {
 	return first >= 0 && s.texts[first] == filter
 }
 
+// here has the filters that are applied here, as a text.
+func (s search) here() string {
+	only := search{where: s.where}
+	for _, filter := range s.texts {
+		if !s.isOfServer(filter) {
+			only.texts = append(only.texts, filter)
+		}
+	}
+	var texts []string
+	for _, filter := range only.list() {
+		texts = append(texts, filter.text)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // value is the filter in the query.
 func (f textFilter) value() string {
 	if f.name == "header" {

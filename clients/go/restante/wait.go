@@ -3,6 +3,7 @@
 package restante
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -29,6 +30,10 @@ type wait struct {
 	// asked is the timeout of the caller, limit what the caller's deadline leaves of it.
 	asked, limit    time.Duration
 	start, deadline time.Time
+	// began is the message after which the search for the next one began, or the word start.
+	began string
+	// expectsNone tells the server that the wait must stay empty.
+	expectsNone bool
 	// rejected has the messages that the filters applied here exclude, with the names of the filters.
 	rejected map[string][]string
 	// link is the page about the longest request so far, and linkHeld how long that was.
@@ -84,6 +89,7 @@ func (w *wait) messages(ctx context.Context, count int) ([]*Message, error) {
 
 // nothing returns an error if a matching message arrives.
 func (w *wait) nothing(ctx context.Context) error {
+	w.expectsNone = true
 	message, err := w.next(ctx, w.walk.start, w.walk.wouldTake)
 	if err != nil || message == nil {
 		return err
@@ -93,6 +99,7 @@ func (w *wait) nothing(ctx context.Context) error {
 
 // next returns the oldest matching message that is taken, or nil at the deadline.
 func (w *wait) next(ctx context.Context, after string, takes func(string) bool) (*Message, error) {
+	w.began = cmp.Or(after, "start")
 	for {
 		message, err := w.ask(ctx, after)
 		if err != nil || message == nil {
@@ -159,7 +166,10 @@ func (w *wait) request(after string, left time.Duration) request {
 	milliseconds := max(1, int(math.Ceil(float64(held)/float64(time.Millisecond))))
 	query := w.search.query(after)
 	query.Set("timeout", strconv.Itoa(milliseconds))
-	return request{method: http.MethodGet, path: inboxPath(w.inbox.ID) + "/messages/wait", query: query, held: held}
+	return request{
+		method: http.MethodGet, path: inboxPath(w.inbox.ID) + "/messages/wait", query: query, held: held,
+		filters: w.search.here(), expectsNone: w.expectsNone, began: w.began,
+	}
 }
 
 func (w *wait) noteLink(request request, result outcome) {

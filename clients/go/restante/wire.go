@@ -350,6 +350,8 @@ type EventFilters struct {
 	Has string `json:"has,omitempty"`
 	// The cursor.
 	After string `json:"after,omitempty"`
+	// What only the client compares, as it describes it.
+	Client string `json:"client,omitempty"`
 	// The timeout in milliseconds.
 	Timeout int `json:"timeout"`
 }

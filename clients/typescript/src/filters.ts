@@ -94,6 +94,36 @@ export function describeFilters(filters: Filters): string {
   return named.join(", ");
 }
 
+/** What a server can show about the filters that only this client applies. */
+export interface Asked {
+  filters: Filters;
+  /** Whether no message is expected. */
+  expectsNone?: boolean;
+  /** The message after which the wait began, if not with the first one. */
+  began: string | undefined;
+}
+
+/** Maximum number of characters of the filters in a header: each may take twelve bytes. */
+const SHOWN = 160;
+
+/** The headers of a wait: where it began, what only the client compares, and whether it expects nothing. */
+export function waitHeaders({ filters, expectsNone, began }: Asked): Record<string, string> {
+  const { subject, from, to, text, header = {}, where } = filters;
+  const [sent] = serverField(filters) ?? [];
+  const fields = Object.entries(header).filter(([name]) => name !== sent);
+  const named = [
+    ...Object.entries({ subject, from, to, text }).filter(([, filter]) => filter instanceof RegExp),
+    ...fields.map(([name, filter]) => [`header ${name}`, filter] as const),
+  ].map(([name, filter]) => `${name} ${quoted(filter ?? "")}`);
+  const all = (where ? [...named, `where ${String(where)}`] : named).join(", ");
+  const shown = Array.from(all).slice(0, SHOWN).join("");
+  return {
+    "X-Restante-Began": began ?? "start",
+    ...(shown === "" ? {} : { "X-Restante-Filters": encodeURIComponent(shown.replace(/\p{Cs}/gu, "\uFFFD")) }),
+    ...(expectsNone ? { "X-Restante-Expects": "none" } : {}),
+  };
+}
+
 function quoted(filter: TextMatch): string {
   return typeof filter === "string" ? JSON.stringify(filter) : String(filter);
 }

@@ -134,6 +134,7 @@ export class Inbox implements AsyncDisposable {
         deadline: now() + milliseconds(within, "within"),
         take,
         notes: new Notes(),
+        expectsNone: true,
       });
       if (message === undefined) return;
       const story = dashboardLine(this.dashboardUrl, this.label);

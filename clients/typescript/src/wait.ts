@@ -1,6 +1,6 @@
 /** Waits for the next message after a cursor until a deadline, despite connection errors and limits. */
 
-import { missed, missedTexts, serverQuery, type Filters } from "./filters.js";
+import { missed, missedTexts, serverQuery, waitHeaders, type Filters } from "./filters.js";
 import { isOurs, isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
 import { now } from "./runtime.js";
@@ -21,6 +21,8 @@ export interface Wait {
   /** Returns true to accept a message, or false to continue. */
   take: (message: Message) => boolean;
   notes: Notes;
+  /** Whether no message is expected. */
+  expectsNone?: boolean;
 }
 
 /** What a wait notes for its error, should it fail. */
@@ -74,10 +76,11 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
   const pauses = http.pauses(wait.deadline);
   const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages/wait`;
   const query = serverQuery(wait.filters, after);
+  const headers = waitHeaders({ ...wait, began: wait.after });
   for (;;) {
     const left = Math.max(0, Math.ceil(wait.deadline - now()));
     const timeout = Math.min(left, MAX_REQUEST_MS);
-    const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) } };
+    const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) }, headers };
     const outcome = await http.attempt(request, timeout);
     if (isSuccess(outcome)) return http.decoded<MessageFields>(request, outcome.body, "id", "links");
     if (isEndOfWait(outcome)) {

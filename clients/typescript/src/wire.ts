@@ -383,6 +383,8 @@ export interface EventFilters {
   has?: string | null;
   /** The cursor. */
   after?: string | null;
+  /** What only the client compares, as it describes it. */
+  client?: string | null;
   /** The timeout in milliseconds. */
   timeout: number;
 }

@@ -87,6 +87,9 @@ pub struct EventFilters {
     /// The cursor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// What only the client compares, as it describes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The timeout in milliseconds.
     #[schemars(range(min = 0))]
     pub timeout: u64,

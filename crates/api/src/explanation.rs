@@ -144,6 +144,8 @@ words! {
         Has = "has",
         /// `after`.
         After = "after",
+        /// What only the client compares: it had the message and asked for a later one.
+        Client = "client",
     }
 }
 

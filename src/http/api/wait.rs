@@ -13,8 +13,10 @@ use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
 use crate::http::describe::{Describe, STOPPING};
 use crate::http::error::Error;
+use crate::http::label::text_of;
 use crate::http::query::{Parameters, message_filter, timeout};
 use crate::http::request_id::RequestId;
+use crate::model::MessageFilter;
 use crate::service::ServiceError;
 
 pub(super) async fn wait(
@@ -24,7 +26,14 @@ pub(super) async fn wait(
     owned: OwnedInbox,
     Parameters(query): Parameters<WaitQuery>,
 ) -> Result<Response, Error> {
-    let filter = message_filter(query.matching)?;
+    let filter = MessageFilter {
+        client: text_of(&headers, "x-restante-filters"),
+        began: text_of(&headers, "x-restante-began"),
+        ..message_filter(query.matching)?
+    };
+    let expects_none = headers
+        .get("x-restante-expects")
+        .is_some_and(|expected| expected == "none");
     let message = app
         .service
         .wait(
@@ -32,6 +41,7 @@ pub(super) async fn wait(
             &owned.inbox,
             &filter,
             timeout(&query.timeout),
+            expects_none,
         )
         .await;
     let message = message.map_err(|error| match error {

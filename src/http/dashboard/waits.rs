@@ -128,6 +128,7 @@ impl WaitOutcome {
             WaitEnd::Message(_) => ("message", "sent", None),
             WaitEnd::Timeout if wait.timeout.is_zero() => ("no message", "queued", None),
             WaitEnd::Timeout => ("timed out", "failed", None),
+            WaitEnd::Empty => ("no message, as expected", "sent", None),
             WaitEnd::InboxEnded => (
                 "inbox ended",
                 "failed",

@@ -93,7 +93,7 @@ impl Tools {
         loop {
             let waited = clock.instant().since(started);
             let left = timeout.saturating_sub(waited);
-            match self.service.wait(caller, inbox, filter, left).await {
+            match self.service.wait(caller, inbox, filter, left, false).await {
                 Err(ServiceError::TooManyWaits) if !left.is_zero() => {
                     clock.sleep(pause_before_retry(waited).min(left)).await;
                 }

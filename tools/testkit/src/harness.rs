@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Extensions, HeaderMap, Request};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Request};
 use http_body_util::BodyExt;
 use restante::clock::{Clock, Instant};
 use restante::config::{
@@ -299,6 +299,26 @@ impl Harness {
         let path = format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout={timeout}");
         self.at_deadline(deadline, self.spawn_get_with(key, &path))
             .await
+    }
+
+    /// The same with these headers.
+    pub async fn time_out_saying(
+        &self,
+        headers: &[(&'static str, &'static str)],
+        inbox: &str,
+        query: &str,
+    ) -> Answer {
+        let timeout = SHORT_WAIT.as_millis();
+        let deadline = self.clock.instant().after(SHORT_WAIT);
+        let path = format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout={timeout}");
+        let mut request = request(&self.key, "GET", &path, Body::empty());
+        for (name, value) in headers {
+            request
+                .headers_mut()
+                .insert(*name, HeaderValue::from_static(value));
+        }
+        let waiting = tokio::spawn(answer(self.router.clone(), request));
+        self.at_deadline(deadline, waiting).await
     }
 
     /// Advances the clock to the deadline of `wait` as soon as it sleeps until then. Returns its

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Any, Generic, Literal, TypeVar
+from urllib.parse import quote
 
 from .errors import RestanteError
 from .model import Arrived, ArrivedMessages, Explanation, MessageData, contains, describe
@@ -23,6 +24,8 @@ Has = Literal["code", "link", "otp"]
 CONTENTS = {"code": "a code", "link": "a link", "otp": "a one-time code"}
 """What `has` asks for, in words."""
 NAMED = 3
+SHOWN = 160
+"""Maximum number of characters of the filters in a header: each may take twelve bytes."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,23 @@ class Filters(Generic[M]):
     def _server_field(self) -> tuple[str, str] | None:
         """The header field that the server compares: it takes one, and only a text."""
         return next(((name, want) for name, want in (self.header or {}).items() if isinstance(want, str)), None)
+
+    def headers(self, began: str, expects_none: bool) -> dict[str, str]:
+        """What the server can show of a wait: the filters that only the client applies, and that it expects nothing."""
+        sent = self._server_field()
+        texts = {"subject": self.subject, "from": self.from_, "to": self.to, "text": self.text}
+        parts = [f"{name} {describe(want)}" for name, want in texts.items() if isinstance(want, re.Pattern)]
+        parts += [
+            f"header {name} {describe(want)}" for name, want in (self.header or {}).items() if (name, want) != sent
+        ]
+        parts += [f"where {getattr(self.where, '__qualname__', 'function')}"] if self.where else []
+        shown = quote(", ".join(parts)[:SHOWN], errors="replace")
+        named = {
+            "X-Restante-Began": began,
+            "X-Restante-Filters": shown,
+            "X-Restante-Expects": "none" if expects_none else "",
+        }
+        return {name: value for name, value in named.items() if value}
 
     def as_given(self, after: str | None) -> Mapping[str, object]:
         """The filters that are set, by their names in the API."""

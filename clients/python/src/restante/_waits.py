@@ -47,6 +47,7 @@ class Wait(Generic[M]):
         self._started = core.clock()
         self._rejected: dict[str, tuple[str, ...]] = {}
         """The messages that the client's filters excluded, with the names of the filters."""
+        self._expects_none = False
         self._link: str | None = None
         self._held = 0.0
         """How long the server held the request that has the story: the longest one."""
@@ -71,6 +72,7 @@ class Wait(Generic[M]):
 
     def nothing(self) -> Steps[None]:
         """Returns if no matching message arrives."""
+        self._expects_none = True
         message = yield from self._next(self._walk.start)
         while message is not None and not self._walk.would_take(message.id):
             message = yield from self._next(message.id)
@@ -80,9 +82,10 @@ class Wait(Generic[M]):
 
     def _next(self, after: str | None) -> Steps[M | None]:
         """The oldest message that matches, or None after a last check at the deadline."""
+        began = after or "start"
         while True:
             left = self._left()
-            request = self._request(after, left)
+            request = self._request(after, left, began)
             outcome = yield request
             if isinstance(outcome, Reply):
                 if outcome.status == 200:
@@ -115,13 +118,14 @@ class Wait(Generic[M]):
     def _left(self) -> float:
         return max(0.0, self._started + self._seconds - self._core.clock())
 
-    def _request(self, after: str | None, left: float) -> Request:
+    def _request(self, after: str | None, left: float, began: str) -> Request:
         seconds = min(left, MAX_REQUEST_SECONDS)
         # For zero, the server would return 404, as for an inbox that has ended.
         milliseconds = max(1, math.ceil(seconds * 1000))
         query = {**self._filters.query(after), "timeout": str(milliseconds)}
         path = f"{inbox_path(self._inbox.id)}/messages/wait"
-        return Request("GET", path, query, seconds=seconds + REQUEST_SECONDS, is_wait=True)
+        headers = self._filters.headers(began, self._expects_none)
+        return Request("GET", path, query, headers=headers, seconds=seconds + REQUEST_SECONDS, is_wait=True)
 
     def _note_page(self, reply: Reply, held: float) -> None:
         found = HELP.search(reply.headers.get("link", ""))

@@ -344,6 +344,7 @@ class EventFilters:
     header: str | None = None
     has: str | None = None
     after: str | None = None
+    client: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
@@ -48,6 +49,9 @@ final class Connection {
   private static final Duration MAX_RETRY = Duration.ofSeconds(10);
 
   private static final int MAX_QUOTE = 200;
+
+  /** The number of characters of filters in a header: each may take twelve bytes. */
+  private static final int MAX_FILTERS = 160;
 
   /** The number of characters of a label that the server keeps. */
   private static final int MAX_LABEL = 200;
@@ -83,22 +87,42 @@ final class Connection {
           .configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, false)
           .registerModule(new SimpleModule().addDeserializer(Instant.class, new Instants()));
 
-  /** One request below /v1. {@code held}: how long the server may keep it open. */
+  /**
+   * One request below /v1. {@code held}: how long the server may keep it open. {@code headers}:
+   * texts that it shows.
+   */
   record Request(
       String method,
       String path,
       Map<String, String> query,
       Object body,
       Duration held,
-      String label) {
+      Map<String, String> headers) {
     Request(String method, String path, Map<String, String> query, Object body, Duration held) {
-      this(method, path, query, body, held, "");
+      this(method, path, query, body, held, Map.of());
     }
 
     Request withLabel(String label) {
-      int characters = Math.min(label.codePointCount(0, label.length()), MAX_LABEL);
-      String kept = label.substring(0, label.offsetByCodePoints(0, characters));
-      return new Request(method, path, query, body, held, kept);
+      return withText("X-Restante-Label", label, MAX_LABEL);
+    }
+
+    Request withFilters(String filters) {
+      return withText("X-Restante-Filters", filters, MAX_FILTERS);
+    }
+
+    Request withBegan(String began) {
+      return withText("X-Restante-Began", began, MAX_FILTERS);
+    }
+
+    Request expectingNone() {
+      return withText("X-Restante-Expects", "none", MAX_FILTERS);
+    }
+
+    private Request withText(String name, String text, int most) {
+      int characters = Math.min(text.codePointCount(0, text.length()), most);
+      Map<String, String> with = new HashMap<>(headers);
+      with.put(name, quote(text.substring(0, text.offsetByCodePoints(0, characters))));
+      return new Request(method, path, query, body, held, with);
     }
 
     static Request get(String path) {
@@ -298,9 +322,14 @@ final class Connection {
     if (!settings.apiKey().isEmpty()) {
       made.header("Authorization", "Bearer " + settings.apiKey());
     }
-    if (!request.label().isEmpty()) {
-      made.header("X-Restante-Label", quote(request.label()));
-    }
+    request
+        .headers()
+        .forEach(
+            (name, text) -> {
+              if (!text.isEmpty()) {
+                made.header(name, text);
+              }
+            });
     if (request.body() == null) {
       return made.method(request.method(), BodyPublishers.noBody()).build();
     }

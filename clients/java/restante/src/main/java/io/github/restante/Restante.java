@@ -107,7 +107,7 @@ public final class Restante implements AutoCloseable {
    * @return the inbox
    */
   public Inbox createInbox(String label) {
-    return found(Request.change("POST", "/inboxes", null).withLabel(label));
+    return found(Request.change("POST", "/inboxes", null), label);
   }
 
   /**
@@ -120,7 +120,8 @@ public final class Restante implements AutoCloseable {
     return found(
         idOrAddress.contains("@")
             ? Request.get("/inboxes", Map.of("address", idOrAddress))
-            : Request.get("/inboxes/" + Connection.quote(idOrAddress)));
+            : Request.get("/inboxes/" + Connection.quote(idOrAddress)),
+        "");
   }
 
   /**
@@ -144,7 +145,7 @@ public final class Restante implements AutoCloseable {
    */
   public Inbox inboxFor(String address, String label) {
     Request request = Request.change("PUT", "/inboxes/" + Connection.quote(address), null);
-    Inbox inbox = found(request.withLabel(label));
+    Inbox inbox = found(request, label);
     inbox.startAfterNewest();
     return inbox;
   }
@@ -161,10 +162,13 @@ public final class Restante implements AutoCloseable {
     return new Message(connection, fields);
   }
 
-  private Inbox found(Request request) {
+  private Inbox found(Request request, String label) {
     InboxFields fields =
-        connection.fetch(request, InboxFields.class, it -> it.id() != null && it.address() != null);
-    return new Inbox(connection, fields, request.label());
+        connection.fetch(
+            request.withLabel(label),
+            InboxFields.class,
+            it -> it.id() != null && it.address() != null);
+    return new Inbox(connection, fields, label);
   }
 
   /** Cancels the waits, and stops the server if this client has started it. */

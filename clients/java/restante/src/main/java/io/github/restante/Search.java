@@ -136,6 +136,25 @@ final class Search {
     return missed.isEmpty() && where != null && !where.test(message) ? List.of("where") : missed;
   }
 
+  /** The filters that are applied here, as a text. */
+  String here() {
+    StringJoiner here = new StringJoiner(", ");
+    for (Text text : texts.values()) {
+      if (!isOfServer(text) && (text.pattern() != null || !text.value().isEmpty())) {
+        here.add(
+            text.shownName()
+                + " "
+                + (text.pattern() == null
+                    ? '"' + text.contained() + '"'
+                    : "/" + text.pattern() + "/"));
+      }
+    }
+    if (where != null) {
+      here.add("where (a function)");
+    }
+    return here.toString();
+  }
+
   /** The filters that are set, by their names in the API. */
   Map<String, Object> named(String after) {
     Map<String, Object> named = new LinkedHashMap<>();

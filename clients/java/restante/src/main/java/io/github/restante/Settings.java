@@ -14,16 +14,11 @@ import java.util.regex.Pattern;
  * @param timeout how long a wait lasts ({@code RESTANTE_TIMEOUT}, in seconds); 30 seconds
  * @param smtp the SMTP server of the URL ({@code RESTANTE_SMTP}); port 1025 of its host
  * @param mailDomain the domain of its inboxes ({@code RESTANTE_MAIL_DOMAIN})
- * @param mailpitUrl the base URL for a test helper of Mailpit ({@code RESTANTE_MAILPIT_URL}); {@code
- *     /mailpit} below the URL
+ * @param mailpitUrl the base URL for a test helper of Mailpit ({@code RESTANTE_MAILPIT_URL});
+ *     {@code /mailpit} below the URL
  */
 public record Settings(
-    String url,
-    String apiKey,
-    Duration timeout,
-    Smtp smtp,
-    String mailDomain,
-    String mailpitUrl) {
+    String url, String apiKey, Duration timeout, Smtp smtp, String mailDomain, String mailpitUrl) {
   private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(30);
   private static final int DEFAULT_SMTP_PORT = 1025;
   private static final int MAX_PORT = 65535;

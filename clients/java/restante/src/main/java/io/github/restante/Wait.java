@@ -32,6 +32,11 @@ final class Wait {
   /** The messages that the filters applied here exclude, with the names of the filters. */
   private final Map<String, List<String>> rejected = new HashMap<>();
 
+  private boolean expectsNone;
+
+  /** The message after which the search for the next one began, or the word start. */
+  private String began = "";
+
   private String link;
   private Duration linkHeld = Duration.ZERO;
 
@@ -67,6 +72,7 @@ final class Wait {
 
   /** Fails if a matching message arrives. */
   void nothing() {
+    expectsNone = true;
     Message message = next(walk.start(), walk::wouldTake);
     if (message != null) {
       String text =
@@ -78,6 +84,7 @@ final class Wait {
 
   /** The oldest matching message that is taken, or null at the deadline. */
   private Message next(String start, Predicate<String> takes) {
+    began = start == null || start.isEmpty() ? "start" : start;
     String after = start;
     while (true) {
       Message message = ask(after);
@@ -137,7 +144,11 @@ final class Wait {
     long milliseconds = Math.max(1, held.plusNanos(999_999).toMillis());
     Map<String, String> query = search.query(after);
     query.put("timeout", Long.toString(milliseconds));
-    return new Request("GET", inbox.path("/messages/wait"), query, null, held);
+    Request request =
+        new Request("GET", inbox.path("/messages/wait"), query, null, held)
+            .withBegan(began)
+            .withFilters(search.here());
+    return expectsNone ? request.expectingNone() : request;
   }
 
   private void noteLink(Request request, Outcome outcome) {

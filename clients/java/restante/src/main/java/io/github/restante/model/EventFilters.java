@@ -10,6 +10,7 @@ package io.github.restante.model;
  * @param header The filter for a header field.
  * @param has What the message must have.
  * @param after The cursor.
+ * @param client What only the client compares, as it describes it.
  * @param timeout The timeout in milliseconds.
  */
 public record EventFilters(
@@ -20,4 +21,5 @@ public record EventFilters(
     String header,
     String has,
     String after,
+    String client,
     int timeout) {}
