@@ -36,6 +36,7 @@ enum Wall {
     Request,
     Large,
     Scan,
+    Backlog,
 }
 
 /// All walls. Cheap to clone; clones are the same.
@@ -94,9 +95,16 @@ impl Jobs {
     /// # Errors
     /// [`Busy`] if others run for too long.
     pub async fn scan(&self, project: Uuid) -> Result<Running, Busy> {
-        let mut holder = Holder::default();
-        holder[..16].copy_from_slice(project.as_bytes());
-        Running::of(self.of(Wall::Scan, holder)).await
+        Running::of(self.of(Wall::Scan, holder_of(project))).await
+    }
+
+    /// Starts the comparisons of a wait that has many messages to compare, of which a project has
+    /// one at once. They do not queue behind scans, which take longer.
+    ///
+    /// # Errors
+    /// [`Busy`] if others run for too long.
+    pub async fn backlog(&self, project: Uuid) -> Result<Running, Busy> {
+        Running::of(self.of(Wall::Backlog, holder_of(project))).await
     }
 
     /// A job of a key, which has taken nothing.
@@ -125,12 +133,18 @@ impl Jobs {
         let most = match wall {
             Wall::Request => self.0.requests,
             Wall::Large => 2,
-            Wall::Scan => 1,
+            Wall::Scan | Wall::Backlog => 1,
         };
         let semaphore = Arc::new(Semaphore::new(most));
         keys.insert((wall, holder), Arc::clone(&semaphore));
         semaphore
     }
+}
+
+fn holder_of(project: Uuid) -> Holder {
+    let mut holder = Holder::default();
+    holder[..16].copy_from_slice(project.as_bytes());
+    holder
 }
 
 impl Running {

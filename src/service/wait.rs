@@ -110,13 +110,25 @@ impl Service {
     ) -> Looked {
         let before = search.compared;
         // Boxed, so that an open wait takes no memory for it.
-        let found = Box::pin(self.0.store.oldest_match(search, self.0.clock.now())).await;
+        let found = Box::pin(self.compare(inbox, search)).await;
         metrics::wait_compared(search.compared - before);
         let found = found?;
         if found.is_none() {
             *expires_at = self.end_of(inbox).await?;
         }
         Ok(found)
+    }
+
+    /// Compares the messages that have not been compared. If they are many, one wait of a project
+    /// does so at a time.
+    async fn compare(&self, inbox: &Inbox, search: &mut Search) -> Looked {
+        let store = &self.0.store;
+        let found = store.next_match(search, self.0.clock.now()).await?;
+        if found.is_some() || search.is_over() {
+            return Ok(found);
+        }
+        let _backlog = self.0.jobs.backlog(inbox.project.0).await?;
+        Ok(store.oldest_match(search, self.0.clock.now()).await?)
     }
 
     /// When the inbox expires. Fails if it has ended, or was deleted and created again: then it is
@@ -156,6 +168,9 @@ impl Waiter<'_> {
                 Ok(None) => self
                     .expires_at
                     .map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
+                Err(ServiceError::Busy) if !is_over => {
+                    clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
+                }
                 // A wait continues while the database is unavailable.
                 Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
                     clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)

@@ -168,17 +168,29 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<StoredMessage>, StoreError> {
         loop {
-            let found = self.step(search, 1, None, now).await?;
-            for candidate in found {
-                // `None` if it was removed after its head was read.
-                if let Some(message) = self.opened(candidate.head).await? {
-                    return Ok(Some(message));
-                }
-            }
-            if search.is_over() {
-                return Ok(None);
+            let found = self.next_match(search, now).await?;
+            if found.is_some() || search.is_over() {
+                return Ok(found);
             }
         }
+    }
+
+    /// The same among the next messages only, which are few at first.
+    ///
+    /// # Errors
+    /// See [`Store::message`].
+    pub async fn next_match(
+        &self,
+        search: &mut Search,
+        now: Timestamp,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        for candidate in self.step(search, 1, None, now).await? {
+            // `None` if it was removed after its head was read.
+            if let Some(message) = self.opened(candidate.head).await? {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
     }
 
     /// The next messages of a search: at most `limit`, with `bytes` of subjects and parsed parts,

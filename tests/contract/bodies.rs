@@ -1,6 +1,8 @@
 //! The walls in front of requests: forms and filters have limits, and of a key only so many
 //! requests and large jobs run at once.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use futures_util::FutureExt;
@@ -8,10 +10,14 @@ use futures_util::future::{join_all, select_all};
 use futures_util::stream;
 use http_body_util::BodyExt;
 use restante::jobs::{Holder, Job, Jobs, SMALL};
+use tokio::time::timeout;
 use tower::ServiceExt;
 
 use super::server::{LONG, Server};
 use testkit::{Answer, Engine, Harness, request, within};
+
+/// Long enough for a request that does not have to wait.
+const A_MOMENT: Duration = Duration::from_millis(200);
 
 /// A sign-in with this form, as a browser sends it.
 async fn sign_in(api: &Harness, form: String) -> Answer {
@@ -274,7 +280,20 @@ async fn one_scan_of_a_project_runs_at_once(engine: Engine) {
     let jobs = api.service.jobs();
     let scan = jobs.scan(project.0).await.unwrap();
     let mut search = Box::pin(api.get("/v1/project/messages?search=hello"));
-    assert!(search.as_mut().now_or_never().is_none());
+    assert!(timeout(A_MOMENT, search.as_mut()).await.is_err());
+    // A wait does not queue behind it, and only one that has much to compare behind others.
+    let backlog = jobs.backlog(project.0).await.unwrap();
+    let wait = |subject| format!("/v1/inboxes/{inbox}/messages/wait?subject={subject}&timeout=0");
+    assert_eq!(within(api.get(&wait("hello"))).await.status, 200);
+    assert_eq!(within(api.get(&wait("none"))).await.status, 404);
+    for _ in 0..10 {
+        api.deliver(&inbox, "Another").await;
+    }
+    let path = wait("none");
+    let mut wait = Box::pin(api.get(&path));
+    assert!(timeout(A_MOMENT, wait.as_mut()).await.is_err());
+    drop(backlog);
+    assert_eq!(within(wait).await.status, 404);
     drop(scan);
     assert_eq!(within(search).await.status, 200);
     assert!(jobs.are_idle());
