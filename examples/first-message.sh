@@ -4,7 +4,7 @@ set -euo pipefail
 
 : "${RESTANTE_API_KEY:?set it to the key that restante serve printed}"
 url=${RESTANTE_URL:-http://127.0.0.1:8025}
-smtp=smtp://127.0.0.1:${SMTP_PORT:-1025}
+smtp=smtp://${RESTANTE_SMTP:-127.0.0.1:1025}
 
 # The value of a text field in the JSON on standard input.
 field() {

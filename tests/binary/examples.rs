@@ -9,11 +9,10 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
 /// A command with the server's addresses in its environment, as a user would set them.
 fn example(program: &str, server: &Server, key: &str) -> Command {
     let mut command = Command::new(program);
-    let smtp_port = server.smtp.rsplit(':').next().unwrap();
     command
         .env("RESTANTE_URL", &server.url)
         .env("RESTANTE_API_KEY", key)
-        .env("SMTP_PORT", smtp_port);
+        .env("RESTANTE_SMTP", &server.smtp);
     command
 }
 
