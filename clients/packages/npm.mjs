@@ -17,6 +17,8 @@ const LICENSES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** The address of the repository, for links: set by the workflows. */
 const { GITHUB_SERVER_URL, GITHUB_REPOSITORY } = process.env;
 const REPOSITORY = GITHUB_REPOSITORY && `${GITHUB_SERVER_URL ?? "https://github.com"}/${GITHUB_REPOSITORY}`;
+/** npm refuses a package with provenance that does not name the repository that built it. */
+const NAMED = REPOSITORY ? { repository: { type: "git", url: `git+${REPOSITORY}.git` } } : {};
 
 const [binary, out] = process.argv.slice(2);
 if (binary === undefined || out === undefined) {
@@ -58,7 +60,7 @@ function platformPackage(folder) {
   const description = `Restante's server for ${platform}-${arch}`;
   const where = { os: [platform], cpu: [arch], ...(isGlibc ? { libc: ["glibc"] } : {}) };
   const files = ["bin", ...LICENSES];
-  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files };
+  return { name: `@restante/${platform}-${arch}`, version, description, license, engines, ...where, files, ...NAMED };
 }
 
 /** The client as it is published: with the programs as optional dependencies, without what only its tests need. */
@@ -69,8 +71,7 @@ function clientPackage(folder) {
   const optionalDependencies = Object.fromEntries(
     PLATFORMS.map((platform) => [`@restante/${platform}`, manifest.version]),
   );
-  const repository = REPOSITORY ? { repository: { type: "git", url: `git+${REPOSITORY}.git` } } : {};
-  return { ...published, files: [...published.files, ...LICENSES], optionalDependencies, ...repository };
+  return { ...published, files: [...published.files, ...LICENSES], optionalDependencies, ...NAMED };
 }
 
 /** Relative links do not work on the registry's page: they get the repository's address, or become text without one. */
