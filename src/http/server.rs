@@ -6,6 +6,7 @@
 
 mod connection;
 mod framing;
+pub mod websocket;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -186,6 +186,7 @@ impl Follower {
     async fn is_valid(&self) -> Result<bool, ServiceError> {
         match &self.reader {
             Reader::Session(session) => Ok(self.service.is_valid(session).await?),
+            Reader::Key(caller) if caller.is_anyone() => Ok(true),
             Reader::Key(caller) => Ok(self.service.0.projects.works(&caller.key).await?),
         }
     }

@@ -1,7 +1,7 @@
 //! The messages of a project as one list, for the API of Mailpit.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{KeyHash, MailChange, MailQuery, MessageId};
+use crate::model::{MailChange, MailQuery, MessageId};
 use crate::store::{MailEntries, StoreError};
 
 impl Service {
@@ -9,10 +9,7 @@ impl Service {
     /// limits.
     #[must_use]
     pub fn anyone(&self) -> Caller {
-        Caller {
-            project: self.0.default_project,
-            key: KeyHash([0; 32]),
-        }
+        Caller::anyone(self.0.default_project)
     }
 
     /// The messages of the caller's project that a query finds, without the first `start`,

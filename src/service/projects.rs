@@ -32,6 +32,21 @@ pub struct Caller {
     pub key: KeyHash,
 }
 
+impl Caller {
+    /// All clients without a key, which Mailpit's API may admit.
+    const ANYONE: KeyHash = KeyHash([0; 32]);
+
+    /// A client without a key.
+    pub(super) fn anyone(project: ProjectId) -> Self {
+        let key = Self::ANYONE;
+        Self { project, key }
+    }
+
+    pub(super) fn is_anyone(&self) -> bool {
+        self.key == Self::ANYONE
+    }
+}
+
 /// The projects and their keys. Commands also use them without a server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Projects {

@@ -152,6 +152,7 @@ fn no_todo_is_left_in_the_code() {
 fn only_one_file_turns_errors_into_http_statuses() {
     let status = Regex::new(r"\bStatusCode::(\w+)").unwrap();
     let success = [
+        "SWITCHING_PROTOCOLS",
         "OK",
         "CREATED",
         "ACCEPTED",

@@ -946,6 +946,8 @@ async fn a_listener_of_its_own_has_this_api_at_the_root_and_nothing_else(engine:
         ("/api/v1/messages?limit=1", 200),
         ("//api/v1/messages", 200),
         ("/view/latest.html?query=to:ada@restante.example.com", 200),
+        // Only as a WebSocket.
+        ("/api/events", 400),
         ("/mailpit/api/v1/messages", 404),
         ("/../v1/inboxes", 404),
         ("/v1/inboxes", 404),

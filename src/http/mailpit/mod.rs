@@ -6,6 +6,7 @@
 //! [`message`] answer with the JSON of [`json`]; [`search`] parses Mailpit's syntax.
 //! `send/mailpit.rs` has the endpoint that sends.
 
+mod events;
 mod guard;
 mod info;
 mod json;
@@ -60,6 +61,7 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/api/v1/webui", get(info::webui))
         .route("/api/v1/tags", get(info::tags))
         .route("/api/v1/chaos", any(info::chaos))
+        .route("/api/events", get(events::events))
         .route("/view/{file}", get(view::show))
         .route("/{*path}", any(|| async { Refused::from(Error::NotFound) }))
         .method_not_allowed_fallback(|| async { Refused::from(Error::MethodNotAllowed) })

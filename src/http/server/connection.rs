@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use tower::ServiceExt;
 
 use super::super::error::Error;
 use super::framing::Framing;
+use super::websocket::{self, Events};
 use super::{Disconnect, Peer};
 use crate::admission::Admitted;
 use crate::model::Closing;
@@ -64,7 +65,20 @@ pub(super) async fn serve(
     stream.set_write_timeout(Some(STALLED));
     let mut stream = pin!(stream);
     let is_unread = Arc::new(AtomicBool::new(false));
-    match serve_requests(stream.as_mut(), peer, &admitted, router, stop, &is_unread).await {
+    let opened = OnceLock::new();
+    let served = serve_requests(
+        stream.as_mut(),
+        peer,
+        &admitted,
+        router,
+        stop,
+        (&is_unread, &opened),
+    );
+    let closing = served.await;
+    if let Some(events) = opened.into_inner().and_then(Events::take) {
+        return websocket::send(stream, events).await;
+    }
+    match closing {
         Closing::Reset => stream.as_ref().get_ref().get_ref().reset(),
         Closing::Close if is_unread.load(Ordering::Relaxed) => discard(stream).await,
         Closing::Close => {}
@@ -88,7 +102,7 @@ async fn serve_requests(
     admitted: &Admitted,
     router: Router,
     stop: CancellationToken,
-    is_unread: &Arc<AtomicBool>,
+    (is_unread, opened): (&Arc<AtomicBool>, &OnceLock<Events>),
 ) -> Closing {
     let requests = Arc::<Requests>::default();
     let mut framing = Framing::default();
@@ -99,7 +113,15 @@ async fn serve_requests(
     let answer = service_fn(|request: Request<Incoming>| {
         let checked = check_head(&request, is_malformed.load(Ordering::Relaxed));
         let request = request.map(|body| RequestBody::new(body, is_unread.clone()));
-        answer(&router, peer, requests.start(), &stop, checked, request)
+        let answering = answer(&router, peer, requests.start(), &stop, checked, request);
+        async move {
+            let response = answering.await?;
+            if let Some(events) = response.extensions().get::<Events>() {
+                // No request follows it.
+                let _ = opened.set(events.clone());
+            }
+            Ok::<_, Disconnect>(response)
+        }
     });
     let mut connection = pin!(
         Builder::new()
