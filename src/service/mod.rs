@@ -38,6 +38,7 @@ mod quotas;
 mod recipients;
 mod refusals;
 mod remedy;
+mod repeatable;
 mod responder;
 mod retention;
 mod search;
@@ -66,7 +67,7 @@ use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{
-    Head, MailEntries, MailEntry, MessageStart, PartsReader, Pieces, StoredMessage,
+    Head, MailEntries, MailEntry, MessageStart, PartsReader, Pieces, Repetition, StoredMessage,
 };
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
@@ -89,6 +90,7 @@ pub use projects::{Caller, Projects};
 pub use quotas::in_turns;
 pub use refusals::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
 pub use remedy::remedy;
+pub use repeatable::Repeatable;
 pub use retention::RetentionError;
 pub use search::FoundMail;
 pub use send::{Draft, SendPlace};

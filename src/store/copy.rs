@@ -200,6 +200,7 @@ const TABLES: &[Table] = &[
          label, cause, origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data",
         "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
     ),
+    table!("repeatable_requests", "hash", no_bytes, 500, "hash, body_hash, started_at, answer", "$1, $2, $3, $4"),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];
 

@@ -33,6 +33,7 @@ mod read_mail;
 mod reading;
 mod refusals;
 mod removal;
+mod repeatable;
 mod retention;
 mod search;
 mod sessions;
@@ -59,6 +60,7 @@ pub use project_mail::{MailEntries, MailEntry};
 pub use queue::{Claim, Claimed, DomainQueue, Due, Settlement};
 pub use reading::Pieces;
 pub use refusals::Holder;
+pub use repeatable::Repetition;
 pub use search::Search;
 pub use sweep::Swept;
 

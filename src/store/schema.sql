@@ -158,6 +158,17 @@ CREATE UNIQUE INDEX messages_by_inbox ON messages (inbox_number, sequence);
 CREATE INDEX messages_by_project ON messages (project_id, number);
 CREATE INDEX messages_sharing_content ON messages (content_number) WHERE is_shared = 1;
 
+-- Requests to an API for sending that their clients may repeat, for a day.
+CREATE TABLE repeatable_requests (
+    -- Of the project and the key.
+    hash {bytes} NOT NULL PRIMARY KEY,
+    body_hash {bytes} NOT NULL,
+    started_at BIGINT NOT NULL,
+    -- Null while the first request is running.
+    answer TEXT
+);
+CREATE INDEX repeatable_requests_by_age ON repeatable_requests (started_at);
+
 CREATE TABLE outgoing (
     id {bytes} NOT NULL PRIMARY KEY,
     project_id {bytes} NOT NULL REFERENCES projects (id),

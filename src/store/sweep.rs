@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::outgoing::REMOVE_CHUNKS_OF_OUTGOING;
-use super::{Store, StoreError, faults, retention, stories};
+use super::{Store, StoreError, faults, repeatable, retention, stories};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -106,7 +106,8 @@ async fn step(
     let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
     let stories = stories::forget(&mut transaction, now.before(keep_failures)).await?;
-    let worked = closed || taken || removed || cleared || forgotten || stories;
+    let repeatable = repeatable::sweep(&mut transaction, now).await?;
+    let worked = closed || taken || removed || cleared || forgotten || stories || repeatable;
     // Also if there was nothing to do: then the lock is free when this returns.
     transaction.commit().await?;
     Ok(if worked { Swept::More } else { Swept::Done })

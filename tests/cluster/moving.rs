@@ -22,6 +22,8 @@ const VALUES: &str = "
     UPDATE inboxes SET label = 'Ada signs up', base = 'box', deleted_at = created_at,
         retention_days = 30 WHERE address IS NOT NULL;
     UPDATE outgoing SET worker = id, leased_until = created_at;
+    UPDATE messages SET recipients = 'box+1';
+    INSERT INTO repeatable_requests VALUES (x'01', x'02', 1, '{}');
     UPDATE stories SET inbox_end = 'deleted', inbox_ended_at = ended_at";
 
 /// The rows of a table.

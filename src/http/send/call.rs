@@ -1,31 +1,35 @@
 //! One request to an API for sending: who sends it, what it contains, and the answer.
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::{CONNECTION, HeaderValue};
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use super::Senders;
 use super::delivery::Sent;
 use super::failure::{Failure, Kind};
 use super::outgoing::{Addresses, Outgoing};
+use super::{Senders, answer as respond};
 use crate::config::SmtpAuth;
 use crate::http::body::read;
 use crate::http::client::client;
 use crate::http::credential::{Admitted, Credential};
 use crate::http::error::Error;
 use crate::http::host::own_host;
+use crate::http::response::JSON;
 use crate::http::server::Disconnect;
 use crate::jobs::{Holder, Job, SMALL};
 use crate::model::{Refusal, Via};
-use crate::service::{Caller, Door};
+use crate::service::{Caller, Door, Repeatable, Repetition};
 
+/// Maximum number of bytes of an idempotency key.
+const MAX_KEY: usize = 256;
 /// How many messages of the maximum size a request may store.
 const STORED: u64 = 4;
 
@@ -58,6 +62,8 @@ pub(super) struct Call<'a> {
     pub(super) delay: Duration,
     /// The bytes that its messages may still have.
     pub(super) left: u64,
+    /// The request, if it may be repeated.
+    repeatable: Option<Repeatable>,
     /// Whether a part of the body may still arrive: it would be read as the next request.
     is_unread: bool,
 }
@@ -76,12 +82,16 @@ impl Provider {
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
         let mut call = Call::new(self, senders, &parts)?;
-        let sent = async {
+        let answered = async {
             let (messages, job) = call.read(parts, body, parse).await?;
-            call.send_all(messages, &job).await
+            if let Some(earlier) = call.begin().await? {
+                return Ok(earlier);
+            }
+            let sent = call.send_all(messages, &job).await;
+            call.end(sent.map(|sent| answer(&sent))).await
         };
-        let sent = sent.await;
-        Ok(call.answer(sent.map(|sent| answer(&sent))).await)
+        let answered = answered.await;
+        Ok(call.answer(answered).await)
     }
 
     /// Sends each message of a request that can be sent.
@@ -99,8 +109,11 @@ impl Provider {
     ) -> Result<Response, Error> {
         let (parts, body) = request.into_parts();
         let mut call = Call::new(self, senders, &parts)?;
-        let sent = async {
+        let answered = async {
             let (messages, job) = call.read(parts, body, parse).await?;
+            if let Some(earlier) = call.begin().await? {
+                return Ok(earlier);
+            }
             let mut outcomes = Vec::with_capacity(messages.len());
             for message in messages {
                 let outcome = match message {
@@ -112,15 +125,15 @@ impl Provider {
                 };
                 match outcome {
                     Err(failure) if matches!(failure.kind, Kind::Disconnect(_)) => {
-                        return Err(failure);
+                        return call.end(Err(failure)).await;
                     }
                     outcome => outcomes.push(outcome),
                 }
             }
-            Ok(outcomes)
+            call.end(Ok(answer(&outcomes))).await
         };
-        let sent = sent.await;
-        Ok(call.answer(sent.map(|sent| answer(&sent))).await)
+        let answered = answered.await;
+        Ok(call.answer(answered).await)
     }
 
     /// Answers a request that sends nothing.
@@ -154,6 +167,11 @@ impl Provider {
     }
 }
 
+fn unavailable(error: impl Display) -> Failure {
+    tracing::error!(%error, "a request that may be repeated cannot be recorded");
+    Failure::refused(Refusal::StoreFailure)
+}
+
 impl<'a> Call<'a> {
     fn new(provider: &'a Provider, senders: &'a Senders, parts: &Parts) -> Result<Self, Error> {
         let app = &senders.app;
@@ -173,6 +191,7 @@ impl<'a> Call<'a> {
             caller: None,
             delay: Duration::ZERO,
             left: app.limits.message_size.saturating_mul(STORED),
+            repeatable: None,
             is_unread: false,
         })
     }
@@ -198,6 +217,7 @@ impl<'a> Call<'a> {
         self.is_unread = true;
         self.authenticate(&parts).await?;
         self.door.project = self.caller.map(|caller| caller.project);
+        let key = self.idempotency_key(&parts)?;
         self.door.sender().await.map_err(Failure::refused)?;
         let app = &self.senders.app;
         // The same message takes more bytes as base64 or in a form than in the size that is
@@ -215,12 +235,75 @@ impl<'a> Call<'a> {
             most: usize::try_from(self.left).unwrap_or(usize::MAX),
             addresses: Addresses::up_to(app.limits.recipients),
         };
-        let parsed = job.run(move || parse(&received)).await;
-        let (parsed, job) = parsed.map_err(|error| {
+        let reading = job.run(move || {
+            let repeatable = key.map(|key| Repeatable::new(key, &received.body));
+            (repeatable, parse(&received))
+        });
+        let ((repeatable, parsed), job) = reading.await.map_err(|error| {
             tracing::error!(%error, "parsing a request failed");
             Failure::refused(Refusal::StoreFailure)
         })?;
+        self.repeatable = repeatable;
         Ok((parsed?, Arc::new(job)))
+    }
+
+    /// The key with which the client may repeat the request; only Resend documents one.
+    fn idempotency_key(&self, parts: &Parts) -> Result<Option<Vec<u8>>, Failure> {
+        let key = parts.headers.get("idempotency-key");
+        let key = key.filter(|_| self.provider.via == Via::Resend);
+        if key.is_some_and(|key| !(1..=MAX_KEY).contains(&key.len())) {
+            return Err(Failure {
+                kind: Kind::Repeated(400, "invalid_idempotency_key"),
+                ..Failure::invalid(format!("The key must be between 1-{MAX_KEY} chars."))
+            });
+        }
+        Ok(key.map(|key| key.as_bytes().to_vec()))
+    }
+
+    /// Begins a request that may be repeated. Returns the answer if it was repeated.
+    async fn begin(&mut self) -> Result<Option<Response>, Failure> {
+        let Some(request) = &self.repeatable else {
+            return Ok(None);
+        };
+        let project = self.caller.map(|caller| caller.project);
+        let started = self.senders.app.service.begin_request(project, request);
+        let (name, text) = match started.await.map_err(unavailable)? {
+            Repetition::New => return Ok(None),
+            Repetition::Answered(body) => return Ok(Some(respond(200, JSON, body))),
+            Repetition::Running => (
+                "concurrent_idempotent_requests",
+                "Same idempotency key used while original request is still in progress.",
+            ),
+            Repetition::Other => (
+                "invalid_idempotent_request",
+                "Same idempotency key used with a different request payload.",
+            ),
+        };
+        // No mail is missing for it, so it is not recorded.
+        Err(Failure::new(Kind::Repeated(409, name), text))
+    }
+
+    /// Keeps the answer for a client that repeats the request. One that has failed can be sent
+    /// again.
+    async fn end(&self, outcome: Result<Response, Failure>) -> Result<Response, Failure> {
+        let Some(request) = &self.repeatable else {
+            return outcome;
+        };
+        let (kept, outcome) = match outcome {
+            Ok(response) => {
+                let body = to_bytes(response.into_body(), usize::MAX).await;
+                let body = body.map_err(unavailable)?;
+                let body = String::from_utf8_lossy(&body).into_owned();
+                (Some(body.clone()), Ok(respond(200, JSON, body)))
+            }
+            failed => (None, failed),
+        };
+        let project = self.caller.map(|caller| caller.project);
+        let ended = self.senders.app.service.end_request(project, request, kept);
+        if let Err(error) = ended.await {
+            tracing::error!(%error, "the answer of a request that may be repeated is not kept");
+        }
+        outcome
     }
 
     /// A credential that looks like a key must be one. With `--smtp-auth keys`, every credential

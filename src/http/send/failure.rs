@@ -40,6 +40,9 @@ pub(super) enum Kind {
     Later,
     /// Use another path or id.
     NotFound,
+    /// Repeat the first request, or use another idempotency key; with the status and the name of
+    /// Resend, which alone has these.
+    Repeated(u16, &'static str),
     /// Nothing: the connection ends without an answer.
     Disconnect(Closing),
 }

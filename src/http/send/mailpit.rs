@@ -138,7 +138,7 @@ impl File {
 fn refuse(failure: &Failure) -> Response {
     let status = match failure.kind {
         Kind::NoCredential | Kind::InvalidKey => 401,
-        Kind::Invalid | Kind::NotAllowed | Kind::Rejected => 400,
+        Kind::Invalid | Kind::Repeated(..) | Kind::NotAllowed | Kind::Rejected => 400,
         Kind::TooLarge => 413,
         Kind::Later => 503,
         Kind::NotFound => 404,

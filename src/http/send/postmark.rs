@@ -247,7 +247,7 @@ fn refuse(failure: &Failure) -> Response {
 fn error(failure: &Failure) -> (u16, Value) {
     let (status, code) = match failure.kind {
         Kind::NoCredential | Kind::InvalidKey => (401, 10),
-        Kind::Invalid | Kind::Rejected => (422, 300),
+        Kind::Invalid | Kind::Repeated(..) | Kind::Rejected => (422, 300),
         Kind::NotAllowed => (422, 412),
         Kind::TooLarge => (413, 300),
         Kind::Later => (429, 429),

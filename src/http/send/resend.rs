@@ -369,6 +369,7 @@ fn refuse(failure: &Failure) -> Response {
         Kind::TooLarge => (413, "validation_error"),
         Kind::Later => (429, "rate_limit_exceeded"),
         Kind::NotFound => (404, "not_found"),
+        Kind::Repeated(status, name) => (status, name),
         Kind::Disconnect(_) => (500, "internal_server_error"),
     };
     json(

@@ -395,7 +395,7 @@ impl File {
 fn refuse(failure: &Failure) -> Response {
     let status = match failure.kind {
         Kind::NoCredential | Kind::InvalidKey => 401,
-        Kind::Invalid | Kind::Rejected => 400,
+        Kind::Invalid | Kind::Repeated(..) | Kind::Rejected => 400,
         Kind::NotAllowed => 403,
         Kind::TooLarge => 413,
         Kind::Later => 429,

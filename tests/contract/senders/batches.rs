@@ -1,5 +1,7 @@
 //! Several messages in one request, and templates.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::requests::{API, Form, Letter, postmark_body, query};
@@ -105,6 +107,92 @@ async fn a_permissive_batch_of_resend_sends_what_is_valid() {
             .as_str()
             .unwrap()
             .contains("550 5.7.1")
+    );
+}
+
+#[testkit::each_engine]
+async fn a_request_to_resend_that_is_repeated_sends_nothing(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let email = |subject: &str| json!({"from": "a@app.example", "to": address(&inbox), "subject": subject, "text": "x"});
+    let count = async || messages(&api, &inbox).await.len();
+    let send = async |path: &str, body: &Value, headers: &[(&str, &str)]| {
+        Post::json(path, body).send_with(&api, headers).await
+    };
+    let single = |subject: &str| ("/send/resend/emails", email(subject));
+    let batch = |subject: &str| ("/send/resend/emails/batch", json!([email(subject)]));
+    for (number, ((path, body), (_, other))) in
+        [(single("a"), single("b")), (batch("a"), batch("b"))]
+            .into_iter()
+            .enumerate()
+    {
+        let key = format!("welcome/{number}");
+        let headers = [ANY[0], ("idempotency-key", key.as_str())];
+        let before = count().await;
+        let together = futures_util::future::join_all((0..5).map(|_| send(path, &body, &headers)));
+        let together = together.await;
+        let first = together.iter().find(|one| one.status == 200).unwrap();
+        for one in &together {
+            match one.status {
+                200 => assert_eq!(one.body, first.body),
+                409 => assert_eq!(one.json()["name"], "concurrent_idempotent_requests"),
+                _ => panic!("{one:?}"),
+            }
+        }
+        let repeated = send(path, &body, &headers).await;
+        assert_eq!((repeated.status, &repeated.body), (200, &first.body));
+        assert_eq!(count().await, before + 1);
+        let refused = send(path, &other, &headers).await;
+        assert_eq!(refused.status, 409, "{refused:?}");
+        let expected = json!({
+            "statusCode": 409,
+            "name": "invalid_idempotent_request",
+            "message": "Same idempotency key used with a different request payload.",
+        });
+        assert_eq!(refused.json(), expected);
+        // Another project has keys of its own.
+        let bearer = format!("Bearer {}", api.other_key.as_str());
+        let theirs = [("authorization", bearer.as_str()), headers[1]];
+        assert_ne!(send(path, &other, &theirs).await.status, 409);
+        // So has another API, which knows none.
+        let postmark = json!({"From": "a@app.example", "To": address(&inbox), "TextBody": "x"});
+        let headers = [("x-postmark-server-token", "x"), headers[1]];
+        assert_eq!(
+            send("/send/postmark/email", &postmark, &headers)
+                .await
+                .status,
+            200
+        );
+    }
+    api.clock.advance(Duration::from_secs(24 * 60 * 60));
+    let headers = [ANY[0], ("idempotency-key", "welcome/0")];
+    let inbox = api.create_inbox().await;
+    let late = json!({"from": "a@app.example", "to": address(&inbox), "subject": "c", "text": "x"});
+    assert_eq!(
+        send("/send/resend/emails", &late, &headers).await.status,
+        200
+    );
+    // What was rejected can be sent again.
+    let headers = [ANY[0], ("idempotency-key", "rejected")];
+    for _ in 0..2 {
+        let wrong = send(
+            "/send/resend/emails",
+            &json!({"from": "a@app.example"}),
+            &headers,
+        )
+        .await;
+        assert_eq!(wrong.status, 422, "{wrong:?}");
+    }
+    assert_eq!(
+        send("/send/resend/emails", &late, &headers).await.status,
+        200
+    );
+    let long = "k".repeat(257);
+    let headers = [ANY[0], ("idempotency-key", long.as_str())];
+    let refused = send("/send/resend/emails", &late, &headers).await;
+    assert_eq!(
+        (refused.status, &refused.json()["name"]),
+        (400, &json!("invalid_idempotency_key"))
     );
 }
 

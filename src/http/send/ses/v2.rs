@@ -372,7 +372,7 @@ fn missing(name: &str) -> Failure {
 fn bulk_status(kind: Kind) -> &'static str {
     match kind {
         Kind::Later => "TRANSIENT_FAILURE",
-        Kind::Invalid => "INVALID_PARAMETER",
+        Kind::Invalid | Kind::Repeated(..) => "INVALID_PARAMETER",
         _ => "MESSAGE_REJECTED",
     }
 }
@@ -391,7 +391,7 @@ pub(super) fn error(failure: &Failure) -> (u16, &'static str) {
     match failure.kind {
         Kind::NoCredential => (403, "MissingAuthenticationTokenException"),
         Kind::InvalidKey => (403, "UnrecognizedClientException"),
-        Kind::Invalid => (400, "BadRequestException"),
+        Kind::Invalid | Kind::Repeated(..) => (400, "BadRequestException"),
         Kind::NotAllowed | Kind::Rejected => (400, "MessageRejected"),
         Kind::TooLarge => (400, "BadRequestException"),
         Kind::Later => (429, "TooManyRequestsException"),
