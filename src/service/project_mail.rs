@@ -1,7 +1,7 @@
 //! The messages of a project as one list, for the API of Mailpit.
 
 use super::{Caller, Service, ServiceError};
-use crate::model::{MailChange, MailQuery, MessageId};
+use crate::model::{MailChange, MailQuery, MessageId, ProjectId};
 use crate::store::{MailEntries, StoreError};
 
 impl Service {
@@ -55,6 +55,17 @@ impl Service {
             .iter()
             .flat_map(|reached| reached.addresses(self.mail_domain()))
             .collect())
+    }
+
+    /// The id that a message has in the list of a project, by default of the default project.
+    pub async fn listed_id(
+        &self,
+        project: Option<ProjectId>,
+        id: MessageId,
+    ) -> Result<MessageId, StoreError> {
+        let project = project.unwrap_or(self.0.default_project);
+        let now = self.0.clock.now();
+        self.0.store.listed_id(project, id, now).await
     }
 
     /// Deletes or marks messages of the caller's project in all its inboxes. Unknown ids are left

@@ -210,6 +210,20 @@ impl Store {
         Ok(Row::only_integer(rows)?)
     }
 
+    /// The id that a message has in the list.
+    pub async fn listed_id(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<MessageId, StoreError> {
+        let Some(head) = self.owned_head(project, id, now).await? else {
+            return Ok(id);
+        };
+        let copies = self.copies(project, &head, now).await?;
+        Ok(first_id(&copies, &head))
+    }
+
     /// The copies of a message in the live inboxes of a project; none of one with one recipient.
     pub(super) async fn copies(
         &self,

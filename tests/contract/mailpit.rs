@@ -980,6 +980,8 @@ async fn a_message_is_sent_as_over_the_api_of_a_provider(engine: Engine) {
     });
     let mailpit = Mailpit::new(&api);
     let sent = mailpit.call("POST", "/api/v1/send", body.to_string()).await;
+    let listed = mailpit.get("/api/v1/messages").await;
+    assert_eq!(sent.json()["ID"], listed["messages"][0]["ID"]);
     assert_eq!(sent.status, 200, "{sent:?}");
     let message = mailpit
         .get(&format!(

@@ -41,7 +41,7 @@ pub(super) async fn webui() -> Result<Response, Refused> {
         "Label": "",
         "MessageRelay": {
             "Enabled": false, "SMTPServer": "", "ReturnPath": "", "AllowedRecipients": "", "BlockedRecipients": "",
-            "OverrideFrom": "", "PreserveMessageIDs": false,
+            "OverrideFrom": "", "PreserveMessageIDs": false, "RecipientAllowlist": "",
         },
         "SpamAssassin": false,
         "ChaosEnabled": false,

@@ -13,7 +13,9 @@ use super::failure::Failure;
 use super::outgoing::{Composed, Outgoing};
 use crate::jobs::Job;
 use crate::metrics;
-use crate::model::{EmailAddress, FaultAction, Reception, Refusal, RefusalReason, accepting_flag};
+use crate::model::{
+    EmailAddress, FaultAction, Reception, Refusal, RefusalReason, Via, accepting_flag,
+};
 use crate::service::Incoming;
 
 /// A message that was accepted.
@@ -163,10 +165,17 @@ impl Call<'_> {
         if let Some(fault) = &receipt.reply {
             self.apply(fault)?;
         }
-        let id = receipt
-            .messages
-            .first()
-            .map_or_else(|| Uuid::now_v7().to_string(), ToString::to_string);
+        let mut id = receipt.messages.first().copied();
+        if let Some(first) = id
+            && self.provider.via == Via::Mailpit
+        {
+            // One of several inboxes gives the message its id in Mailpit's lists.
+            let service = &self.senders.app.service;
+            let listed = service.listed_id(self.door.project, first);
+            let listed = self.door.answer(listed).await.ok().and_then(Result::ok);
+            id = Some(listed.unwrap_or(first));
+        }
+        let id = id.map_or_else(|| Uuid::now_v7().to_string(), |id| id.to_string());
         let recipients = envelope
             .recipients
             .iter()
