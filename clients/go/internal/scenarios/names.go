@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -77,6 +78,14 @@ func (n *names) lookup(path string) string {
 	return "0" + address[1:]
 }
 
+// ports are taken one after the other, so that two servers of this run do not get the same one before they listen.
+var (
+	firstPort = rand.Uint32N(portCount)
+	nextPort  atomic.Uint32
+)
+
+const portCount = 20_000
+
 // freePort returns an address on which nothing listens, with a port that the system does not give to a program that
 // asks for any port.
 func freePort() string {
@@ -84,7 +93,7 @@ func freePort() string {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000))
+		address := fmt.Sprintf("127.0.0.1:%d", 12_000+(firstPort+nextPort.Add(1))%portCount)
 		if listener, err := net.Listen("tcp", address); err == nil {
 			_ = listener.Close()
 			return address
