@@ -270,8 +270,8 @@ impl ApiClient {
     }
 
     /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120
-    /// seconds, the page that explains why. `compared_here` is where the whole wait began, and what the caller itself
-    /// compares.
+    /// seconds, the page that explains why. `compared_here` is where the whole wait began, and what
+    /// the caller itself compares.
     pub(super) fn wait(
         &self,
         id: &str,

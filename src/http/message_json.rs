@@ -15,6 +15,7 @@ use crate::service::PartsReader;
 const CHUNK: usize = 64 * 1024;
 /// Bytes of a text that are read at once. A byte takes up to six in JSON.
 const PORTION: usize = CHUNK / 6;
+
 /// JSON that is written in portions, while it is read.
 pub(super) trait Json: Send + Sized + 'static {
     /// Writes the next portion; `false` after the last.

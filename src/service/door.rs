@@ -14,7 +14,7 @@ use crate::model::{
     EmailAddress, FaultAction, ProjectId, Refusal, RefusalReason, RefusedMail, Via,
 };
 
-/// How long a client waits for an answer of the service. After that, it is told to try again later.
+/// How long the service may take to answer a client. After that, the client has to try again.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The door for one client.
@@ -125,7 +125,7 @@ impl Door {
             Err(refusal) => (refusal.label(), None, None),
         };
         let ids = ids.map(|ids| joined(ids));
-        tracing::info!(%peer, %via, from, to, size, outcome, fault, ids, "message");
+        tracing::info!(%peer, %via, %from, to, size, outcome, fault, ids, "message");
     }
 
     /// Records a refusal, or what a fault did, among what the project sees of the recipient.

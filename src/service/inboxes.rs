@@ -138,14 +138,12 @@ impl Service {
     /// Deletes those of these inboxes that the caller has.
     pub async fn end_inboxes(&self, caller: &Caller, ids: &[&str]) -> Result<(), ServiceError> {
         for id in ids {
-            let ended = match self.inbox(caller, id).await {
-                Ok(inbox) => self.end_inbox(&inbox).await,
-                Err(error) => Err(error),
+            let inbox = match self.inbox(caller, id).await {
+                Err(ServiceError::InboxNotFound) => continue,
+                inbox => inbox?,
             };
-            match ended {
-                Ok(()) | Err(ServiceError::InboxNotFound) => {}
-                Err(error) => return Err(error),
-            }
+            // `false` if it has ended in the meantime.
+            self.0.store.end_inbox(&inbox, self.0.clock.now()).await?;
         }
         Ok(())
     }

@@ -168,11 +168,8 @@ impl Waiter<'_> {
                 Ok(None) => self
                     .expires_at
                     .map_or(self.deadline, |at| clock.instant_of(at).min(self.deadline)),
-                Err(ServiceError::Busy) if !is_over => {
-                    clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
-                }
-                // A wait continues while the database is unavailable.
-                Err(ServiceError::Store(error)) if !is_over && error.is_unavailable() => {
+                // A wait continues while the database is unavailable, or others compare.
+                Err(error) if !is_over && is_temporary(&error) => {
                     clock.instant().after(UNAVAILABLE_PAUSE).min(self.deadline)
                 }
                 Err(error) => return Err(error),
@@ -211,6 +208,14 @@ pub fn pause_before_retry(waited: Duration) -> Duration {
     (waited / 10)
         .clamp(MIN_PAUSE, MAX_PAUSE)
         .mul_f64(rand::random_range(0.5..1.0))
+}
+
+fn is_temporary(error: &ServiceError) -> bool {
+    match error {
+        ServiceError::Busy => true,
+        ServiceError::Store(error) => error.is_unavailable(),
+        _ => false,
+    }
 }
 
 /// The result as the dashboard's record of the wait has it.

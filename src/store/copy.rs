@@ -96,8 +96,7 @@ macro_rules! table {
 }
 
 /// All tables except those of the dashboard's sessions, of the nodes and of the events: users sign
-/// in again, and nodes report again. A table is listed
-/// after the tables that it refers to.
+/// in again, and nodes report again. A table is listed after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(

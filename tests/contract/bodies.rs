@@ -281,7 +281,8 @@ async fn one_scan_of_a_project_runs_at_once(engine: Engine) {
     let scan = jobs.scan(project.0).await.unwrap();
     let mut search = Box::pin(api.get("/v1/project/messages?search=hello"));
     assert!(timeout(A_MOMENT, search.as_mut()).await.is_err());
-    // A wait does not queue behind it, and only one that has much to compare behind others.
+    // A wait is not held by it. With many messages to compare, it is held by another such wait of
+    // its project, and not by one of another project.
     let backlog = jobs.backlog(project.0).await.unwrap();
     let wait = |subject| format!("/v1/inboxes/{inbox}/messages/wait?subject={subject}&timeout=0");
     assert_eq!(within(api.get(&wait("hello"))).await.status, 200);
@@ -289,6 +290,13 @@ async fn one_scan_of_a_project_runs_at_once(engine: Engine) {
     for _ in 0..10 {
         api.deliver(&inbox, "Another").await;
     }
+    let theirs = api.create_inbox_with(&api.other_key).await;
+    for _ in 0..10 {
+        api.deliver(&theirs, "Another").await;
+    }
+    let path = format!("/v1/inboxes/{theirs}/messages/wait?subject=none&timeout=0");
+    let other = api.call_with(&api.other_key, "GET", &path, Body::empty());
+    assert_eq!(within(other).await.status, 404);
     let path = wait("none");
     let mut wait = Box::pin(api.get(&path));
     assert!(timeout(A_MOMENT, wait.as_mut()).await.is_err());

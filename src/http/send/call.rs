@@ -265,8 +265,8 @@ impl<'a> Call<'a> {
         let Some(request) = &self.repeatable else {
             return Ok(None);
         };
-        let project = self.caller.map(|caller| caller.project);
-        let started = self.senders.app.service.begin_request(project, request);
+        let service = &self.senders.app.service;
+        let started = service.begin_request(self.door.project, request);
         let (name, text) = match started.await.map_err(unavailable)? {
             Repetition::New => return Ok(None),
             Repetition::Answered(body) => return Ok(Some(respond(200, JSON, body))),
@@ -298,8 +298,8 @@ impl<'a> Call<'a> {
             }
             failed => (None, failed),
         };
-        let project = self.caller.map(|caller| caller.project);
-        let ended = self.senders.app.service.end_request(project, request, kept);
+        let service = &self.senders.app.service;
+        let ended = service.end_request(self.door.project, request, kept);
         if let Err(error) = ended.await {
             tracing::error!(%error, "the answer of a request that may be repeated is not kept");
         }

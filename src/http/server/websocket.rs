@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -59,15 +59,11 @@ pub fn is_asked(headers: &HeaderMap) -> bool {
         && headers.contains_key(SEC_WEBSOCKET_KEY)
 }
 
-/// Opens a WebSocket for a client that asks for one.
+/// Opens a WebSocket for a client that [asks](is_asked) for one.
 pub fn open(headers: &HeaderMap, events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let mut hash = Sha1::new();
-    hash.update(
-        headers
-            .get(SEC_WEBSOCKET_KEY)
-            .map(HeaderValue::as_bytes)
-            .unwrap_or_default(),
-    );
+    let key = headers.get(SEC_WEBSOCKET_KEY);
+    hash.update(key.expect("a client that asks for one has a key"));
     hash.update(SUFFIX);
     let accept = BASE64_STANDARD.encode(hash.finalize());
     let answer = [
