@@ -86,11 +86,7 @@ impl Browser {
     }
 
     pub fn click(&self, css: &str) {
-        self.call(
-            "POST",
-            &format!("/element/{}/click", self.find(css)),
-            &json!({}),
-        );
+        self.with_element(css, "POST", "click", &json!({}));
     }
 
     pub fn click_with_shift(&self, css: &str) {
@@ -109,11 +105,7 @@ impl Browser {
     }
 
     pub fn write(&self, css: &str, text: &str) {
-        self.call(
-            "POST",
-            &format!("/element/{}/value", self.find(css)),
-            &json!({"text": text}),
-        );
+        self.with_element(css, "POST", "value", &json!({"text": text}));
     }
 
     /// Presses a key in the focused element.
@@ -150,14 +142,10 @@ impl Browser {
     }
 
     pub fn text(&self, css: &str) -> String {
-        self.call(
-            "GET",
-            &format!("/element/{}/text", self.find(css)),
-            &Value::Null,
-        )
-        .as_str()
-        .unwrap()
-        .to_owned()
+        self.with_element(css, "GET", "text", &Value::Null)
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// Waits until the page has an element of `css` that contains `text`, which must not have an
@@ -307,6 +295,21 @@ impl Browser {
             let _ = self.try_call("POST", &format!("/element/{id}/click"), &json!({}));
         }
         self.wait_for_elements(ELEMENT_TIMEOUT);
+    }
+
+    /// A live page may replace an element after it is found; then its successor is used, as a
+    /// person would.
+    fn with_element(&self, css: &str, method: &str, action: &str, body: &Value) -> Value {
+        loop {
+            let path = format!("/element/{}/{action}", self.find(css));
+            match self.try_call(method, &path, body) {
+                Err(error) if error["error"] == "stale element reference" => {}
+                result => {
+                    return result
+                        .unwrap_or_else(|error| panic!("{method} {css} {action}: {error}"));
+                }
+            }
+        }
     }
 
     fn find(&self, css: &str) -> String {
