@@ -72,6 +72,8 @@ metrics! {
         "HTTP requests, by status: 2xx, 3xx, 4xx or 5xx";
     LOG_LINES_DROPPED: Counter, "restante_log_lines_dropped_total",
         "Log lines that were dropped because standard error was too slow";
+    JOURNAL_DROPPED: Counter, "restante_journal_dropped_total",
+        "Waits, sessions and rejections that were not recorded, because too many of a project were queued";
     DISK_FREE: Gauge, "restante_disk_free_bytes", "Free bytes of the disk with the data directory";
     DISK_RESERVED: Gauge, "restante_disk_reserved_bytes",
         "Free bytes below which no message is accepted (`--min-free-disk`)";
@@ -367,6 +369,11 @@ pub fn log_lines_dropped(lines: usize) {
     counter!(LOG_LINES_DROPPED).absolute(lines as u64);
 }
 
+/// Something was not recorded in the journal.
+pub fn not_recorded() {
+    counter!(JOURNAL_DROPPED).increment(1);
+}
+
 /// The response to an HTTP request had this `status`.
 pub fn http_answered(status: u16) {
     let class = match status {
@@ -428,6 +435,7 @@ mod tests {
             "restante_commit_deliveries",
             "restante_wait_comparisons_total",
             "restante_log_lines_dropped_total",
+            "restante_journal_dropped_total",
             "process_start_time_seconds",
         ];
         assert_eq!(

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | `{bytes}` | the column type for bytes |
 //! | `{numbered}` | an auto-incremented integer primary key |
-//! | `{unlogged}` | before TABLE: writes need no flush, and rows may be lost in a crash |
 //! | `{for_update}` | after a SELECT: locks the selected rows |
 //! | `{skip_locked}` | the same, and skips rows locked by other transactions |
 //!
@@ -485,6 +484,14 @@ impl Transaction {
     pub fn wait_briefly(&mut self) {
         if let OpenTransaction::Postgres(engine) = &mut self.engine {
             engine.wait_briefly();
+        }
+    }
+
+    /// Commits without waiting until this transaction is on stable storage: it may be lost in a
+    /// crash. Call it before the first statement. SQLite flushes it with others.
+    pub fn without_flush(&mut self) {
+        if let OpenTransaction::Postgres(engine) = &mut self.engine {
+            engine.without_flush();
         }
     }
 

@@ -22,15 +22,12 @@ pub enum Change {
     },
     /// The queue of the mail worker.
     Queue,
-    Refusals,
     /// The sessions of the dashboard.
     Sessions,
     /// The projects or their keys.
     Projects,
-    /// The recorded waits and SMTP sessions.
-    Events,
-    /// The stories of waits that timed out.
-    Failures,
+    /// The journal.
+    Journal,
     /// Anything may have changed, because announcements were lost.
     Unknown,
 }

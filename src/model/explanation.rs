@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use restante_api::MissedBy;
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::{
     Domain, Inbox, InboxId, MessageId, SharedAddress, Timestamp, Via, WaitRecord, address_of,
 };
@@ -75,7 +78,7 @@ pub enum Part {
 }
 
 /// A message in a list of the latest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Latest {
     pub id: MessageId,
     pub from: String,
@@ -83,13 +86,28 @@ pub struct Latest {
     /// When it was accepted.
     pub received_at: Timestamp,
     /// The names of the filters that exclude it.
+    #[serde(deserialize_with = "names")]
     pub missed_by: Vec<&'static str>,
     /// For each of them that is for the content, the part of the content that comes closest.
+    #[serde(deserialize_with = "names_and_texts")]
     pub found: Vec<(&'static str, String)>,
 }
 
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'static str>, D::Error> {
+    let words = Vec::<MissedBy>::deserialize(deserializer)?;
+    Ok(words.into_iter().map(MissedBy::as_str).collect())
+}
+
+fn names_and_texts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(&'static str, String)>, D::Error> {
+    let words = Vec::<(MissedBy, String)>::deserialize(deserializer)?;
+    let named = words.into_iter().map(|(word, text)| (word.as_str(), text));
+    Ok(named.collect())
+}
+
 /// Another inbox that received mail.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Similar {
     pub id: InboxId,
     /// Its address, if that is not on the mail domain.
@@ -110,14 +128,15 @@ impl Similar {
 }
 
 /// How an inbox ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InboxEnd {
     Expired(Timestamp),
     Deleted(Timestamp),
 }
 
 /// The use of SMTP, at one node or at several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SmtpUse {
     /// Connections that are open.
     pub connections_open: i64,
@@ -128,7 +147,7 @@ pub struct SmtpUse {
 }
 
 /// When each of [`Via::SEND_APIS`] was last used, at one node or at several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SendApisUse(pub [Option<Timestamp>; Via::SEND_APIS.len()]);
 
 impl SendApisUse {

@@ -8,7 +8,8 @@ use uuid::Uuid;
 use super::{Domain, InboxId, InvalidId, SharedAddress, parse_id};
 
 /// Identifies a message; a UUID of version 7, opaque to callers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(transparent)]
 pub struct MessageId(pub Uuid);
 
 impl MessageId {

@@ -6,6 +6,7 @@ mod difference;
 mod explanation;
 mod fault;
 mod inbox;
+mod journal;
 mod list;
 mod mail_query;
 mod message;
@@ -28,6 +29,7 @@ pub use difference::{Difference, bracketed};
 pub use explanation::{InboxEnd, Latest, Part, Period, SendApisUse, Similar, SmtpUse};
 pub use fault::FaultState;
 pub use inbox::{FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
+pub use journal::{Entry, EntryFilter, NewEntry, Recorded, Told};
 pub use list::{
     Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched,
 };

@@ -4,11 +4,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use restante_smtp::{Closing, Refusal, SessionFailure};
+use serde::{Deserialize, Serialize};
 
 use super::{EmailAddress, InboxId, Timestamp};
 
 /// Why mail was rejected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "String", into = "String")]
 pub enum RefusalReason {
     /// The reason of an SMTP reply, or of the same rejection over HTTP.
     Smtp(Refusal),
@@ -84,6 +86,18 @@ impl RefusalReason {
     }
 }
 
+impl From<String> for RefusalReason {
+    fn from(label: String) -> Self {
+        Self::from_label(label)
+    }
+}
+
+impl From<RefusalReason> for String {
+    fn from(reason: RefusalReason) -> Self {
+        reason.label().to_owned()
+    }
+}
+
 /// What is recorded in place of the reply if a fault ends the connection.
 #[must_use]
 pub fn closed_on_request(closing: Closing) -> &'static str {
@@ -102,7 +116,7 @@ pub fn accepting_flag(recipient: &str) -> Option<String> {
 }
 
 /// One reply that rejected something, or a session that ended before MAIL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RefusedMail {
     /// The client's address and port. Without a port, it stands for all refusals of the client that
     /// have this reason: only the latest is kept.

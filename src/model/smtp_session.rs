@@ -2,13 +2,14 @@
 //! sent mail.
 
 use restante_api::Exchange;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{InboxId, MessageId, ProjectId, Timestamp};
 
 /// The part of an SMTP session that concerns one mail transaction, with the commands before it. It
 /// has no password, no key and no body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SmtpSession {
     /// Identifies it; a UUID of version 7.
     pub id: Uuid,
@@ -31,7 +32,7 @@ pub struct SmtpSession {
 }
 
 /// An inbox that existed was claimed again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct InboxClaim {
     pub inbox: InboxId,
     pub project: ProjectId,

@@ -2,6 +2,7 @@
 
 pub use restante_api::Cause;
 use restante_api::Event;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Domain, InboxEnd, Latest, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp,
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// What an explanation is based on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Evidence {
     /// The number of messages in the inbox.
     pub messages: i64,
@@ -26,7 +27,7 @@ pub struct Evidence {
 }
 
 /// The cause of a failure, and the sentence about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Finding {
     pub cause: Cause,
     /// The text for [`super::Summary::new`].
@@ -37,7 +38,7 @@ pub struct Finding {
 }
 
 /// The start of a story, as a list shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Failure {
     /// The wait. Its id is the id of the story.
     pub wait: WaitRecord,
@@ -48,7 +49,7 @@ pub struct Failure {
     pub ended: Option<InboxEnd>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Story {
     /// The wait and the cause.
     pub failure: Failure,
@@ -64,8 +65,6 @@ pub struct FailureFilter {
     pub project: Option<ProjectId>,
     /// Only those with this cause.
     pub cause: Option<Cause>,
-    /// Only those of this group.
-    pub group: Option<String>,
     /// A substring of the address or the label, case-insensitive.
     pub text: String,
     /// Only waits that ended since then.
@@ -104,5 +103,55 @@ impl Finding {
         const MAX_CHARACTERS: usize = 200;
         let key = format!("{}:{}", self.cause, self.origin).replace('\0', " ");
         key.chars().take(MAX_CHARACTERS).collect()
+    }
+}
+
+impl Story {
+    /// Cuts the texts of mails and clients in it.
+    pub fn shorten_texts(&mut self) {
+        /// Maximum number of characters of each text.
+        const MAX_CHARACTERS: usize = 500;
+        let short = |text: &mut String| {
+            if let Some((end, _)) = text.char_indices().nth(MAX_CHARACTERS) {
+                text.truncate(end);
+            }
+        };
+        for message in &mut self.evidence.latest {
+            short(&mut message.from);
+            short(&mut message.subject);
+            message.found.iter_mut().for_each(|(_, text)| short(text));
+        }
+        for refused in &mut self.evidence.refused {
+            short(&mut refused.sender);
+            short(&mut refused.recipient);
+            short(&mut refused.reply);
+        }
+    }
+
+    /// Removes a part of the longest list: of the timeline, half of the events, from its middle; of
+    /// the evidence, the last entry. Returns `false` if nothing is left.
+    pub fn shorten(&mut self) -> bool {
+        /// How many of the first events are kept.
+        const FIRST_EVENTS: usize = 3;
+        let Evidence {
+            latest,
+            refused,
+            similar,
+            ..
+        } = &mut self.evidence;
+        let most = latest.len().max(refused.len()).max(similar.len());
+        let was_empty = most == 0 && self.timeline.is_empty();
+        if self.timeline.len() > most {
+            let first = FIRST_EVENTS.min(self.timeline.len() / 2);
+            let removed = (self.timeline.len() - first).div_ceil(2);
+            self.timeline.drain(first..first + removed);
+        } else if refused.len() == most {
+            refused.pop();
+        } else if latest.len() == most {
+            latest.pop();
+        } else {
+            similar.pop();
+        }
+        !was_empty
     }
 }

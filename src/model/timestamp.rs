@@ -1,5 +1,6 @@
 //! An instant in UTC, to the millisecond. All stored and displayed times have this form.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -69,6 +70,15 @@ impl fmt::Display for Timestamp {
 impl serde::Serialize for Timestamp {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let time = humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)?;
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        Ok(Self(since.map_or(0, millis)))
     }
 }
 

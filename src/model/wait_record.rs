@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, Timestamp};
 
 /// A wait, open or ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct WaitRecord {
     /// Identifies it; a UUID of version 7, so waits are ordered by their start.
     pub id: Uuid,
@@ -27,7 +28,8 @@ pub struct WaitRecord {
 }
 
 /// How a wait ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitEnd {
     /// A message was found.
     Message(MessageId),
@@ -44,62 +46,10 @@ pub enum WaitEnd {
     Failed,
 }
 
-impl WaitEnd {
-    /// The word that the database has for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Message(_) => "message",
-            Self::Timeout => "timeout",
-            Self::Empty => "empty",
-            Self::InboxEnded => "inbox ended",
-            Self::TooMany => "too many",
-            Self::Left => "left",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Converts a word of [`WaitEnd::as_str`]; `message` is the message of a wait that found one.
-    #[must_use]
-    pub fn of_word(word: &str, message: Option<MessageId>) -> Self {
-        match (word, message) {
-            ("message", Some(message)) => Self::Message(message),
-            ("timeout", _) => Self::Timeout,
-            ("empty", _) => Self::Empty,
-            ("inbox ended", _) => Self::InboxEnded,
-            ("too many", _) => Self::TooMany,
-            ("left", _) => Self::Left,
-            _ => Self::Failed,
-        }
-    }
-}
-
 impl WaitRecord {
     /// When the wait ends if no message arrives.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {
         self.started_at.after(self.timeout)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_outcome_survives_a_round_trip_through_its_word() {
-        let message = MessageId::generate();
-        for end in [
-            WaitEnd::Message(message),
-            WaitEnd::Timeout,
-            WaitEnd::Empty,
-            WaitEnd::InboxEnded,
-            WaitEnd::TooMany,
-            WaitEnd::Left,
-            WaitEnd::Failed,
-        ] {
-            assert_eq!(WaitEnd::of_word(end.as_str(), Some(message)), end);
-        }
-        assert_eq!(WaitEnd::of_word("message", None), WaitEnd::Failed);
     }
 }

@@ -79,7 +79,7 @@ impl Service {
             .await?
             .ok_or(AddressError::Taken)?;
         if !is_new {
-            self.0.event_log.claimed(&inbox);
+            self.0.journal.claimed(&inbox, now);
         }
         Ok((inbox, is_new))
     }

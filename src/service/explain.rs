@@ -62,6 +62,7 @@ impl Service {
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let found = found.filter(|(inbox, _)| !name.contains('@') || self.is_at(inbox, name));
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
+        self.0.journal.written(Some(caller.project)).await;
         let (finding, evidence, ended_at) = match self.kept_story(&inbox, filter).await? {
             Some(story) => {
                 let ended_at = story.failure.ended_at();
@@ -115,7 +116,6 @@ impl Service {
         let nothing = MessageFilter::default();
         let compared = if ended.is_none() { filter } else { &nothing };
         let after = self.cursor(inbox, compared).await?;
-        self.0.refusals.written(project).await;
         let mut latest = store
             .latest_messages(inbox, (compared, after), MAX_LISTED, period.until)
             .await?;
@@ -134,9 +134,11 @@ impl Service {
             0
         };
         let mut refused = store
-            .refusals_of(project, &inbox.id, default, *period, MAX_COMPARED)
+            .rejections_of(project, &inbox.id, default, *period, MAX_COMPARED)
             .await?;
-        let last_refusals = store.last_refusals(project, *period, MAX_COMPARED).await?;
+        let last_refusals = store
+            .last_rejections(project, *period, MAX_COMPARED)
+            .await?;
         let own_clients = self
             .own_clients(project, *period, refused.iter().chain(&last_refusals))
             .await?;

@@ -86,24 +86,16 @@ impl Service {
     /// The current mark: the version of the page's content.
     pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
         let store = &self.0.store;
-        let log = &self.0.event_log;
-        let mut mark = store.mark(watched, self.0.clock.now()).await?;
-        let waits = match watched {
-            Watched::Inbox(project, inbox) => log.mark(*project, Some(inbox)).await?,
-            Watched::Failures(project) => {
-                mark = format!("{mark}-{}", store.failures_mark(*project).await?);
-                log.mark(*project, None).await?
-            }
-            Watched::Inboxes(project) => {
-                let refused = store
-                    .mark(&Watched::Refused(Some(*project)), self.0.clock.now())
-                    .await?;
-                mark = format!("{mark}-{refused}-{}", store.failures_mark(*project).await?);
-                log.mark(*project, None).await?
-            }
-            Watched::Mail(_) | Watched::Outgoing(_) | Watched::Refused(_) => return Ok(mark),
+        let mark = store.mark(watched, self.0.clock.now()).await?;
+        let recorded = match watched {
+            Watched::Inbox(project, inbox) => store.journal_mark(*project, Some(inbox)).await?,
+            Watched::Inboxes(project) => store.journal_mark(*project, None).await?,
+            Watched::Mail(_)
+            | Watched::Outgoing(_)
+            | Watched::Refused(_)
+            | Watched::Failures(_) => return Ok(mark),
         };
-        Ok(format!("{mark}-{waits}"))
+        Ok(format!("{mark}-{recorded}"))
     }
 
     /// Follows `watched`, starting with the mark `seen`, as long as `session` is valid.

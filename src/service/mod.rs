@@ -17,17 +17,16 @@ mod deliver;
 mod door;
 mod error;
 mod event_cursor;
-mod event_log;
-mod event_memory;
-mod event_table;
 mod expire;
 mod explain;
+mod failures;
 mod faults;
 mod follow;
 mod guesses;
 mod health;
 mod hub;
 mod inboxes;
+mod journal;
 mod messages;
 mod outgoing;
 mod progress;
@@ -36,7 +35,7 @@ mod projects;
 mod queue;
 mod quotas;
 mod recipients;
-mod refusals;
+mod rejections;
 mod remedy;
 mod repeatable;
 mod responder;
@@ -45,7 +44,6 @@ mod search;
 mod send;
 mod sessions;
 mod slots;
-mod stories;
 mod summary;
 mod timeline;
 mod wait;
@@ -79,16 +77,16 @@ pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use door::Door;
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use event_cursor::EventCursor;
-pub use event_log::Waits;
 pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use guesses::FAILED_GUESS;
 pub use health::Unhealthy;
+pub use journal::Waits;
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use quotas::in_turns;
-pub use refusals::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
+pub use rejections::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
 pub use remedy::remedy;
 pub use repeatable::Repeatable;
 pub use retention::RetentionError;
@@ -154,10 +152,8 @@ struct Inner {
     progress: progress::Progress,
     exceptions: Arc<recipients::Exceptions>,
     fault_news: Arc<faults::FaultNews>,
-    refusals: refusals::Recorder,
     activity: activity::Activity,
-    event_log: event_log::EventLog,
-    stories: stories::Recorder,
+    journal: journal::Journal,
     sign_ins: guesses::Guesses,
     verifying: checks::Verifying,
     followers: follow::Followers,
@@ -216,29 +212,14 @@ impl Service {
             progress.clone(),
             &tasks,
         );
-        // The tracker does not include this task: it ends when the last clone of the service is
-        // dropped, and a shutdown does not wait for that.
-        let refusals = refusals::Recorder::start(
-            store.clone(),
-            clock.clone(),
-            default_project,
-            options.clone(),
-        );
         let background = |work| drop(tasks.spawn(stop.clone().run_until_cancelled_owned(work)));
-        let event_log = event_log::EventLog::start(
-            &store,
-            hub.clone(),
-            clock.clone(),
-            default_project,
-            background,
-        );
         if store.is_shared() {
             activity.report(&store).await?;
             quota(&store, &clock, &activity, received, background);
         }
         let waits = slots::Purpose::Wait;
         let sends = slots::Purpose::Send;
-        let (stories, composer) = stories::queue();
+        let (journal, writer) = journal::journal();
         let service = Self(Arc::new(Inner {
             sign_ins: guesses::Guesses::new(clock.clone()),
             jobs: Jobs::new(MAX_REQUESTS + usize::from(options.limits.waits_per_key)),
@@ -262,18 +243,17 @@ impl Service {
             progress,
             exceptions,
             fault_news,
-            refusals,
             activity,
-            event_log,
-            stories,
+            journal,
             verifying: checks::Verifying::new(),
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),
             stop,
             tasks,
         }));
-        // As above, it ends with the last clone of the service.
-        tokio::spawn(composer.run(Arc::downgrade(&service.0)));
+        // The tracker does not include this task: it ends when the last clone of the service is
+        // dropped, and a shutdown does not wait for that.
+        tokio::spawn(writer.run(Arc::downgrade(&service.0)));
         Ok(service)
     }
 
@@ -331,7 +311,7 @@ impl Service {
 
     /// Rejects new messages, stores those that were accepted, and ends the background tasks.
     pub async fn stop(&self) {
-        self.0.stories.written(None).await;
+        self.0.journal.written(None).await;
         self.0.committer.close();
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -6,8 +6,8 @@ use restante_api::{Event, EventFilters, EventKind};
 use super::event_cursor::EventCursor;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
-    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, Period, ProjectId, RefusalFilter,
-    RefusedMail, SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
+    ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, ProjectId, RefusalFilter, RefusedMail,
+    SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
 };
 use crate::store::StoreError;
 
@@ -35,7 +35,7 @@ impl Service {
         let now = self.0.clock.now();
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
-        self.0.refusals.written(caller.project).await;
+        self.0.journal.written(Some(caller.project)).await;
         let mut events = self.events_of(&inbox, now).await?;
         events.extend(ended.map(of_end));
         Ok(EventCursor::advance(after, events, now))
@@ -49,14 +49,13 @@ impl Service {
         project: ProjectId,
         name: &str,
     ) -> Result<Vec<Event>, StoreError> {
-        let store = &self.0.store;
-        self.0.refusals.written(project).await;
+        self.0.journal.written(Some(project)).await;
         let filter = RefusalFilter {
             project: Some(project),
             text: name.to_owned(),
             ..RefusalFilter::default()
         };
-        let mut refused = store.find_refusals(&filter, MAX_OF_KIND).await?;
+        let mut refused = self.find_refusals(&filter, MAX_OF_KIND).await?;
         refused.retain(|(_, refused)| {
             refused.recipient_address().eq_ignore_ascii_case(name)
                 || refused
@@ -75,11 +74,7 @@ impl Service {
         if is_foreign {
             let named = name.to_ascii_lowercase();
             let now = self.0.clock.now();
-            let mut sessions = self
-                .0
-                .event_log
-                .sessions_named(project, &named, now)
-                .await?;
+            let mut sessions = self.sessions_named(project, &named, now).await?;
             sessions.retain(|session| {
                 session
                     .project
@@ -98,33 +93,23 @@ impl Service {
         until: Timestamp,
     ) -> Result<Vec<Timed>, StoreError> {
         let store = &self.0.store;
-        let default = self.0.default_project;
         let created = Event::new(
             inbox.created_at.to_string(),
             EventKind::Created,
             "The inbox was created.".to_owned(),
         );
         let mut events = vec![(inbox.created_at, created)];
-        events.extend(
-            self.0
-                .event_log
-                .claims_of(inbox)
-                .await?
-                .into_iter()
-                .map(|at| {
-                    let text = "A request to create the inbox found that it exists.".to_owned();
-                    (at, Event::new(at.to_string(), EventKind::Claimed, text))
-                }),
-        );
-        let waits = self.waits_of_inbox(inbox).await?;
+        events.extend(self.claims_of(inbox).await?.into_iter().map(|at| {
+            let text = "A request to create the inbox found that it exists.".to_owned();
+            (at, Event::new(at.to_string(), EventKind::Claimed, text))
+        }));
+        let waits = self.recorded_waits(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
-        let period = Period::of_inbox(inbox, until);
-        let refused = store
-            .refusals_of(inbox.project, &inbox.id, default, period, MAX_OF_KIND)
+        let times = (inbox.created_at, until);
+        let refused: Vec<RefusedMail> = store
+            .recorded_about(inbox.project, inbox.id.as_str(), times, MAX_OF_KIND)
             .await?;
-        let refused = refused
-            .into_iter()
-            .filter(|refused| refused.inbox.as_ref() == Some(&inbox.id));
+        let refused = refused.into_iter();
         events.extend(refused.map(|refused| of_refusal(&refused)));
         events.extend(
             store
@@ -155,9 +140,7 @@ impl Service {
         );
         // A session has the time of its end, so it follows what it caused.
         events.extend(
-            self.0
-                .event_log
-                .sessions_of(inbox, until)
+            self.sessions_of(inbox, until)
                 .await?
                 .into_iter()
                 .map(of_session),

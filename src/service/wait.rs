@@ -12,6 +12,7 @@
 use std::time::Duration;
 
 use super::hub::Interest;
+use super::journal::OpenRecord;
 use super::{Caller, Service, ServiceError};
 use crate::clock::Instant;
 use crate::metrics;
@@ -48,8 +49,8 @@ impl Service {
         expects_none: bool,
     ) -> Result<StoredMessage, ServiceError> {
         let mut counted = metrics::WaitCount::begin();
-        let record = self.0.event_log.wait_starts(caller, inbox, filter, timeout);
-        let result = self.look_or_wait(caller, inbox, filter, timeout).await;
+        let record = OpenRecord::new(self, caller, inbox, filter, timeout);
+        let result = self.look_or_wait(caller, inbox, filter, &record).await;
         counted.ends(outcome(&result));
         let end = match end(&result) {
             WaitEnd::Timeout if expects_none => WaitEnd::Empty,
@@ -69,8 +70,9 @@ impl Service {
         caller: &Caller,
         inbox: &Inbox,
         filter: &MessageFilter,
-        timeout: Duration,
+        record: &OpenRecord<'_>,
     ) -> Result<StoredMessage, ServiceError> {
+        let timeout = record.timeout();
         let mut search = Search::oldest_first(self.query(inbox, filter).await?);
         let deadline = self.0.clock.instant().after(timeout);
         let interest = self.0.hub.register(&inbox.id);
@@ -83,6 +85,7 @@ impl Service {
         let Some(slot) = self.0.wait_slots.take(&caller.key).await? else {
             return Err(ServiceError::TooManyWaits);
         };
+        record.remains_open();
         let _open = metrics::WaitGauge::begin();
         let mut waiter = Waiter {
             service: self,

@@ -55,6 +55,7 @@ enum Numbered {
     Chunks = 3,
     Faults = 4,
     FaultUses = 5,
+    Journal = 6,
 }
 
 /// A table: its name, its key and a value less than every key, rows per page, columns, and their
@@ -95,8 +96,8 @@ macro_rules! table {
     };
 }
 
-/// All tables except those of the dashboard's sessions, of the nodes and of the events: users sign
-/// in again, and nodes report again. A table is listed after the tables that it refers to.
+/// All tables except those of the dashboard's sessions, and of the nodes: users sign in
+/// again, and nodes report again. A table is listed after the tables that it refers to.
 const TABLES: &[Table] = &[
     table!("projects", "id", no_bytes, 500, "id, name, is_default, created_at, deleted_at", "$1, $2, $3, $4, $5"),
     table!(
@@ -183,28 +184,20 @@ const TABLES: &[Table] = &[
         "$1, $2, $3, $4, $5, $6"
     ),
     table!(
-        "refusals",
-        "id",
-        no_bytes,
-        500,
-        "id, project_id, peer, sender, recipient, inbox_id, authenticated, reason, reply, refused_at",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10"
-    ),
-    table!(
-        "stories",
-        "id",
-        no_bytes,
+        "journal",
+        "position",
+        min_number,
         50,
-        "id, project_id, inbox_id, inbox_address, inbox_created_at, filter, started_at, timeout_millis, ended_at,
-         label, cause, origin, summary, inbox_end, inbox_ended_at, group_key, compared_until, data",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
+        "position, project_id, subject, kind, word, key, at, data",
+        "$1, $2, $3, $4, $5, $6, $7, $8",
+        &[(0, Numbered::Journal)]
     ),
     table!("repeatable_requests", "hash", no_bytes, 500, "hash, body_hash, started_at, answer", "$1, $2, $3, $4"),
     table!("settings", "name", no_text, 500, "name, value", "$1, $2"),
 ];
 
 /// The newest number of each table whose rows have numbers.
-type Newest = [i64; 6];
+type Newest = [i64; 7];
 
 impl Table {
     /// Makes row numbers negative. The target's sequences do not know the copied rows, and would
@@ -251,11 +244,13 @@ impl Store {
         const NEWEST: &str = "
             SELECT COALESCE((SELECT MAX(number) FROM inboxes), 0), COALESCE((SELECT MAX(number) FROM contents), 0),
                 COALESCE((SELECT MAX(number) FROM messages), 0), COALESCE((SELECT MAX(number) FROM chunks), 0),
-                COALESCE((SELECT MAX(number) FROM faults), 0), COALESCE((SELECT MAX(number) FROM fault_uses), 0)";
+                COALESCE((SELECT MAX(number) FROM faults), 0), COALESCE((SELECT MAX(number) FROM fault_uses), 0),
+                COALESCE((SELECT MAX(position) FROM journal), 0)";
         let mut rows = self.database.query(NEWEST, vec![]).await?;
         let mut row = rows.pop().ok_or(DatabaseError::NoRow)?;
         let mut number = || row.integer();
         Ok([
+            number()?,
             number()?,
             number()?,
             number()?,

@@ -18,10 +18,10 @@ macro_rules! list {
         concat!(
             "SELECT i.id, i.address, i.project_id, i.kind, i.created_at, i.expires_at, i.message_count, i.activity,
                 m.sender, SUBSTR(m.subject, 1, 1001), m.received_at, i.label,
-                CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM stories s
-                    WHERE s.inbox_id = i.id AND s.project_id = $1 AND s.inbox_created_at = i.created_at) END,
-                CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM refusals r
-                    WHERE r.inbox_id = i.id AND r.project_id = $1 AND r.refused_at >= i.created_at) END
+                CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM journal j
+                    WHERE j.subject = i.id AND j.project_id = $1 AND j.kind = 'failed' AND j.at >= i.created_at) END,
+                CASE WHEN $11 = 0 THEN 0 ELSE (SELECT COUNT(*) FROM journal j
+                    WHERE j.subject = i.id AND j.project_id = $1 AND j.kind = 'refused' AND j.at >= i.created_at) END
              FROM (SELECT * FROM (
                     SELECT *, CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END
                         AS activity
@@ -31,12 +31,9 @@ macro_rules! list {
             "
                         AND COALESCE(address, id || $9) LIKE $3 ESCAPE '\\'
                         AND ($4 = '' OR kind = $4) AND message_count >= $7
-                        AND ($10 = 0 OR EXISTS (SELECT 1 FROM stories s
-                            WHERE s.inbox_id = inboxes.id AND s.project_id = $1
-                                AND s.inbox_created_at = inboxes.created_at)
-                        OR EXISTS (SELECT 1 FROM refusals r
-                            WHERE r.inbox_id = inboxes.id AND r.project_id = $1
-                                AND r.refused_at >= inboxes.created_at))) AS live
+                        AND ($10 = 0 OR EXISTS (SELECT 1 FROM journal j
+                            WHERE j.subject = inboxes.id AND j.project_id = $1 AND j.kind IN ('failed', 'refused')
+                                AND j.at >= inboxes.created_at))) AS live
                 WHERE activity ",
             $side,
             " $5 OR (activity = $5 AND id ",

@@ -52,8 +52,7 @@ impl Store {
         );
         const INBOX: &str = concat!(
             "
-            SELECT (SELECT COALESCE(MAX(refused_at), 0) FROM refusals WHERE inbox_id = $3 AND project_id = $1),
-                COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0), COALESCE(MAX(changes), 0)
+            SELECT COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0), COALESCE(MAX(changes), 0)
             FROM inboxes WHERE project_id = $1 AND ",
             live!("$2"),
             " AND id = $3"
@@ -64,8 +63,8 @@ impl Store {
                 COUNT(CASE status WHEN 'sent' THEN 1 END), COUNT(CASE status WHEN 'failed' THEN 1 END),
                 COUNT(CASE status WHEN 'cancelled' THEN 1 END), CAST(COALESCE(SUM(due_at), 0) AS BIGINT)
             FROM outgoing WHERE project_id = $1";
-        const REFUSED: &str = "
-            SELECT COUNT(*), COALESCE(MAX(refused_at), 0) FROM refusals WHERE $1 = 0 OR project_id = $2";
+        const JOURNAL: &str = "
+            SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id >= $1 AND project_id <= $2";
 
         let (sql, columns, parameters) = match watched {
             Watched::Inboxes(project) | Watched::Mail(project) => {
@@ -73,14 +72,15 @@ impl Store {
             }
             Watched::Inbox(project, id) => (
                 INBOX,
-                4,
+                3,
                 vec![(*project).into(), now.into(), id.as_str().into()],
             ),
             Watched::Outgoing(project) => (OUTGOING, 8, vec![(*project).into()]),
-            Watched::Failures(project) => (REFUSED, 2, vec![true.into(), (*project).into()]),
+            Watched::Failures(project) => (JOURNAL, 1, values![*project, *project]),
             Watched::Refused(project) => {
-                let id = project.unwrap_or(ProjectId(Uuid::nil())).into();
-                (REFUSED, 2, vec![project.is_some().into(), id])
+                let (first, last) =
+                    project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
+                (JOURNAL, 1, values![first, last])
             }
         };
         let rows = self.database.query(sql, parameters).await?;

@@ -279,12 +279,9 @@ async fn delete_project(
         .await?;
     transaction
         .execute(
-            "DELETE FROM refusals WHERE project_id = $1",
+            "DELETE FROM journal WHERE project_id = $1",
             vec![id.clone()],
         )
-        .await?;
-    transaction
-        .execute("DELETE FROM events WHERE project_id = $1", vec![id.clone()])
         .await?;
     for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {
         transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)));

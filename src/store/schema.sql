@@ -232,24 +232,6 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_credential ON sessions (credential);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- The latest refusals over SMTP.
-CREATE TABLE refusals (
-    id {bytes} NOT NULL PRIMARY KEY,
-    project_id {bytes} NOT NULL,
-    peer TEXT NOT NULL,
-    sender TEXT NOT NULL,
-    recipient TEXT NOT NULL,
-    -- The inbox of the recipient; empty if no recipient is known.
-    inbox_id TEXT NOT NULL,
-    -- Whether the client used a key of the project.
-    authenticated BIGINT NOT NULL,
-    reason TEXT NOT NULL,
-    reply TEXT NOT NULL,
-    refused_at BIGINT NOT NULL
-);
-CREATE INDEX refusals_by_project ON refusals (project_id, id);
-CREATE INDEX refusals_by_inbox ON refusals (inbox_id, id);
-
 -- Each node's last report about its SMTP clients. Only a shared database has rows.
 CREATE TABLE nodes (
     id {bytes} NOT NULL PRIMARY KEY,
@@ -268,61 +250,26 @@ CREATE TABLE node_uses (
     PRIMARY KEY (node_id, way)
 );
 
--- The latest waits, claims and failed SMTP sessions of all nodes, written in the background. Only a database that nodes
--- share has rows.
-CREATE {unlogged} TABLE events (
-    id {bytes} NOT NULL,
-    -- The inbox: its id, or for a session that named an address that is not on the mail domain, the address.
+-- What happened to addresses and is in no other table: waits, claims, failed SMTP sessions, rejections, and why waits
+-- timed out. Written in the background; only the latest entries are kept.
+CREATE TABLE journal (
+    -- Grows in the order in which entries become visible.
+    position {numbered},
+    project_id {bytes} NOT NULL,
+    -- The id of the inbox, or a whole address that is not on the mail domain; empty if none is known.
     subject TEXT NOT NULL,
     kind TEXT NOT NULL,
-    -- Null for a session that concerns several projects.
-    project_id {bytes},
-    inbox_created_at BIGINT,
-    started_at BIGINT NOT NULL,
-    -- Null while a wait is open.
-    ended_at BIGINT,
-    outcome TEXT,
-    -- The rest as JSON (store/events.rs).
-    data TEXT NOT NULL,
-    PRIMARY KEY (id, subject)
-);
-CREATE INDEX events_by_inbox ON events (subject, id);
-CREATE INDEX waits_open ON events (project_id) WHERE ended_at IS NULL;
-
--- The stories of waits that timed out: why no message arrived, as things were when the wait ended.
-CREATE TABLE stories (
-    -- The id of the wait.
-    id {bytes} NOT NULL PRIMARY KEY,
-    project_id {bytes} NOT NULL,
-    inbox_id TEXT NOT NULL,
-    -- The address of the inbox, if it is not on the mail domain.
-    inbox_address TEXT,
-    inbox_created_at BIGINT NOT NULL,
-    -- The filters of the wait as JSON.
-    filter TEXT NOT NULL,
-    started_at BIGINT NOT NULL,
-    timeout_millis BIGINT NOT NULL,
-    ended_at BIGINT NOT NULL,
-    -- The label of the inbox.
-    label TEXT,
-    cause TEXT NOT NULL,
-    -- What failures with the same cause and the same origin have in common.
-    origin TEXT NOT NULL,
-    -- The sentence, with marks for times and quotes (model/summary.rs).
-    summary TEXT NOT NULL,
-    -- How and when the inbox had ended, if it had.
-    inbox_end TEXT,
-    inbox_ended_at BIGINT,
-    -- The cause and the origin: failures with the same key are one group.
-    group_key TEXT NOT NULL,
-    -- Mail up to then was compared with the filters of the wait.
-    compared_until BIGINT NOT NULL,
-    -- The evidence and the timeline (store/story_form.rs).
+    -- What entries of the kind are selected by (model/journal.rs).
+    word TEXT NOT NULL,
+    -- Of the entries of a project and a kind with the same key, only the latest is kept.
+    key TEXT,
+    at BIGINT NOT NULL,
+    -- The entry as compressed JSON.
     data {bytes} NOT NULL
 );
-CREATE INDEX stories_by_project ON stories (project_id, ended_at);
-CREATE INDEX stories_by_inbox ON stories (inbox_id, ended_at);
-CREATE INDEX stories_by_age ON stories (ended_at);
+CREATE INDEX journal_by_project ON journal (project_id, kind, at, position);
+CREATE INDEX journal_by_subject ON journal (subject, project_id, kind, at);
+CREATE INDEX journal_by_key ON journal (key) WHERE key IS NOT NULL;
 
 CREATE TABLE settings (
     name TEXT NOT NULL PRIMARY KEY,

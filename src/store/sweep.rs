@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::outgoing::REMOVE_CHUNKS_OF_OUTGOING;
-use super::{Store, StoreError, faults, repeatable, retention, stories};
+use super::{Store, StoreError, faults, journal, repeatable, retention};
 use crate::db::{Row, Transaction, Value, values};
 use crate::model::Timestamp;
 
@@ -32,18 +32,14 @@ pub enum Swept {
 impl Store {
     /// Does one step of sweeping, unless another node is doing one. Closes inboxes that have
     /// expired, removes the messages and faults of closed inboxes and old messages of permanent
-    /// ones, and deletes reservations, keys and outgoing items that have expired, and the stories
-    /// of waits that ended longer ago than `keep_failures`.
+    /// ones, and deletes reservations, keys and outgoing items that have expired, and the
+    /// entries of the journal that are older than `keep_journal`.
     ///
     /// # Errors
     /// If the database fails; then the step has no effect.
-    pub async fn sweep(
-        &self,
-        now: Timestamp,
-        keep_failures: Duration,
-    ) -> Result<Swept, StoreError> {
+    pub async fn sweep(&self, now: Timestamp, keep_journal: Duration) -> Result<Swept, StoreError> {
         self.database
-            .transact(async move |transaction| step(transaction, now, keep_failures).await)
+            .transact(async move |transaction| step(transaction, now, keep_journal).await)
             .await
     }
 
@@ -95,7 +91,7 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
 async fn step(
     mut transaction: Transaction,
     now: Timestamp,
-    keep_failures: Duration,
+    keep_journal: Duration,
 ) -> Result<Swept, StoreError> {
     if !transaction.try_lock(SWEEPING).await? {
         return Ok(Swept::Done);
@@ -105,9 +101,9 @@ async fn step(
     let removed = remove_messages(&mut transaction).await?;
     let cleared = faults::sweep(&mut transaction, INBOXES_A_STEP).await?;
     let forgotten = forget(&mut transaction, now).await?;
-    let stories = stories::forget(&mut transaction, now.before(keep_failures)).await?;
+    let journal = journal::forget(&mut transaction, now.before(keep_journal)).await?;
     let repeatable = repeatable::sweep(&mut transaction, now).await?;
-    let worked = closed || taken || removed || cleared || forgotten || stories || repeatable;
+    let worked = closed || taken || removed || cleared || forgotten || journal || repeatable;
     // Also if there was nothing to do: then the lock is free when this returns.
     transaction.commit().await?;
     Ok(if worked { Swept::More } else { Swept::Done })

@@ -84,7 +84,9 @@ async fn an_inbox_shows_its_waits(engine: Engine) {
         assert!(shown.contains("; arrived: "), "{shown}");
     }
     // The story is gone, but not the wait.
-    harness.run_sql("DELETE FROM stories").await;
+    harness
+        .run_sql("DELETE FROM journal WHERE kind = 'failed'")
+        .await;
     let shown = own.get(&format!("{page}/waits")).await.body;
     assert!(
         shown.contains(&format!("/waits?explain={why}\">Why?")),

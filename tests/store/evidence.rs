@@ -7,7 +7,7 @@ use restante::model::{Inbox, MessageFilter, Period, SendApisUse, SmtpUse, Timest
 use uuid::Uuid;
 
 use super::bed::{Bed, START, id};
-use super::overview::refusal;
+use super::journal::{entry, refusal};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,12 +34,12 @@ async fn counts(
         latest.len()
     );
     let refused = store
-        .refusals_of(project, &inbox.id, project, period, 10)
+        .rejections_of(project, &inbox.id, project, period, 10)
         .await
         .unwrap();
     assert_eq!(
         store
-            .last_refusals(project, period, 10)
+            .last_rejections(project, period, 10)
             .await
             .unwrap()
             .len(),
@@ -69,7 +69,7 @@ async fn evidence_is_read_as_it_was(bed: Bed) {
     let mut refused = refusal("<box@restante.example.com>");
     (refused.inbox, refused.refused_at) = (Some(id("box")), at(10));
     bed.store
-        .add_refusals(&[(bed.default_project, refused.clone())])
+        .append(vec![entry(bed.default_project, &refused)])
         .await
         .unwrap();
     let then = counts(&bed, &inbox, at(10)).await;
@@ -83,7 +83,7 @@ async fn evidence_is_read_as_it_was(bed: Bed) {
     bed.mail(&["other", "another"], "Two", at(20)).await;
     refused.refused_at = at(20);
     bed.store
-        .add_refusals(&[(bed.default_project, refused)])
+        .append(vec![entry(bed.default_project, &refused)])
         .await
         .unwrap();
     assert_eq!(counts(&bed, &inbox, at(10)).await, then);

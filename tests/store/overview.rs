@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use restante::model::{
     Domain, Fault, FaultAction, FaultPoint, FoundInbox, Holdings, InboxEnd, InboxFilter, InboxKind,
-    InboxTotals, ListPart, Refusal, RefusalReason, RefusedMail, SearchText, Timestamp, Watched,
+    InboxTotals, ListPart, NewEntry, RefusedMail, SearchText, Timestamp, WaitEnd, Watched,
 };
 
 use super::bed::{Bed, HOUR, START, id};
 use super::inboxes::permanent;
-use super::stories::story;
+use super::journal::{entry, refusal, story};
 
 async fn listed(bed: &Bed, filter: InboxFilter, limit: i64, now: Timestamp) -> Vec<String> {
     let found = bed
@@ -147,7 +147,8 @@ async fn inboxes_show_what_failed_there_and_are_filtered_by_it(bed: Bed) {
         (own, rejected("quiet", before)),
         (other, rejected("quiet", START)),
     ];
-    bed.store.add_refusals(&refusals).await.unwrap();
+    let refusals = refusals.map(|(project, refused)| entry(project, &refused));
+    bed.store.append(refusals.into()).await.unwrap();
     let mut stories = [
         story(own, START),
         story(own, START),
@@ -162,7 +163,9 @@ async fn inboxes_show_what_failed_there_and_are_filtered_by_it(bed: Bed) {
     }
     // Of an earlier inbox with this address.
     stories[3].failure.wait.inbox_created_at = before;
-    bed.store.add_stories(&stories).await.unwrap();
+    stories[3].failure.wait.end = Some((before, WaitEnd::Timeout));
+    let stories = stories.map(NewEntry::failed);
+    bed.store.append(stories.into()).await.unwrap();
     let failed = InboxFilter {
         with_failures: true,
         counts_failures: true,
@@ -321,12 +324,12 @@ async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
     bed.inbox(other, "theirs").await;
     assert_eq!(changed(START).await, [false; 4]);
     bed.store
-        .add_refusals(&[(other, refusal("<a@b>"))])
+        .append(vec![entry(other, &refusal("<a@b>"))])
         .await
         .unwrap();
     assert_eq!(changed(START).await, [false, false, false, true]);
     bed.store
-        .add_refusals(&[(project, refusal("<a@b>"))])
+        .append(vec![entry(project, &refusal("<a@b>"))])
         .await
         .unwrap();
     assert_eq!(changed(START).await, [false, false, true, true]);
@@ -335,20 +338,6 @@ async fn a_mark_changes_with_what_it_marks_and_with_nothing_else(bed: Bed) {
         [true, true, false, false],
         "what ends is a change, too"
     );
-}
-
-/// A refusal of mail to `recipient`.
-pub fn refusal(recipient: &str) -> RefusedMail {
-    RefusedMail {
-        peer: "192.0.2.1:4000".to_owned(),
-        sender: "<app@shop.example>".to_owned(),
-        recipient: recipient.to_owned(),
-        inbox: None,
-        authenticated: false,
-        reason: RefusalReason::Smtp(Refusal::RelayNotPermitted),
-        reply: "550 5.7.1 relay not permitted".to_owned(),
-        refused_at: START,
-    }
 }
 
 #[testkit::each_engine]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The text is no id.
@@ -21,7 +22,8 @@ pub fn parse_id(text: &str) -> Result<Uuid, InvalidId> {
 }
 
 /// Identifies a project; a UUID of version 7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(transparent)]
 pub struct ProjectId(pub Uuid);
 
 impl ProjectId {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use restante_mail::{Domain, EmailAddress, without_tag};
+use serde::{Deserialize, Serialize};
 
 /// The text cannot be an inbox id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +16,8 @@ const ANY_DOMAIN: &str = "d";
 
 /// The local part of an inbox's address, in lower case, with quotes if it needs them. A clone does
 /// not copy the text: a delivery has several.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(from = "String", into = "String")]
 pub struct InboxId(Arc<str>);
 
 impl InboxId {
@@ -64,6 +66,18 @@ impl InboxId {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for InboxId {
+    fn from(stored: String) -> Self {
+        Self::from_stored(stored)
+    }
+}
+
+impl From<InboxId> for String {
+    fn from(id: InboxId) -> Self {
+        id.as_str().to_owned()
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fmt;
 
 use restante_mail::{Domain, EmailAddress, without_tag};
+use serde::{Deserialize, Serialize};
 
 use crate::InboxId;
 
 /// An address on an accepted domain other than the mail domain, in lower case: `ada@example.com`.
 /// Each project can have an inbox of its own with it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(transparent)]
 pub struct SharedAddress(String);
 
 /// A recipient of a message.

@@ -37,11 +37,9 @@ fn text(change: &Change) -> Option<String> {
         Change::Faults(id, change) => format!("faults {change}/{id}"),
         Change::FaultsKnown { change, node } => format!("known {change}/{node}"),
         Change::Queue => "queue".to_owned(),
-        Change::Refusals => "refusals".to_owned(),
         Change::Sessions => "sessions".to_owned(),
         Change::Projects => "projects".to_owned(),
-        Change::Events => "events".to_owned(),
-        Change::Failures => "failures".to_owned(),
+        Change::Journal => "journal".to_owned(),
         Change::Unknown => return None,
     })
 }
@@ -66,11 +64,9 @@ fn of_text(text: &str) -> Change {
             _ => Change::Unknown,
         },
         ("queue", _) => Change::Queue,
-        ("refusals", _) => Change::Refusals,
         ("sessions", _) => Change::Sessions,
         ("projects", _) => Change::Projects,
-        ("events", _) => Change::Events,
-        ("failures", _) => Change::Failures,
+        ("journal", _) => Change::Journal,
         // Empty, or from a version of the program that announces a change that this one does not
         // know.
         _ => Change::Unknown,
@@ -93,11 +89,9 @@ mod tests {
                 node: uuid::Uuid::now_v7(),
             },
             Change::Queue,
-            Change::Refusals,
             Change::Sessions,
             Change::Projects,
-            Change::Events,
-            Change::Failures,
+            Change::Journal,
         ];
         assert_eq!(announced(&payload(&changes)), changes);
         assert_eq!(announced("from the future"), [Change::Unknown]);

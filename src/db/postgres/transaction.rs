@@ -28,6 +28,8 @@ const SLOWEST: usize = 4 * 1024 * 1024;
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const BEGIN_BRIEFLY: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '500ms'";
+const BEGIN_WITHOUT_FLUSH: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off";
 const BEGIN_WITHOUT_LIMITS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED;
     SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 /// Row numbers that a node takes from the database at once, if it needs no more.
@@ -139,6 +141,11 @@ impl PostgresTransaction {
     /// Uses a short lock timeout: a statement that waits for a lock for half a second fails.
     pub(in crate::db) fn wait_briefly(&mut self) {
         self.begin = BEGIN_BRIEFLY;
+    }
+
+    /// Commits without waiting until the transaction is on stable storage.
+    pub(in crate::db) fn without_flush(&mut self) {
+        self.begin = BEGIN_WITHOUT_FLUSH;
     }
 
     /// Disables the time limits of this transaction's statements.

@@ -208,7 +208,7 @@ fn spell(sql: &str) -> String {
         .replace("{bytes}", "BLOB")
         .replace("{numbered}", "INTEGER PRIMARY KEY");
     // Transactions run one after another, so rows need no lock.
-    ["{for_update}", "{skip_locked}", "{unlogged}"]
+    ["{for_update}", "{skip_locked}"]
         .iter()
         .fold(spelled, |spelled, word| spelled.replace(word, ""))
 }

@@ -1,0 +1,177 @@
+//! An entry of the journal: what happened to an address and is in no other table.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Failure, InboxClaim, InboxId, ProjectId, RefusedMail, SmtpSession, Story, Timestamp, WaitEnd,
+    WaitRecord,
+};
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Entry {
+    /// A request to create an inbox found that it exists.
+    Claimed(InboxClaim),
+    /// A wait, open or ended. The entry of its end replaces that of its start.
+    Wait(Box<WaitRecord>),
+    /// An SMTP session that failed.
+    Smtp(SmtpSession),
+    /// Mail was rejected, or a session ended before MAIL.
+    Refused(RefusedMail),
+    /// Why a wait timed out.
+    Failed(Box<Story>),
+}
+
+/// What can be read from the journal.
+pub trait Recorded: DeserializeOwned {
+    /// The kind of its entries.
+    const KIND: &'static str;
+}
+
+impl Recorded for InboxClaim {
+    const KIND: &'static str = "claimed";
+}
+
+impl Recorded for WaitRecord {
+    const KIND: &'static str = "wait";
+}
+
+impl Recorded for SmtpSession {
+    const KIND: &'static str = "smtp";
+}
+
+impl Recorded for RefusedMail {
+    const KIND: &'static str = "refused";
+}
+
+impl Recorded for Story {
+    const KIND: &'static str = "failed";
+}
+
+/// A story without its evidence and its timeline.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Told {
+    pub failure: Failure,
+}
+
+impl Recorded for Told {
+    const KIND: &'static str = Story::KIND;
+}
+
+/// An entry that is to be appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEntry {
+    /// The project that sees it.
+    pub project: ProjectId,
+    /// The id of the inbox that it concerns, or a whole address that is not on the mail domain;
+    /// empty if none is known.
+    pub subject: String,
+    pub entry: Entry,
+}
+
+/// Which entries are listed, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryFilter<'a> {
+    /// Only those of this project; `None` for all projects.
+    pub project: Option<ProjectId>,
+    /// Only those with this word; empty for all.
+    pub word: &'a str,
+    /// Only those since then.
+    pub since: Timestamp,
+    /// Only those before then.
+    pub before: Timestamp,
+}
+
+impl Default for EntryFilter<'_> {
+    fn default() -> Self {
+        Self {
+            project: None,
+            word: "",
+            since: Timestamp::from_millis(0),
+            before: Timestamp::from_millis(i64::MAX),
+        }
+    }
+}
+
+impl Entry {
+    /// The word of a wait that has not ended.
+    pub const OPEN: &'static str = "open";
+
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Claimed(_) => InboxClaim::KIND,
+            Self::Wait(_) => WaitRecord::KIND,
+            Self::Smtp(_) => SmtpSession::KIND,
+            Self::Refused(_) => RefusedMail::KIND,
+            Self::Failed(_) => Story::KIND,
+        }
+    }
+
+    /// When it happened. A session and a wait have the time of their end, so that they follow what
+    /// happened during them.
+    #[must_use]
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Claimed(claim) => claim.at,
+            Self::Wait(wait) => wait.end.map_or(wait.started_at, |(at, _)| at),
+            Self::Smtp(session) => session.ended_at,
+            Self::Refused(refused) => refused.refused_at,
+            Self::Failed(story) => story.failure.ended_at(),
+        }
+    }
+
+    /// What entries of its kind can be selected by: the reason of a rejection, the cause of a
+    /// failure, and whether a wait is open.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Wait(wait) if wait.end.is_none() => Self::OPEN,
+            Self::Refused(refused) => refused.reason.label(),
+            Self::Failed(story) => story.failure.finding.cause.as_str(),
+            Self::Claimed(_) | Self::Wait(_) | Self::Smtp(_) => "",
+        }
+    }
+
+    /// Of the entries of a project and a kind with the same key, only the latest is kept. Clients
+    /// repeat waits that are refused, and connections without mail, so one stands for all.
+    #[must_use]
+    pub fn key(&self) -> Option<String> {
+        match self {
+            Self::Wait(wait) if wait.end.is_some_and(|(_, end)| end == WaitEnd::TooMany) => {
+                Some(format!("too many {}", wait.inbox))
+            }
+            Self::Wait(wait) => Some(wait.id.to_string()),
+            Self::Refused(refused) if refused.is_of_client() => {
+                Some(format!("{} {}", refused.reason.label(), refused.peer))
+            }
+            Self::Failed(story) => Some(story.failure.wait.id.to_string()),
+            Self::Claimed(_) | Self::Smtp(_) | Self::Refused(_) => None,
+        }
+    }
+}
+
+impl NewEntry {
+    /// Something that happened to an inbox.
+    #[must_use]
+    pub fn of(project: ProjectId, inbox: &InboxId, entry: Entry) -> Self {
+        Self {
+            project,
+            subject: inbox.to_string(),
+            entry,
+        }
+    }
+
+    /// Why a wait timed out.
+    #[must_use]
+    pub fn failed(story: Story) -> Self {
+        let inbox = story.failure.wait.inbox.clone();
+        Self::of(
+            story.failure.wait.project,
+            &inbox,
+            Entry::Failed(Box::new(story)),
+        )
+    }
+}

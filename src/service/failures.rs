@@ -1,0 +1,303 @@
+//! Why waits timed out: the story of each, as things were when the wait ended.
+//!
+//! The response of the wait is not delayed: it has only the id of the story, which is the id of the
+//! wait. The story is composed when the journal is written, and kept there.
+//!
+//! A story changes once, if a matching message arrives just after its wait has ended: then this is
+//! the cause.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::activity::TotalUse;
+use super::explain::Question;
+use super::summary::named;
+use super::{MAX_WAIT, Service, ServiceError};
+use crate::model::{
+    Cause, EntryFilter, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, NewEntry,
+    Period, ProjectId, Story, Timestamp, Told, WaitRecord, fold_case, seconds, spoken, with_remedy,
+};
+use crate::store::StoreError;
+
+/// A message that arrives within this time after a wait was late. A later one has nothing to do
+/// with the wait.
+pub(super) const LATE_WITHIN: Duration = MAX_WAIT;
+/// The proposed timeout is this many times the time that the message took.
+const MARGIN: u32 = 2;
+/// The newest messages that are compared with a wait that has ended.
+const MAX_COMPARED: usize = 20;
+/// The failures in which a text is looked for: all that a project keeps.
+const SEARCHED: usize = 1_000;
+/// The stories of an inbox that are looked at.
+const STORIES_OF_INBOX: usize = 100;
+/// The age of the failures that the navigation counts.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A wait that timed out, and the use of SMTP at this time.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) wait: WaitRecord,
+    inbox: Inbox,
+    watched: TotalUse,
+}
+
+impl Service {
+    /// Records why a wait timed out. Returns the id of the story, unless there are too many.
+    pub(super) fn keep_story(&self, wait: WaitRecord, inbox: &Inbox) -> Option<Uuid> {
+        let id = wait.id;
+        let draft = Draft {
+            wait,
+            inbox: inbox.clone(),
+            watched: self.0.activity.at_this_node(),
+        };
+        self.0.journal.timed_out(draft).then_some(id)
+    }
+
+    /// Composes and stores stories. The other entries about their inboxes are stored already.
+    pub(super) async fn record_stories(&self, drafts: Vec<Draft>) -> Result<(), StoreError> {
+        let mut stories = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            match self.compose_story(draft).await {
+                Ok(story) => stories.push(NewEntry::failed(story)),
+                Err(ServiceError::Store(error)) => {
+                    tracing::warn!(%error, "cannot keep why a wait timed out");
+                }
+                // Its inbox or the message of its cursor no longer exists.
+                Err(error) => tracing::debug!(%error, "cannot explain a wait"),
+            }
+        }
+        if stories.is_empty() {
+            return Ok(());
+        }
+        self.0.store.append(stories).await
+    }
+
+    async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
+        let Draft {
+            wait,
+            inbox,
+            watched,
+        } = draft;
+        let period = Period::of_wait(&wait);
+        let filter = wait.filter.clone();
+        let watched = self
+            .0
+            .activity
+            .and_other_nodes(&self.0.store, watched, period.until)
+            .await?;
+        let question = Question {
+            inbox: &inbox,
+            ended: None,
+            filter: &filter,
+            period,
+            watched: Some(watched),
+        };
+        let (finding, evidence) = self.answer(&question).await?;
+        let label = self.0.store.label(&inbox).await?;
+        let timeline = self
+            .events_of(&inbox, period.until)
+            .await?
+            .into_iter()
+            .map(|(_, event)| event)
+            .collect();
+        let failure = Failure {
+            wait,
+            label,
+            finding,
+            ended: None,
+        };
+        Ok(Story {
+            failure,
+            evidence,
+            timeline,
+        })
+    }
+
+    /// The failures that match a filter, newest first: at most `limit`.
+    pub async fn failures(
+        &self,
+        filter: &FailureFilter,
+        limit: usize,
+    ) -> Result<Vec<Failure>, StoreError> {
+        self.0.journal.written(filter.project).await;
+        self.amend_stories(filter.project).await?;
+        let wanted = fold_case(&filter.text);
+        let most = if wanted.is_empty() { limit } else { SEARCHED };
+        let selected = EntryFilter {
+            project: filter.project,
+            word: filter.cause.map_or("", Cause::as_str),
+            since: filter.since.unwrap_or(Timestamp::from_millis(0)),
+            before: filter.before.unwrap_or(Timestamp::from_millis(i64::MAX)),
+        };
+        let told: Vec<(_, Told)> = self.0.store.recorded(selected, most).await?;
+        let mut failures: Vec<Failure> = told.into_iter().map(|(_, told)| told.failure).collect();
+        failures.retain(|failure| {
+            let address = failure.address(self.mail_domain());
+            let label = failure.label.as_deref().unwrap_or_default();
+            [address.as_str(), label]
+                .into_iter()
+                .any(|field| fold_case(field).contains(&*wanted))
+        });
+        failures.truncate(limit);
+        Ok(failures)
+    }
+
+    /// The number of waits of a project that timed out in the last day.
+    pub async fn recent_failures(&self, project: ProjectId) -> Result<i64, StoreError> {
+        let since = self.0.clock.now().before(DAY);
+        self.0.store.count_recorded::<Story>(project, since).await
+    }
+
+    /// The story with this id, in any project: the caller checks who may see it. `project` is that
+    /// of a story that may still be in the queue, if it is known.
+    pub async fn story(
+        &self,
+        id: Uuid,
+        project: Option<ProjectId>,
+    ) -> Result<Option<Story>, StoreError> {
+        self.0.journal.written(project).await;
+        let key = id.to_string();
+        let story: Option<Story> = self.0.store.recorded_with_key(&key).await?;
+        let kept_since = self.kept_since();
+        let Some(story) = story.filter(|story| story.failure.ended_at() >= kept_since) else {
+            return Ok(None);
+        };
+        self.amend_stories(Some(story.failure.wait.project)).await?;
+        self.0.store.recorded_with_key(&key).await
+    }
+
+    /// The ids of the stories of the waits on an inbox.
+    pub async fn stories_of(&self, inbox: &Inbox) -> Result<HashSet<Uuid>, StoreError> {
+        self.0.journal.written(Some(inbox.project)).await;
+        let told = self.told_of(inbox).await?;
+        Ok(told.into_iter().map(|told| told.failure.wait.id).collect())
+    }
+
+    /// The failures of an inbox, newest first.
+    async fn told_of(&self, inbox: &Inbox) -> Result<Vec<Told>, StoreError> {
+        let since = self.kept_since().max(inbox.created_at);
+        let times = (since, Timestamp::from_millis(i64::MAX));
+        let store = &self.0.store;
+        let mut told: Vec<Told> = store
+            .recorded_about(inbox.project, inbox.id.as_str(), times, STORIES_OF_INBOX)
+            .await?;
+        told.retain(|told| told.failure.wait.inbox_created_at == inbox.created_at);
+        Ok(told)
+    }
+
+    /// When the wait of a story ended at the earliest.
+    fn kept_since(&self) -> Timestamp {
+        self.0
+            .clock
+            .now()
+            .before(self.0.options.limits.keep_failures)
+    }
+
+    /// The story of the latest wait on an inbox with this filter that timed out.
+    pub(super) async fn kept_story(
+        &self,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+    ) -> Result<Option<Story>, StoreError> {
+        let told = self.told_of(inbox).await?.into_iter();
+        // Who asks later does not say what only the client compared.
+        let mut same = told.map(|told| told.failure.wait).filter(|wait| {
+            let asked = MessageFilter {
+                client: filter.client.clone(),
+                began: filter.began.clone(),
+                ..wait.filter.clone()
+            };
+            asked == *filter
+        });
+        let Some(wait) = same.next() else {
+            return Ok(None);
+        };
+        self.amend_stories(Some(inbox.project)).await?;
+        self.0.store.recorded_with_key(&wait.id.to_string()).await
+    }
+
+    /// Looks for messages that were late for waits that ended lately: of one project, or of all.
+    pub(super) async fn amend_stories(&self, project: Option<ProjectId>) -> Result<(), StoreError> {
+        let now = self.0.clock.now();
+        let store = &self.0.store;
+        let later = store
+            .stories_with_later_mail(project, now.before(2 * LATE_WITHIN), now)
+            .await?;
+        for (mut story, until) in later {
+            if self.0.journal.is_compared(story.failure.wait.id, until) {
+                continue;
+            }
+            if let Some(message) = self.late_message(&story.failure.wait).await? {
+                story.failure.finding = late_finding(&story.failure, &message);
+                story.evidence.latest.insert(0, message);
+                store.append(vec![NewEntry::failed(story)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first matching message that arrived just after a wait had ended.
+    async fn late_message(&self, wait: &WaitRecord) -> Result<Option<Latest>, StoreError> {
+        let (Some((ended_at, _)), now) = (wait.end, self.0.clock.now()) else {
+            return Ok(None);
+        };
+        let inbox = self.0.store.live_inbox(&wait.inbox, now).await?;
+        let Some(inbox) = inbox.filter(|inbox| inbox.created_at == wait.inbox_created_at) else {
+            return Ok(None);
+        };
+        let after = match self.cursor(&inbox, &wait.filter).await {
+            Ok(after) => after,
+            Err(ServiceError::Store(error)) => return Err(error),
+            // The message of the cursor no longer exists.
+            Err(_) => return Ok(None),
+        };
+        let until = ended_at.after(LATE_WITHIN).min(now);
+        let latest = self
+            .0
+            .store
+            .latest_messages(&inbox, (&wait.filter, after), MAX_COMPARED, until)
+            .await?;
+        let is_late =
+            |message: &Latest| message.missed_by.is_empty() && message.received_at > ended_at;
+        Ok(latest
+            .into_iter()
+            .filter(is_late)
+            .min_by_key(|message| message.received_at))
+    }
+}
+
+fn late_finding(failure: &Failure, message: &Latest) -> Finding {
+    let late_by = message.received_at.since(failure.ended_at());
+    let took = message.received_at.since(failure.wait.started_at);
+    // Rounded up to five seconds.
+    let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
+    let late_by = precise(late_by);
+    let message = named(message);
+    // The client's own filters have not been compared with it.
+    let which = match failure.wait.filter.client {
+        Some(_) => "A message",
+        None => "A matching message",
+    };
+    let text = format!("{which} arrived {late_by} after the wait had ended: {message}.");
+    let remedy = format!(
+        "Use a timeout of {} s instead of {}: a wait ends as soon as the message arrives.",
+        proposed.as_secs(),
+        seconds(failure.wait.timeout)
+    );
+    Finding {
+        cause: Cause::Late,
+        marked: with_remedy(&text, &remedy),
+        origin: String::new(),
+    }
+}
+
+/// A duration as text, in milliseconds if it is short.
+fn precise(duration: Duration) -> String {
+    if duration.as_secs() < 2 {
+        format!("{} ms", duration.as_millis())
+    } else {
+        spoken(duration)
+    }
+}

@@ -1,0 +1,572 @@
+//! Records what happened to addresses and is in no other table: claims, waits, SMTP sessions,
+//! rejections, and why waits timed out.
+//!
+//! Nobody waits for an entry: what is to be recorded goes into a queue of limited length in which
+//! each project has its quota, and one task writes it, in batches. A reader can wait until the
+//! queued entries of a project are written. Sessions that stored a message are only in the memory
+//! of their node: the message shows them, and each would cost a row.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+use super::barrier::{Barrier, BarrierWriter, barrier};
+use super::failures::{self, LATE_WITHIN};
+use super::quotas::{Quota, Quotas, in_turns};
+use super::{Caller, Inner, MAX_WAIT, Service};
+use crate::metrics;
+use crate::model::{
+    Entry, EntryFilter, Inbox, InboxClaim, MessageFilter, NewEntry, ProjectId, RefusedMail,
+    SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+};
+use crate::store::StoreError;
+use crate::tcp::client_of;
+
+/// Maximum number of items in the queue, and of those of one project.
+const QUEUE: usize = 8_192;
+const QUEUED_OF_PROJECT: usize = 1_024;
+/// Maximum number of those whose project is not known yet: of one address, and of one client.
+const QUEUED_OF_ADDRESS: usize = 256;
+const QUEUED_OF_CLIENT: usize = 2_048;
+/// Maximum number of items that are written together.
+const BATCH: usize = 256;
+/// The pause before the next batch, if no more items are queued, so that deliveries are not delayed.
+const PAUSE: Duration = Duration::from_millis(200);
+/// The pause between two looks for late messages.
+const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
+/// Maximum number of sessions of a project that stored a message and are kept in memory.
+const RECENT_SESSIONS: usize = 2_000;
+/// Those of a project without newer sessions are forgotten after this time.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum number of ended waits, of claims and of SMTP sessions that are shown of an inbox.
+const SHOWN_OF_INBOX: usize = 50;
+/// Maximum number of open waits that a page shows.
+const OPEN_SHOWN: usize = 200;
+/// An open wait of a node that has died is shown as ended this long after its deadline.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What is to be recorded.
+#[derive(Debug)]
+enum Item {
+    Claimed(InboxClaim),
+    Wait(Box<WaitRecord>),
+    Smtp(SmtpSession),
+    /// A rejection, with the project of the client's key.
+    Refused(RefusedMail, Option<ProjectId>),
+    /// A wait timed out.
+    TimedOut(Box<failures::Draft>),
+}
+
+/// Who has a quota of the queue. The project of a client without a key is looked up later, so the
+/// address that it names has a quota, and all that it names together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Owner {
+    Project(ProjectId),
+    Address(String),
+    Client(String),
+}
+
+impl Item {
+    fn quotas(&self) -> Vec<Quota<Owner>> {
+        let (project, named, client) = match self {
+            Self::Claimed(claim) => (Some(claim.project), "", ""),
+            Self::Wait(wait) => (Some(wait.project), "", ""),
+            Self::TimedOut(draft) => (Some(draft.wait.project), "", ""),
+            Self::Smtp(session) => {
+                let named = session.named.first().map_or("", String::as_str);
+                (session.project, named, session.client.as_str())
+            }
+            Self::Refused(refused, project) => {
+                (*project, refused.recipient_address(), refused.peer.as_str())
+            }
+        };
+        if let Some(project) = project {
+            return vec![(Owner::Project(project), QUEUED_OF_PROJECT)];
+        }
+        let mut quotas = vec![(Owner::Client(network(client)), QUEUED_OF_CLIENT)];
+        if !named.is_empty() {
+            let address = Owner::Address(named.to_ascii_lowercase());
+            quotas.insert(0, (address, QUEUED_OF_ADDRESS));
+        }
+        quotas
+    }
+
+    /// Who takes turns with the others.
+    fn owner(&self) -> Option<Owner> {
+        self.quotas().into_iter().next().map(|(owner, _)| owner)
+    }
+}
+
+/// The network of a client, from its address with or without a port.
+fn network(client: &str) -> String {
+    let peer: Result<SocketAddr, _> = client.parse();
+    let address = peer.map_or_else(|_| client.parse(), |peer| Ok(peer.ip()));
+    address.map_or_else(
+        |_| client.to_owned(),
+        |address: IpAddr| client_of(address).to_string(),
+    )
+}
+
+/// The queue, and what is only in memory.
+#[derive(Debug)]
+pub(super) struct Journal {
+    queue: mpsc::Sender<Item>,
+    quotas: Quotas<Owner>,
+    barrier: Barrier,
+    /// The latest sessions of each project that stored a message.
+    recent: Mutex<HashMap<ProjectId, VecDeque<SmtpSession>>>,
+    /// Mail up to then was compared with the waits of these stories.
+    compared: Mutex<HashMap<Uuid, Timestamp>>,
+}
+
+/// The other end of the queue.
+pub(super) struct Writer {
+    queue: mpsc::Receiver<Item>,
+    quotas: Quotas<Owner>,
+    writing: BarrierWriter,
+}
+
+pub(super) fn journal() -> (Journal, Writer) {
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    let (barrier, writing) = barrier();
+    let quotas = Quotas::new();
+    let journal = Journal {
+        queue: sender,
+        quotas: quotas.clone(),
+        barrier,
+        recent: Mutex::default(),
+        compared: Mutex::default(),
+    };
+    let writer = Writer {
+        queue: receiver,
+        quotas,
+        writing,
+    };
+    (journal, writer)
+}
+
+impl Journal {
+    /// Queues an item. Returns whether there was room.
+    fn add(&self, item: Item) -> bool {
+        let quotas = item.quotas();
+        if !self.quotas.take(&quotas) {
+            metrics::not_recorded();
+            return false;
+        }
+        let is_added = self.queue.try_send(item).is_ok();
+        if !is_added {
+            self.quotas.withdraw(&quotas);
+            metrics::not_recorded();
+        }
+        is_added
+    }
+
+    /// Returns when what this node has queued so far and may concern a project, or any, is written,
+    /// or could not be, or after a second.
+    pub(super) async fn written(&self, project: Option<ProjectId>) {
+        let concerns = |owner: &Owner| match (owner, project) {
+            (Owner::Project(owner), Some(project)) => *owner == project,
+            _ => true,
+        };
+        self.barrier.wait(&self.quotas, concerns).await;
+    }
+
+    /// Records that an inbox that existed was claimed again.
+    pub(super) fn claimed(&self, inbox: &Inbox, at: Timestamp) {
+        self.add(Item::Claimed(InboxClaim {
+            inbox: inbox.id.clone(),
+            project: inbox.project,
+            inbox_created_at: inbox.created_at,
+            at,
+        }));
+    }
+
+    /// Records why a wait timed out. Returns whether there was room.
+    pub(super) fn timed_out(&self, draft: failures::Draft) -> bool {
+        self.add(Item::TimedOut(Box::new(draft)))
+    }
+
+    /// Whether mail up to `until` was compared with the wait of a story. From now on, it counts as
+    /// compared.
+    pub(super) fn is_compared(&self, story: Uuid, until: Timestamp) -> bool {
+        let mut compared = lock(&self.compared);
+        compared.retain(|_, until_then| until.since(*until_then) < 4 * LATE_WITHIN);
+        compared
+            .insert(story, until)
+            .is_some_and(|before| before >= until)
+    }
+
+    /// Keeps a session that stored a message.
+    fn keep(&self, project: ProjectId, session: SmtpSession) {
+        let mut recent = lock(&self.recent);
+        if !recent.contains_key(&project) {
+            let since = session.ended_at.before(KEPT_FOR);
+            recent.retain(|_, sessions| sessions.back().is_some_and(|last| last.ended_at >= since));
+        }
+        let sessions = recent.entry(project).or_default();
+        if sessions.len() >= RECENT_SESSIONS {
+            sessions.pop_front();
+        }
+        sessions.push_back(session);
+    }
+
+    fn kept(&self, project: ProjectId, named: &str) -> Vec<SmtpSession> {
+        let recent = lock(&self.recent);
+        let sessions = recent.get(&project).into_iter().flatten();
+        sessions
+            .filter(|session| session.named.iter().any(|name| name == named))
+            .cloned()
+            .collect()
+    }
+}
+
+/// A wait. If it is dropped without an end, its client has disconnected.
+pub(super) struct OpenRecord<'a> {
+    service: &'a Service,
+    record: WaitRecord,
+}
+
+impl<'a> OpenRecord<'a> {
+    pub(super) fn new(
+        service: &'a Service,
+        caller: &Caller,
+        inbox: &Inbox,
+        filter: &MessageFilter,
+        timeout: Duration,
+    ) -> Self {
+        let record = WaitRecord {
+            id: Uuid::now_v7(),
+            project: caller.project,
+            inbox: inbox.id.clone(),
+            shared: inbox.shared.clone(),
+            inbox_created_at: inbox.created_at,
+            filter: filter.clone(),
+            started_at: service.0.clock.now(),
+            timeout,
+            end: None,
+        };
+        Self { service, record }
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.record.timeout
+    }
+
+    /// Its request remains open. One that is answered at once is recorded only when it ends.
+    pub(super) fn remains_open(&self) {
+        let journal = &self.service.0.journal;
+        journal.add(Item::Wait(Box::new(self.record.clone())));
+    }
+
+    /// The wait has ended. Returns its record.
+    pub(super) fn end(mut self, end: WaitEnd) -> WaitRecord {
+        self.record.end = Some((self.service.0.clock.now(), end));
+        self.record.clone()
+    }
+}
+
+impl Drop for OpenRecord<'_> {
+    fn drop(&mut self) {
+        let now = self.service.0.clock.now();
+        self.record.end.get_or_insert((now, WaitEnd::Left));
+        let journal = &self.service.0.journal;
+        journal.add(Item::Wait(Box::new(self.record.clone())));
+    }
+}
+
+impl Writer {
+    /// Writes until the service is dropped. After waits have timed out, looks for late messages for
+    /// a while, so that they are found even if nobody reads the story before the inbox ends.
+    pub(super) async fn run(mut self, service: Weak<Inner>) {
+        let mut items = Vec::new();
+        let mut watch_until = Instant::now();
+        loop {
+            let is_watching = Instant::now() < watch_until;
+            let pause = if is_watching {
+                PAUSE_BETWEEN_LOOKS
+            } else {
+                Duration::MAX
+            };
+            let ended = self.receive(&mut items, pause).await;
+            let Some(service) = service.upgrade().map(Service).filter(|_| !ended) else {
+                return;
+            };
+            if items.is_empty() {
+                if let Err(error) = service.amend_stories(None).await {
+                    tracing::debug!(%error, "cannot look for late messages");
+                }
+                continue;
+            }
+            in_turns(&mut items, Item::owner);
+            let batch: Vec<Item> = items.drain(..items.len().min(BATCH)).collect();
+            if batch.iter().any(|item| matches!(item, Item::TimedOut(_))) {
+                watch_until = Instant::now() + 2 * LATE_WITHIN;
+            }
+            self.write(&service, batch).await;
+            drop(service);
+            if items.is_empty() {
+                self.writing.pause(PAUSE).await;
+            }
+        }
+    }
+
+    /// Takes all items from the queue; if there are none at all, waits for the first, at most for
+    /// `pause`. Returns whether there will be no others.
+    async fn receive(&mut self, items: &mut Vec<Item>, pause: Duration) -> bool {
+        while let Ok(item) = self.queue.try_recv() {
+            items.push(item);
+        }
+        items.is_empty() && timeout(pause, self.queue.recv_many(items, QUEUE)).await == Ok(0)
+    }
+
+    async fn write(&self, service: &Service, batch: Vec<Item>) {
+        let quotas: Vec<_> = batch.iter().flat_map(Item::quotas).collect();
+        if let Err(error) = service.record(batch).await {
+            tracing::warn!(%error, "cannot write the journal");
+        }
+        self.quotas.give_back(&quotas);
+        self.writing.done();
+    }
+}
+
+impl Service {
+    /// Records an SMTP session that named inboxes.
+    pub fn record_session(&self, session: SmtpSession) {
+        self.0.journal.add(Item::Smtp(session));
+    }
+
+    /// Records a rejection. It belongs to `project`, whose key the client authenticated with; if
+    /// `None`, to the owner of the recipient's address, or to each project with a live inbox if the
+    /// address is shared; otherwise to the default project.
+    pub fn record_refusal(&self, refused: RefusedMail, project: Option<ProjectId>) {
+        self.0.journal.add(Item::Refused(refused, project));
+    }
+
+    /// Writes a batch. The stories are last, because they are based on the other entries.
+    async fn record(&self, batch: Vec<Item>) -> Result<(), StoreError> {
+        let owners = self.owners_of_sessions(&batch).await?;
+        let mut entries = Vec::with_capacity(batch.len());
+        let mut drafts = Vec::new();
+        for item in batch {
+            match item {
+                Item::Claimed(claim) => {
+                    let inbox = claim.inbox.clone();
+                    entries.push(NewEntry::of(claim.project, &inbox, Entry::Claimed(claim)));
+                }
+                Item::Wait(wait) => {
+                    let inbox = wait.inbox.clone();
+                    entries.push(NewEntry::of(wait.project, &inbox, Entry::Wait(wait)));
+                }
+                Item::Smtp(session) => entries.extend(self.of_session(&session, &owners)),
+                Item::Refused(refused, project) => {
+                    entries.extend(self.of_rejection(&refused, project).await?);
+                }
+                Item::TimedOut(draft) => drafts.push(*draft),
+            }
+        }
+        if !entries.is_empty() {
+            self.0.store.append(entries).await?;
+        }
+        self.record_stories(drafts).await
+    }
+
+    /// The projects that own the addresses that sessions without a known project named, each with
+    /// the address.
+    async fn owners_of_sessions(
+        &self,
+        batch: &[Item],
+    ) -> Result<Vec<(String, ProjectId)>, StoreError> {
+        let names: HashSet<&String> = batch
+            .iter()
+            .filter_map(|item| match item {
+                Item::Smtp(session) if session.project.is_none() => Some(&session.named),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        let names: Vec<String> = names.into_iter().cloned().collect();
+        self.0.store.owners_of(&names).await
+    }
+
+    /// The entries of a session that failed, for each project that it concerns and each address
+    /// that it named. One that stored a message is kept in memory.
+    fn of_session(&self, session: &SmtpSession, owners: &[(String, ProjectId)]) -> Vec<NewEntry> {
+        let mut projects: HashSet<ProjectId> = owners
+            .iter()
+            .filter(|(name, _)| session.named.contains(name))
+            .map(|(_, project)| *project)
+            .collect();
+        if let Some(project) = session.project {
+            projects = HashSet::from([project]);
+        } else if projects.is_empty() {
+            projects.insert(self.0.default_project);
+        }
+        let mut entries = Vec::new();
+        for project in projects {
+            if !session.has_failed {
+                self.0.journal.keep(project, session.clone());
+                continue;
+            }
+            entries.extend(session.named.iter().map(|named| NewEntry {
+                project,
+                subject: named.clone(),
+                entry: Entry::Smtp(session.clone()),
+            }));
+        }
+        entries
+    }
+
+    /// The waits on an inbox: the open ones, and the latest that have ended. Those of the queue are
+    /// among them.
+    pub async fn waits_of_inbox(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
+        self.0.journal.written(Some(inbox.project)).await;
+        self.recorded_waits(inbox).await
+    }
+
+    pub(super) async fn recorded_waits(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
+        let mut all: Vec<WaitRecord> = self.about(inbox, OPEN_SHOWN).await?;
+        all.retain(|wait| wait.inbox_created_at == inbox.created_at);
+        all.sort_by_key(|wait| wait.id);
+        let now = self.0.clock.now();
+        let all = joined(all).into_iter().rev();
+        let all = all.map(|wait| without_lost(wait, now));
+        let (open, mut ended): (Vec<_>, Vec<_>) = all.partition(|wait| wait.end.is_none());
+        ended.truncate(SHOWN_OF_INBOX);
+        Ok(Waits { open, ended })
+    }
+
+    /// The open waits on inboxes of a project, newest first.
+    pub async fn open_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
+        self.0.journal.written(Some(project)).await;
+        let now = self.0.clock.now();
+        let filter = EntryFilter {
+            project: Some(project),
+            word: Entry::OPEN,
+            since: now.before(MAX_WAIT + GRACE),
+            ..EntryFilter::default()
+        };
+        let open: Vec<(_, WaitRecord)> = self.0.store.recorded(filter, OPEN_SHOWN).await?;
+        let open = open.into_iter().map(|(_, wait)| wait);
+        Ok(open.filter(|wait| !is_lost(wait, now)).collect())
+    }
+
+    /// When an inbox was claimed.
+    pub(super) async fn claims_of(&self, inbox: &Inbox) -> Result<Vec<Timestamp>, StoreError> {
+        let claims: Vec<InboxClaim> = self.about(inbox, SHOWN_OF_INBOX).await?;
+        Ok(claims.into_iter().map(|claim| claim.at).collect())
+    }
+
+    /// The SMTP sessions that named an inbox, concern its project and ended until then, oldest
+    /// first.
+    pub(super) async fn sessions_of(
+        &self,
+        inbox: &Inbox,
+        until: Timestamp,
+    ) -> Result<Vec<SmtpSession>, StoreError> {
+        let named = inbox
+            .shared
+            .as_ref()
+            .map_or_else(|| inbox.id.to_string(), SharedAddress::to_string);
+        let mut all = self.sessions_named(inbox.project, &named, until).await?;
+        // The address may have belonged to another project before, or a client of another project
+        // may have tried it.
+        all.retain(|session| {
+            session.ended_at >= inbox.created_at
+                && session
+                    .project
+                    .is_none_or(|project| project == inbox.project)
+        });
+        Ok(all)
+    }
+
+    /// The SMTP sessions that named an address, were recorded for a project and ended until then,
+    /// oldest first. `named` is the id of an inbox, or a whole address that is not on the mail
+    /// domain.
+    pub(super) async fn sessions_named(
+        &self,
+        project: ProjectId,
+        named: &str,
+        until: Timestamp,
+    ) -> Result<Vec<SmtpSession>, StoreError> {
+        let times = (Timestamp::from_millis(0), until);
+        let store = &self.0.store;
+        let mut all: Vec<SmtpSession> = store
+            .recorded_about(project, named, times, SHOWN_OF_INBOX)
+            .await?;
+        let kept = self.0.journal.kept(project, named).into_iter();
+        all.extend(kept.filter(|session| session.ended_at <= until));
+        all.sort_by_key(|session| session.id);
+        all.drain(..all.len().saturating_sub(SHOWN_OF_INBOX));
+        Ok(all)
+    }
+
+    async fn about<T: crate::model::Recorded>(
+        &self,
+        inbox: &Inbox,
+        most: usize,
+    ) -> Result<Vec<T>, StoreError> {
+        let times = (inbox.created_at, Timestamp::from_millis(i64::MAX));
+        self.0
+            .store
+            .recorded_about(inbox.project, inbox.id.as_str(), times, most)
+            .await
+    }
+}
+
+/// The waits of an inbox, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    pub open: Vec<WaitRecord>,
+    /// The latest waits that have ended.
+    pub ended: Vec<WaitRecord>,
+}
+
+/// The requests of a wait as one, in their order: if the client compares something itself and does
+/// not accept a message, it asks for what follows this message.
+fn joined(requests: Vec<WaitRecord>) -> Vec<WaitRecord> {
+    let mut waits: Vec<WaitRecord> = Vec::with_capacity(requests.len());
+    for mut request in requests {
+        let after = request.filter.after.as_deref();
+        let goes_on = |wait: &WaitRecord| {
+            matches!(wait.end, Some((_, WaitEnd::Message(id))) if after == Some(id.to_string().as_str()))
+                && wait.filter.client.is_some()
+                && wait.filter.client == request.filter.client
+                && wait.filter.began == request.filter.began
+        };
+        if let Some(wait) = waits.iter_mut().rev().find(|wait| goes_on(wait)) {
+            request.timeout += request.started_at.since(wait.started_at);
+            request.started_at = wait.started_at;
+            request.filter.after = wait.filter.after.take();
+            *wait = request;
+        } else {
+            waits.push(request);
+        }
+    }
+    waits
+}
+
+/// Whether the node of an open wait has died.
+fn is_lost(wait: &WaitRecord, now: Timestamp) -> bool {
+    wait.end.is_none() && wait.deadline().after(GRACE) < now
+}
+
+/// Shows an open wait of a node that died as ended.
+fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
+    if is_lost(&wait, now) {
+        return WaitRecord {
+            end: Some((wait.deadline(), WaitEnd::Failed)),
+            ..wait
+        };
+    }
+    wait
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The mutex is not poisoned: no code panics while it is locked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,341 @@
+//! The journal: what happened to addresses and is in no other table, at all nodes. Only the latest
+//! entries of each project are kept.
+//!
+//! The position of an entry grows in the order in which entries become visible, so it is also the
+//! mark of a page that shows them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Change, Store, StoreError, live};
+use crate::db::{Row, Transaction, values};
+use crate::model::{
+    Entry, EntryFilter, InboxId, NewEntry, Period, ProjectId, Recorded, RefusedMail, Story,
+    Timestamp,
+};
+
+/// The lock of a transaction that appends; an arbitrary number that is not used for anything else.
+const APPENDING: i64 = 0x7265_7374_616e_7406;
+/// Maximum number of entries of each kind that are kept for each project, and of stories and
+/// rejections.
+const MAX_KEPT: i64 = 5_000;
+const MAX_EXPLAINED_KEPT: i64 = 1_000;
+/// Maximum number of entries that one step of sweeping deletes.
+const FORGOTTEN_A_STEP: i64 = 100;
+/// Maximum number of bytes of an entry before it is compressed.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// A SELECT of entries.
+macro_rules! entries {
+    ($conditions:literal) => {
+        concat!("SELECT project_id, data FROM journal WHERE ", $conditions)
+    };
+}
+
+impl Store {
+    /// Appends entries in the order in which they happened, and deletes the oldest of their
+    /// projects. Does not wait until they are on stable storage where the engine allows that.
+    pub async fn append(&self, entries: Vec<NewEntry>) -> Result<(), StoreError> {
+        const INSERT: &str = "
+            INSERT INTO journal (project_id, subject, kind, word, key, at, data)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        const REPLACE: &str = "
+            DELETE FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3 AND position < (
+                SELECT MAX(position) FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3)";
+        const FORGET: &str = "
+            DELETE FROM journal WHERE position IN (
+                SELECT position FROM journal WHERE project_id = $1 AND kind = $2
+                ORDER BY at DESC, position DESC LIMIT 1000000 OFFSET $3)";
+        let mut replaced = HashSet::new();
+        let mut kinds = BTreeSet::new();
+        let mut rows = Vec::with_capacity(entries.len());
+        // Of those that replace each other, only the last is stored.
+        for NewEntry {
+            project,
+            subject,
+            entry,
+        } in entries.into_iter().rev()
+        {
+            let key = entry.key();
+            if let Some(key) = &key
+                && !replaced.insert((project, entry.kind(), key.clone()))
+            {
+                continue;
+            }
+            kinds.insert((project, entry.kind()));
+            rows.push(values![
+                project,
+                subject,
+                entry.kind(),
+                entry.word(),
+                key,
+                entry.at(),
+                encode(entry)
+            ]);
+        }
+        rows.reverse();
+        let replace = replaced
+            .into_iter()
+            .map(|(project, kind, key)| values![project, kind, key])
+            .collect();
+        let forget = kinds
+            .into_iter()
+            .map(|(project, kind)| values![project, kind, most_kept(kind)])
+            .collect();
+        let append = async move |mut transaction: Transaction| {
+            transaction.without_flush();
+            // So that no position becomes visible after a later one.
+            transaction.lock(APPENDING).await?;
+            transaction.execute_many(INSERT, rows).await?;
+            transaction.execute_many(REPLACE, replace).await?;
+            transaction.execute_many(FORGET, forget).await?;
+            transaction.notify(Change::Journal);
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(append).await
+    }
+
+    /// The entries that `filter` selects, newest first, each with its project: at most `most`.
+    pub async fn recorded<T: Recorded>(
+        &self,
+        filter: EntryFilter<'_>,
+        most: usize,
+    ) -> Result<Vec<(ProjectId, T)>, StoreError> {
+        const OF_PROJECT: &str = entries!(
+            "project_id = $1 AND kind = $2 AND ($3 = '' OR word = $3) AND at >= $4 AND at < $5
+             ORDER BY at DESC, position DESC LIMIT $6"
+        );
+        const OF_ALL: &str = entries!(
+            "kind = $1 AND ($2 = '' OR word = $2) AND at >= $3 AND at < $4
+             ORDER BY at DESC, position DESC LIMIT $5"
+        );
+        let EntryFilter {
+            project,
+            word,
+            since,
+            before,
+        } = filter;
+        let rows = match project {
+            Some(project) => {
+                let parameters = values![project, T::KIND, word, since, before, most];
+                self.database.query(OF_PROJECT, parameters).await?
+            }
+            None => {
+                let parameters = values![T::KIND, word, since, before, most];
+                self.database.query(OF_ALL, parameters).await?
+            }
+        };
+        read_all(rows)
+    }
+
+    /// The entries about an inbox or an address in a period, newest first: at most `most`.
+    pub async fn recorded_about<T: Recorded>(
+        &self,
+        project: ProjectId,
+        subject: &str,
+        (since, until): (Timestamp, Timestamp),
+        most: usize,
+    ) -> Result<Vec<T>, StoreError> {
+        const ABOUT: &str = entries!(
+            "project_id = $1 AND subject = $2 AND kind = $3 AND at >= $4 AND at <= $5
+             ORDER BY at DESC, position DESC LIMIT $6"
+        );
+        let parameters = values![project, subject, T::KIND, since, until, most];
+        let rows = self.database.query(ABOUT, parameters).await?;
+        Ok(read_all(rows)?
+            .into_iter()
+            .map(|(_, entry)| entry)
+            .collect())
+    }
+
+    /// The entry with this key, in any project.
+    pub async fn recorded_with_key<T: Recorded>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        const ENTRY: &str = entries!("key = $1 AND kind = $2 ORDER BY position DESC LIMIT 1");
+        let rows = self.database.query(ENTRY, values![key, T::KIND]).await?;
+        Ok(read_all(rows)?.pop().map(|(_, entry)| entry))
+    }
+
+    /// The number of entries of a kind in a project since then.
+    pub async fn count_recorded<T: Recorded>(
+        &self,
+        project: ProjectId,
+        since: Timestamp,
+    ) -> Result<i64, StoreError> {
+        const COUNT: &str =
+            "SELECT COUNT(*) FROM journal WHERE project_id = $1 AND kind = $2 AND at >= $3";
+        let parameters = values![project, T::KIND, since];
+        Ok(Row::only_integer(
+            self.database.query(COUNT, parameters).await?,
+        )?)
+    }
+
+    /// The mark of the entries of a project, or of one of its inboxes: the latest position.
+    pub async fn journal_mark(
+        &self,
+        project: ProjectId,
+        inbox: Option<&InboxId>,
+    ) -> Result<i64, StoreError> {
+        const OF_INBOX: &str = "
+            SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id = $1 AND subject = $2";
+        const OF_PROJECT: &str =
+            "SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id = $1";
+        let rows = match inbox {
+            Some(inbox) => {
+                let parameters = values![project, inbox];
+                self.database.query(OF_INBOX, parameters).await?
+            }
+            None => self.database.query(OF_PROJECT, values![project]).await?,
+        };
+        Ok(Row::only_integer(rows)?)
+    }
+
+    /// The newest rejections of `project` in a period, of mail to `inbox` and of mail without a
+    /// known recipient. Those of `default_project` without a key and a known recipient may concern
+    /// any project. They are returned without addresses, because the sender may be a client of
+    /// another project.
+    pub async fn rejections_of(
+        &self,
+        project: ProjectId,
+        inbox: &InboxId,
+        default_project: ProjectId,
+        period: Period,
+        most: usize,
+    ) -> Result<Vec<RefusedMail>, StoreError> {
+        let times = (period.since, period.until);
+        let mut all: Vec<RefusedMail> = self
+            .recorded_about(project, inbox.as_str(), times, most)
+            .await?;
+        let mut unnamed: Vec<RefusedMail> = self.recorded_about(project, "", times, most).await?;
+        unnamed
+            .iter_mut()
+            .for_each(|refused| refused.sender.clear());
+        if project != default_project {
+            let mut keyless: Vec<RefusedMail> = self
+                .recorded_about(default_project, "", times, most)
+                .await?;
+            keyless.retain(|refused| !refused.authenticated);
+            for refused in &mut keyless {
+                refused.sender.clear();
+                refused.recipient.clear();
+            }
+            unnamed.extend(keyless);
+            unnamed.sort_by_key(|refused| std::cmp::Reverse(refused.refused_at));
+        }
+        // Rejections of mail to the inbox first, so that other clients displace none of them.
+        all.extend(unnamed);
+        all.truncate(most);
+        Ok(all)
+    }
+
+    /// The newest rejections of a project in a period, newest first.
+    pub async fn last_rejections(
+        &self,
+        project: ProjectId,
+        period: Period,
+        most: usize,
+    ) -> Result<Vec<RefusedMail>, StoreError> {
+        let filter = EntryFilter {
+            project: Some(project),
+            since: period.since,
+            before: period.until.after(Duration::from_millis(1)),
+            ..EntryFilter::default()
+        };
+        let found = self.recorded(filter, most).await?;
+        Ok(found.into_iter().map(|(_, refused)| refused).collect())
+    }
+
+    /// The stories of waits that ended since `since` on inboxes that received mail after that, each
+    /// with the time of the latest: of one project, or of all. Those whose late message is known
+    /// are complete.
+    pub async fn stories_with_later_mail(
+        &self,
+        project: Option<ProjectId>,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<(Story, Timestamp)>, StoreError> {
+        const LATER: &str = concat!(
+            "SELECT j.project_id, j.data, i.last_received_at
+             FROM journal j JOIN inboxes i ON i.id = j.subject AND i.project_id = j.project_id
+             WHERE j.project_id >= $1 AND j.project_id <= $2 AND j.kind = $3 AND j.at >= $4 AND j.word <> 'late'
+                AND i.last_received_at > j.at AND ",
+            live!("i.", "$5"),
+            " ORDER BY j.position LIMIT 100"
+        );
+        let (first, last) = project.map_or((uuid::Uuid::nil(), uuid::Uuid::max()), |project| {
+            (project.0, project.0)
+        });
+        let parameters = values![first, last, Story::KIND, since, now];
+        let mut later = Vec::new();
+        for mut row in self.database.query(LATER, parameters).await? {
+            let _ = row.uuid()?;
+            let data = row.bytes()?;
+            let last_received_at = Timestamp::from_millis(row.integer()?);
+            later.extend(decode(&data).map(|story| (story, last_received_at)));
+        }
+        Ok(later)
+    }
+}
+
+/// Deletes entries that are older than `before`. Returns whether there were any.
+pub(super) async fn forget(
+    transaction: &mut Transaction,
+    before: Timestamp,
+) -> Result<bool, StoreError> {
+    // Positions grow with the time, so the oldest are the first.
+    const FORGET: &str = "
+        DELETE FROM journal WHERE at <= $1 AND position IN (SELECT position FROM journal ORDER BY position LIMIT $2)";
+    let forgotten = transaction
+        .execute(FORGET, values![before, FORGOTTEN_A_STEP])
+        .await?;
+    Ok(forgotten > 0)
+}
+
+fn most_kept(kind: &str) -> i64 {
+    if [Story::KIND, RefusedMail::KIND].contains(&kind) {
+        MAX_EXPLAINED_KEPT
+    } else {
+        MAX_KEPT
+    }
+}
+
+/// JSON, compressed, of limited size.
+fn encode(mut entry: Entry) -> Bytes {
+    let json = |entry: &Entry| serde_json::to_vec(entry).expect("its types have a form in JSON");
+    if let Entry::Failed(story) = &mut entry {
+        story.shorten_texts();
+    }
+    let mut form = json(&entry);
+    while let Entry::Failed(story) = &mut entry
+        && form.len() > MAX_BYTES
+        && story.shorten()
+    {
+        form = json(&entry);
+    }
+    lz4_flex::compress_prepend_size(&form).into()
+}
+
+/// The entry in this form; `None` if another version of this program has written it in another one.
+fn decode<T: Recorded>(form: &[u8]) -> Option<T> {
+    let size = form
+        .first_chunk()
+        .map_or(usize::MAX, |size| u32::from_le_bytes(*size) as usize);
+    let json = (size <= 4 * MAX_BYTES)
+        .then(|| lz4_flex::decompress_size_prepended(form).ok())
+        .flatten();
+    let entry = json.and_then(|json| serde_json::from_slice(&json).ok());
+    if entry.is_none() {
+        tracing::warn!(kind = T::KIND, "an entry of the journal cannot be read");
+    }
+    entry
+}
+
+fn read_all<T: Recorded>(rows: Vec<Row>) -> Result<Vec<(ProjectId, T)>, StoreError> {
+    let mut entries = Vec::with_capacity(rows.len());
+    for mut row in rows {
+        let project = ProjectId(row.uuid()?);
+        entries.extend(decode(&row.bytes()?).map(|entry| (project, entry)));
+    }
+    Ok(entries)
+}
