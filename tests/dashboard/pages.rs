@@ -438,7 +438,19 @@ async fn an_error_page_keeps_the_navigation_and_says_what_happened() {
             !page.body.contains("href=\"/projects\""),
             "{path}: the installation is the administrator's"
         );
+        let has_ended = text.starts_with("This inbox");
+        assert_eq!(
+            page.body.contains("/timeline\">What happened to it"),
+            has_ended
+        );
     }
+    let timeline = format!("{project}/inboxes/{deleted}/timeline");
+    let page = own.get(&timeline).await;
+    assert!(
+        page.body.contains("The inbox was deleted."),
+        "{}",
+        page.body
+    );
 }
 
 #[tokio::test]

@@ -80,7 +80,7 @@ async fn an_inbox_that_has_ended_is_found_with_its_end(engine: Engine) {
     )
     .await;
     assert!(
-        rows[0].contains(&format!("{project}/inboxes/{quiet}\"")),
+        rows[0].contains(&format!("{project}/inboxes/{quiet}/timeline\"")),
         "{rows:?}"
     );
     assert!(

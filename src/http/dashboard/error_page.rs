@@ -8,6 +8,7 @@ use super::page::{Shell, html};
 use super::visit::Visit;
 use super::when::ago;
 use crate::http::App;
+use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::model::InboxEnd;
 use crate::service::Viewer;
@@ -17,6 +18,8 @@ use crate::service::Viewer;
 struct FailurePage {
     shell: Shell,
     message: String,
+    /// The timeline of an inbox that has ended.
+    timeline: Option<String>,
 }
 
 /// The page for an error of this visit.
@@ -29,9 +32,14 @@ pub(super) async fn render(app: &App, visit: &Visit, PageError(error): PageError
     let shell = shell(app, visit, title)
         .await
         .unwrap_or_else(|_| Shell::bare(title));
+    let end = match &*error {
+        Error::InboxNotFound => inbox_end(app, visit).await,
+        _ => None,
+    };
     let page = FailurePage {
         shell,
-        message: message(app, visit, &error).await,
+        timeline: timeline(visit).filter(|_| end.is_some()),
+        message: message(&error, end),
     };
     let mut response = html(&page).unwrap_or_else(IntoResponse::into_response);
     *response.status_mut() = error.status();
@@ -55,10 +63,10 @@ async fn shell(app: &App, visit: &Visit, title: &str) -> Result<Shell, Error> {
     Ok(Shell::new(session, project.as_ref(), title, None))
 }
 
-async fn message(app: &App, visit: &Visit, error: &Error) -> String {
+fn message(error: &Error, end: Option<String>) -> String {
     match error {
         Error::NotFound => "Page not found.".to_owned(),
-        Error::InboxNotFound => match inbox_end(app, visit).await {
+        Error::InboxNotFound => match end {
             Some(end) => format!("This inbox {end}. Its messages were deleted with it."),
             None => "Inbox not found. Expired inboxes are deleted with their messages.".to_owned(),
         },
@@ -68,6 +76,13 @@ async fn message(app: &App, visit: &Visit, error: &Error) -> String {
         Error::Internal(_) => "Internal error. See the server log.".to_owned(),
         error => sentence(error),
     }
+}
+
+/// The path of the timeline of the visited inbox.
+fn timeline(visit: &Visit) -> Option<String> {
+    let project = visit.project.as_ref()?.id;
+    let inbox = path_segment(visit.inbox.as_deref()?);
+    Some(format!("/projects/{project}/inboxes/{inbox}/timeline"))
 }
 
 async fn inbox_end(app: &App, visit: &Visit) -> Option<String> {

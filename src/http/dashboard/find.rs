@@ -255,7 +255,7 @@ impl<'a> Finder<'a> {
     ) -> Found {
         let id = path_segment(inbox.id.as_str());
         let own = format!("/projects/{}/inboxes/{id}", inbox.project);
-        // Of an inbox that has ended, only its failures can be shown.
+        // Of an inbox that has ended, only its failures and its timeline can be shown.
         let is_of = |failure: &&Failure| {
             failure.wait.inbox == inbox.id && failure.wait.project == inbox.project
         };
@@ -272,7 +272,11 @@ impl<'a> Finder<'a> {
         let details = [ended, label.as_deref().map(shown), self.name(inbox.project)];
         Found {
             kind: "Inbox",
-            url: failure.map_or(own, |failure| format!("/failures/{}", failure.wait.id)),
+            url: match failure {
+                Some(failure) => format!("/failures/{}", failure.wait.id),
+                None if end.is_some() => format!("{own}/timeline"),
+                None => own,
+            },
             text: inbox.address(self.app.service.mail_domain()),
             details: details.into_iter().flatten().collect(),
             when: Some(When::new(at, self.now)),
