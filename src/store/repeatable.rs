@@ -10,8 +10,7 @@ use crate::model::Timestamp;
 
 /// How long an answer is kept.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// After this time, a request without an answer has ended with its node or its client: no request
-/// takes longer.
+/// After this time, a request without an answer has ended with its node: no request takes longer.
 const ABANDONED: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of requests that one step of sweeping removes.
 const A_STEP: i64 = 100;

@@ -25,7 +25,7 @@ use crate::http::host::own_host;
 use crate::http::response::JSON;
 use crate::http::server::Disconnect;
 use crate::jobs::{Holder, Job, SMALL};
-use crate::model::{Refusal, Via};
+use crate::model::{Closing, Refusal, Via};
 use crate::service::{Caller, Door, Repeatable, Repetition};
 
 /// Maximum number of bytes of an idempotency key.
@@ -60,6 +60,8 @@ pub(super) struct Call<'a> {
     pub(super) caller: Option<Caller>,
     /// How long faults delay the answer.
     pub(super) delay: Duration,
+    /// How a fault ends the connection instead of the answer, after the message was stored.
+    pub(super) closing: Option<Closing>,
     /// The bytes that its messages may still have.
     pub(super) left: u64,
     /// The request, if it may be repeated.
@@ -190,6 +192,7 @@ impl<'a> Call<'a> {
             client,
             caller: None,
             delay: Duration::ZERO,
+            closing: None,
             left: app.limits.message_size.saturating_mul(STORED),
             repeatable: None,
             is_unread: false,
@@ -283,8 +286,8 @@ impl<'a> Call<'a> {
         Err(Failure::new(Kind::Repeated(409, name), text))
     }
 
-    /// Keeps the answer for a client that repeats the request. One that has failed can be sent
-    /// again.
+    /// Keeps the answer for a client that repeats the request. A request that has failed can be
+    /// sent again.
     async fn end(&self, outcome: Result<Response, Failure>) -> Result<Response, Failure> {
         let Some(request) = &self.repeatable else {
             return outcome;
@@ -349,20 +352,22 @@ impl<'a> Call<'a> {
         if !self.delay.is_zero() {
             self.senders.app.service.clock().sleep(self.delay).await;
         }
-        match outcome {
-            Ok(response) => response,
-            Err(failure) => {
-                let mut response = (self.provider.refuse)(&failure);
-                if self.is_unread {
-                    response
-                        .headers_mut()
-                        .insert(CONNECTION, HeaderValue::from_static("close"));
-                }
-                if let Kind::Disconnect(closing) = failure.kind {
-                    response.extensions_mut().insert(Disconnect(closing));
-                }
+        let mut closing = self.closing;
+        let mut response = outcome.unwrap_or_else(|failure| {
+            let mut response = (self.provider.refuse)(&failure);
+            if self.is_unread {
                 response
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
             }
+            if let Kind::Disconnect(unstored) = failure.kind {
+                closing = Some(unstored);
+            }
+            response
+        });
+        if let Some(closing) = closing {
+            response.extensions_mut().insert(Disconnect(closing));
         }
+        response
     }
 }

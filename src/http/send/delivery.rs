@@ -189,13 +189,16 @@ impl Call<'_> {
         })
     }
 
-    /// A fault fails the request or delays its answer.
+    /// A fault fails the request, delays its answer, or ends the connection instead of it.
     fn apply(&mut self, fault: &FaultAction) -> Result<(), Failure> {
         if let Some(reply) = fault.refusal() {
             return Err(Failure::requested(&reply));
         }
         if let Some(closing) = fault.closing() {
-            return Err(Failure::disconnected(closing, fault.copies() > 0));
+            if fault.copies() == 0 {
+                return Err(Failure::disconnected(closing));
+            }
+            self.closing = Some(closing);
         }
         self.delay = self.delay.max(fault.delay().unwrap_or_default());
         Ok(())

@@ -97,11 +97,10 @@ impl Failure {
         }
     }
 
-    /// A fault closes or resets the connection.
-    pub(super) fn disconnected(closing: Closing, is_stored: bool) -> Self {
-        let reason = (!is_stored).then_some(RefusalReason::DisconnectedOnRequest);
+    /// A fault closes or resets the connection, and nothing is stored.
+    pub(super) fn disconnected(closing: Closing) -> Self {
         Self {
-            reason,
+            reason: Some(RefusalReason::DisconnectedOnRequest),
             ..Self::new(Kind::Disconnect(closing), closed_on_request(closing))
         }
     }

@@ -141,9 +141,8 @@ async fn send(State(senders): State<Arc<Senders>>, request: Request) -> Result<R
             parse::<Email>(&received.body)?.into_message(received.addresses)?,
         ])
     };
-    RESEND
-        .send(&senders, request, read, |sent| json(200, &id(&sent[0])))
-        .await
+    let answer = |sent: &[Sent]| json(200, &id(&sent[0]));
+    to_the_end(async move { RESEND.send(&senders, request, read, answer).await }).await
 }
 
 async fn send_batch(
@@ -158,9 +157,12 @@ async fn send_batch(
                 .map(|email| email.into_message(received.addresses))
                 .collect())
         };
-        return RESEND
-            .send_each(&senders, request, read, permissive_answer)
-            .await;
+        let sending = async move {
+            RESEND
+                .send_each(&senders, request, read, permissive_answer)
+                .await
+        };
+        return to_the_end(sending).await;
     }
     let read = |received: &Received| {
         let emails = batch(received)?.into_iter();
@@ -174,7 +176,15 @@ async fn send_batch(
             &value!({"data": sent.iter().map(id).collect::<Vec<_>>()}),
         )
     };
-    RESEND.send(&senders, request, read, answer).await
+    to_the_end(async move { RESEND.send(&senders, request, read, answer).await }).await
+}
+
+/// Answers a request in a task of its own: if the client leaves without the answer, it is kept for
+/// the repeated request.
+async fn to_the_end(
+    answering: impl Future<Output = Result<Response, Error>> + Send + 'static,
+) -> Result<Response, Error> {
+    tokio::spawn(answering).await.map_err(Error::internal)?
 }
 
 fn batch(received: &Received) -> Result<Vec<Email>, Failure> {

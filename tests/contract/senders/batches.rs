@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 use super::requests::{API, Form, Letter, postmark_body, query};
 use super::{ANY, Post, address, header, messages, only_details, with_messages_of};
-use testkit::{Engine, Harness, within};
+use restante::http::server::Disconnect;
+use testkit::{Answer, Engine, Harness, within};
 
 async fn two_inboxes(api: &Harness) -> [String; 2] {
     [api.create_inbox().await, api.create_inbox().await]
@@ -194,6 +196,50 @@ async fn a_request_to_resend_that_is_repeated_sends_nothing(engine: Engine) {
         (refused.status, &refused.json()["name"]),
         (400, &json!("invalid_idempotency_key"))
     );
+}
+
+/// The answer is that of the first request, which sent the message.
+#[testkit::each_engine]
+async fn an_answer_that_resends_client_did_not_get_is_kept(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let headers = |key| [ANY[0], ("idempotency-key", key)];
+    let post = |inbox: &str| {
+        let email =
+            json!({"from": "a@app.example", "to": address(inbox), "subject": "s", "text": "t"});
+        Post::json("/send/resend/emails", &email)
+    };
+    let assert_kept = async |inbox: &str, repeated: Answer| {
+        let stored = messages(&api, inbox).await;
+        assert_eq!((repeated.status, stored.len()), (200, 1), "{repeated:?}");
+        assert_eq!(repeated.json()["id"], stored[0]["id"]);
+    };
+
+    let inbox = api.create_inbox().await;
+    let (sent, headers_of_it) = (post(&inbox), headers("leaves"));
+    let mut first = Box::pin(sent.send_with(&api, &headers_of_it));
+    while messages(&api, &inbox).await.is_empty() && (&mut first).now_or_never().is_none() {}
+    drop(first);
+    let repeating = async {
+        loop {
+            let repeated = sent.send_with(&api, &headers_of_it).await;
+            if repeated.status != 409 {
+                return repeated;
+            }
+        }
+    };
+    assert_kept(&inbox, within(repeating).await).await;
+
+    for (store, key) in [(true, "stored"), (false, "not stored")] {
+        let inbox = api.create_inbox().await;
+        let faults = json!({"faults": [{"at": "data", "do": "disconnect", "store": store}]});
+        let path = format!("/v1/inboxes/{inbox}/faults");
+        assert_eq!(api.call("PUT", &path, faults.to_string()).await.status, 200);
+        let sent = post(&inbox);
+        let unanswered = sent.send_with(&api, &headers(key)).await;
+        assert!(unanswered.extensions.get::<Disconnect>().is_some());
+        assert_eq!(messages(&api, &inbox).await.len(), usize::from(store));
+        assert_kept(&inbox, sent.send_with(&api, &headers(key)).await).await;
+    }
 }
 
 #[testkit::each_engine]
