@@ -23,13 +23,14 @@
 //!    ("vendor code", "Artikelcode").
 //! 5. **Pairs** ([`pairing`]). For each candidate, the first rule that applies decides:
 //!    - excluded if it is called old, expired or cancelled, or is the code of an error: "declined
-//!      (code 2046)";
+//!      (code 2046)", or if "not" is directly before it: "9301, not code 4812";
 //!    - accepted if a label is before it, with only punctuation, joining words ("is") or a line
 //!      break in between. If the number starts a line, more text may follow it: "Your PIN is⏎5093.
 //!      Keep it safe.";
 //!    - excluded if a unit follows ("15000 points");
 //!    - accepted if a copula or a colon is directly before it, and a label earlier in the sentence:
-//!      "The code for your account is 4821";
+//!      "The code for your account is 4821", or an owner with its own number: "O código do cliente
+//!      55120 é 4821";
 //!    - excluded if an owner or a thing is before it in the same way as a label;
 //!    - accepted if a label or a purpose follows ("123456 is your code", "123456 to sign in"),
 //!      excluded if an owner does;

@@ -201,6 +201,7 @@ impl<'a> Labelled<'a> {
         let owner = before.filter(|phrase| self.owns(phrase, number));
         if owner.is_none_or(|owner| owner.meaning == Meaning::Thing)
             && self.is_stated(next, number, owner.is_some())
+            || before.is_some_and(|owner| self.is_of_owner(owner, number))
         {
             return Some(Pairing::Stated);
         }
@@ -257,20 +258,33 @@ impl<'a> Labelled<'a> {
             is_stale_word(phrase)
                 && self.touches(phrase.end, end)
                 && !self.describes_another(phrase)
+                && !self.is_replaced(phrase, number)
         };
+        let is_excluded = |start: usize| self.vocabulary.negates(&self.text[..start]);
         after
+            || is_excluded(number.start)
             || before.next().is_some_and(|nearest| {
                 is_described(nearest, number.start)
                     || nearest.meaning == Meaning::Label
                         && self.touches(nearest.end, number.start)
-                        && before.take(3).enumerate().any(|(place, phrase)| {
-                            if phrase.meaning == Meaning::Failure {
-                                self.is_of_error(nearest, phrase)
-                            } else {
-                                place == 0 && is_described(phrase, nearest.start)
-                            }
-                        })
+                        && (self.text[nearest.end..number.start]
+                            .trim_matches(' ')
+                            .is_empty()
+                            && is_excluded(nearest.start)
+                            || before.take(3).enumerate().any(|(place, phrase)| {
+                                if phrase.meaning == Meaning::Failure {
+                                    self.is_of_error(nearest, phrase)
+                                } else {
+                                    place == 0 && is_described(phrase, nearest.start)
+                                }
+                            }))
             })
+    }
+
+    /// "This code replaces the previous one: 4821": the old word is about another code.
+    fn is_replaced(&self, old: &Phrase, number: Number) -> bool {
+        self.vocabulary.replaces(&self.text[..old.start])
+            && self.text[old.end..number.start].contains([':', '：'])
     }
 
     /// "Payment declined (code 2046)": a bare label after the word for a failure, with only
@@ -283,14 +297,20 @@ impl<'a> Labelled<'a> {
         })
     }
 
-    /// Whether the phrase describes the number before it as expired.
+    /// Whether the phrase describes the number before it, with or without a label, as expired.
     fn describes_another(&self, phrase: &Phrase) -> bool {
         let before = self
             .numbers
             .partition_point(|number| number.end <= phrase.start);
         let number = before.checked_sub(1).map(|index| self.numbers[index]);
         phrase.meaning != Meaning::Old
-            && number.is_some_and(|number| self.touches(number.end, phrase.start))
+            && number.is_some_and(|number| {
+                let label = &self.phrases[self.next_phrase(number)];
+                let is_labelled =
+                    label.meaning == Meaning::Label && self.text[number.end..label.start] == *" ";
+                let end = if is_labelled { label.end } else { number.end };
+                self.touches(end, phrase.start)
+            })
     }
 
     /// Whether only joining words and punctuation are between two positions of a sentence.
@@ -430,6 +450,25 @@ impl<'a> Labelled<'a> {
         let label = self.label_before(next, number);
         (has_thing || !number.is_weak)
             && label.is_some_and(|label| self.is_one_sentence(label.end, statement))
+    }
+
+    /// "El código del cliente 55120 es 4821": the phrase for "customer code" is also that for "the
+    /// code of customer 55120".
+    fn is_of_owner(&self, owner: &Phrase, number: Number) -> bool {
+        let first = self.text[owner.start..owner.end].split(' ').next();
+        let between = slice(self.text, owner.end, number.start, ADJACENT).unwrap_or_default();
+        let owned = self
+            .vocabulary
+            .statement(between, true)
+            .and_then(|end| between[..end].rsplit_once(' '));
+        owner.meaning == Meaning::Owner
+            && first.is_some_and(|first| self.vocabulary.is_bare(first))
+            && !between.contains(':')
+            && owned.is_some_and(|(joining, id)| {
+                self.vocabulary.joins(joining)
+                    && !id.is_empty()
+                    && id.bytes().all(|byte| byte.is_ascii_digit())
+            })
     }
 
     /// "123456 is your … code": in one sentence; the first word after the number is one of the row

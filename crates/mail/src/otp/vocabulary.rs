@@ -56,6 +56,9 @@ pub(super) struct Vocabulary {
     copulas: HashSet<&'static str>,
     copulas_of_things: HashSet<&'static str>,
     verbs: HashSet<&'static str>,
+    negations: HashSet<&'static str>,
+    conjunctions: HashSet<&'static str>,
+    replacing: HashSet<&'static str>,
 }
 
 /// Maximum number of bytes of a word next to a bare label that is compared.
@@ -104,6 +107,9 @@ impl Vocabulary {
             copulas: words("copulas").collect(),
             copulas_of_things: words("copulas of things").collect(),
             verbs: words("verbs").collect(),
+            negations: words("negations").collect(),
+            conjunctions: words("conjunctions").collect(),
+            replacing: words("replacing").collect(),
         }
     }
 
@@ -247,6 +253,30 @@ impl Vocabulary {
             || next
                 .next()
                 .is_some_and(|word| self.verbs.contains(word.trim_end_matches(['.', '!', '。'])))
+    }
+
+    /// Whether the text ends with "not", before a label or a number that is not the code, after
+    /// punctuation, a number, a label, "and" or "is". After other words, it can belong to a verb:
+    /// "Dela inte koden 4821".
+    pub(super) fn negates(&self, text: &str) -> bool {
+        before_last(&self.negations, text).is_some_and(|before| {
+            let before = before.trim_end_matches(' ');
+            let word = last_word(before);
+            word.bytes().all(|byte| byte.is_ascii_digit())
+                || [
+                    &self.conjunctions,
+                    &self.bare,
+                    &self.copulas,
+                    &self.copulas_of_things,
+                ]
+                .iter()
+                .any(|row| row.contains(word))
+        })
+    }
+
+    /// Whether the text ends with "replaces the", before an old word.
+    pub(super) fn replaces(&self, text: &str) -> bool {
+        before_last(&self.replacing, text).is_some()
     }
 
     /// Whether the label is only the word for code.
@@ -447,6 +477,18 @@ fn last_word(text: &str) -> &str {
     &text[gap.map_or(0, |(gap, one)| gap + one.len_utf8())..]
 }
 
+/// The text before its last word or its last two, if these are in a row.
+fn before_last<'a>(row: &HashSet<&str>, text: &'a str) -> Option<&'a str> {
+    let text = text.trim_end_matches([' ', '-']);
+    let last = text.len() - last_word(text).len();
+    let both = last.checked_sub(1 + last_word(&text[..last]).len());
+    [Some(last), both]
+        .into_iter()
+        .flatten()
+        .filter_map(|start| text.split_at_checked(start))
+        .find_map(|(before, words)| row.contains(words).then_some(before))
+}
+
 fn is_punctuation(word: &str) -> bool {
     !word.contains(|character: char| character.is_alphanumeric())
 }
@@ -530,6 +572,9 @@ mod tests {
                     "copulas",
                     "copulas of things",
                     "verbs",
+                    "negations",
+                    "conjunctions",
+                    "replacing",
                 ]
                 .contains(&row);
             assert!(is_read, "{row}: {phrase}");
@@ -540,8 +585,11 @@ mod tests {
         }
     }
 
-    /// An abbreviation that is the same in most languages.
-    const SHARED: &str = "tel";
+    /// An abbreviation that is the same in most languages, and words for "not" that another language
+    /// has too, but with the same meaning or never directly before a code.
+    const SHARED: [&str; 9] = [
+        "tel", "non", "ne", "nem", "ei", "nie", "nikoli", "bukan", "не",
+    ];
 
     /// A word that makes a number something else, such as the English "EIN", must not be a common
     /// word of another language, such as the German "ein".
@@ -554,6 +602,7 @@ mod tests {
             "expired",
             "failures",
             "qualifiers",
+            "negations",
         ];
         let mut language = "";
         let mut row = "";
@@ -572,7 +621,7 @@ mod tests {
                 words
                     .entry(language)
                     .or_default()
-                    .extend(phrases.filter(|phrase| *phrase != SHARED));
+                    .extend(phrases.filter(|phrase| !SHARED.contains(phrase)));
             }
         }
         let frequent = include_str!("../../tests/frequent-words.txt");
