@@ -138,8 +138,8 @@ pub(crate) struct Apis {
 pub(crate) struct Waits {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// Open waits, four for each key.
-    #[arg(long, default_value_t = 10_000)]
+    /// Open waits, four for each key; a server accepts 5,000 connections from one address.
+    #[arg(long, default_value_t = 4_000)]
     pub(crate) waits: usize,
     /// SMTP sessions that send the messages.
     #[arg(long, default_value_t = 20)]
