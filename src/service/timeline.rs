@@ -38,6 +38,7 @@ impl Service {
         self.0.journal.written(Some(caller.project)).await;
         let mut events = self.events_of(&inbox, now).await?;
         events.extend(ended.map(of_end));
+        in_order(&mut events);
         Ok(EventCursor::advance(after, events, now))
     }
 
@@ -146,10 +147,25 @@ impl Service {
                 .map(of_session),
         );
         events.retain(|(at, _)| *at <= until);
-        // A stable sort, so that events of the same millisecond stay in the order of their kinds.
-        events.sort_by_key(|(at, _)| *at);
+        in_order(&mut events);
         Ok(events)
     }
+}
+
+/// Sorts events by their time. Of the same millisecond, what causes something comes before it.
+fn in_order(events: &mut [Timed]) {
+    events.sort_by_key(|(at, event)| {
+        let place = match event.kind {
+            EventKind::Created | EventKind::Claimed => 0,
+            EventKind::WaitStarted => 1,
+            EventKind::SendApi | EventKind::FaultUsed => 2,
+            EventKind::Refused | EventKind::Stored | EventKind::Sent => 3,
+            EventKind::Smtp => 4,
+            EventKind::Expired | EventKind::Deleted => 5,
+            EventKind::WaitEnded => 6,
+        };
+        (*at, place)
+    });
 }
 
 fn of_end(end: InboxEnd) -> Timed {

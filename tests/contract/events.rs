@@ -96,8 +96,8 @@ async fn a_timeline_has_what_happened_in_order(engine: Engine) {
         "created",
         "wait_started",
         "wait_ended",
-        "refused",
         "fault_used",
+        "refused",
         "smtp",
         "stored",
     ];
@@ -233,6 +233,21 @@ async fn a_timeline_continues_after_a_cursor_and_after_the_end(engine: Engine) {
         204
     );
     assert_eq!(kinds(&timeline(&api, &inbox).await), ["created", "deleted"]);
+}
+
+/// Of the same millisecond, too, what causes something comes before it.
+#[testkit::each_engine]
+async fn a_deletion_is_before_the_end_of_the_wait_that_it_ends(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let path = format!("/v1/inboxes/{inbox}");
+    let waiting = api.spawn_get(&format!("{path}/messages/wait?timeout=30000"));
+    until(&api, &inbox, "wait_started").await;
+    assert_eq!(api.call("DELETE", &path, "").await.status, 204);
+    assert_eq!(waiting.await.unwrap().status, 404);
+    let events = until(&api, &inbox, "wait_ended").await;
+    let expected = ["created", "wait_started", "deleted", "wait_ended"];
+    assert_eq!(kinds(&events), expected);
 }
 
 #[testkit::each_engine]
