@@ -33,6 +33,8 @@ pub struct WaitRecord {
 pub enum WaitEnd {
     /// A message was found.
     Message(MessageId),
+    /// A message was found, although the client expected none.
+    Unexpected(MessageId),
     /// The timeout passed without a message.
     Timeout,
     /// No message arrived, as the client expected.
@@ -44,6 +46,23 @@ pub enum WaitEnd {
     Left,
     /// The service stopped, or failed.
     Failed,
+}
+
+impl WaitEnd {
+    /// Whether the test that waited has failed, as far as the server knows.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Unexpected(_) | Self::Timeout)
+    }
+
+    /// The message that was found.
+    #[must_use]
+    pub fn message(self) -> Option<MessageId> {
+        match self {
+            Self::Message(id) | Self::Unexpected(id) => Some(id),
+            _ => None,
+        }
+    }
 }
 
 impl WaitRecord {

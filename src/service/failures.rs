@@ -17,7 +17,8 @@ use super::summary::named;
 use super::{MAX_WAIT, Service, ServiceError};
 use crate::model::{
     Cause, EntryFilter, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, NewEntry,
-    Period, ProjectId, Story, Timestamp, Told, WaitRecord, fold_case, seconds, spoken, with_remedy,
+    Period, ProjectId, Story, Timestamp, Told, WaitEnd, WaitRecord, fold_case, seconds, spoken,
+    with_remedy,
 };
 use crate::store::StoreError;
 
@@ -94,7 +95,12 @@ impl Service {
             period,
             watched: Some(watched),
         };
-        let (finding, evidence) = self.answer(&question).await?;
+        let (mut finding, evidence) = self.answer(&question).await?;
+        if let Some((_, WaitEnd::Unexpected(id))) = wait.end
+            && let Some(message) = evidence.latest.iter().find(|message| message.id == id)
+        {
+            finding = unexpected_finding(message);
+        }
         let label = self.0.store.label(&inbox).await?;
         let timeline = self
             .events_of(&inbox, period.until)
@@ -240,9 +246,10 @@ impl Service {
 
     /// The first matching message that arrived just after a wait had ended.
     async fn late_message(&self, wait: &WaitRecord) -> Result<Option<Latest>, StoreError> {
-        let (Some((ended_at, _)), now) = (wait.end, self.0.clock.now()) else {
+        let Some((ended_at, WaitEnd::Timeout)) = wait.end else {
             return Ok(None);
         };
+        let now = self.0.clock.now();
         let inbox = self.0.store.live_inbox(&wait.inbox, now).await?;
         let Some(inbox) = inbox.filter(|inbox| inbox.created_at == wait.inbox_created_at) else {
             return Ok(None);
@@ -265,6 +272,20 @@ impl Service {
             .into_iter()
             .filter(is_late)
             .min_by_key(|message| message.received_at))
+    }
+}
+
+fn unexpected_finding(message: &Latest) -> Finding {
+    let text = format!(
+        "No message was expected, but one arrived: {}.",
+        named(message)
+    );
+    let remedy =
+        "Find out why the application sent it, or name in the filters what must not arrive.";
+    Finding {
+        cause: Cause::Arrived,
+        marked: with_remedy(&text, remedy),
+        origin: "unexpected".to_owned(),
     }
 }
 

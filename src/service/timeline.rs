@@ -218,6 +218,10 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
     if let Some((at, end)) = wait.end {
         let (outcome, text) = match end {
             WaitEnd::Message(_) => ("message", "The wait found a message."),
+            WaitEnd::Unexpected(_) => (
+                "message",
+                "A message was found, although none was expected.",
+            ),
             WaitEnd::Timeout => ("timeout", "The wait timed out."),
             WaitEnd::Empty => ("empty", "No message arrived, as expected."),
             WaitEnd::InboxEnded => ("inbox_ended", "The inbox ended during the wait."),
@@ -228,16 +232,11 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
             WaitEnd::Left => ("cancelled", "The client closed the connection of the wait."),
             WaitEnd::Failed => ("failed", "The wait failed."),
         };
-        let message_id = if let WaitEnd::Message(id) = end {
-            Some(id.to_string())
-        } else {
-            None
-        };
-        let is_kept = end == WaitEnd::Timeout && !wait.timeout.is_zero();
+        let is_kept = end.is_failure() && !wait.timeout.is_zero();
         let ended = Event {
             filters: Some(filters),
             outcome: Some(outcome.to_owned()),
-            message_id,
+            message_id: end.message().map(|id| id.to_string()),
             failure: is_kept.then(|| wait.id.to_string()),
             ..Event::new(at.to_string(), EventKind::WaitEnded, text.to_owned())
         };

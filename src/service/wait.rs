@@ -54,13 +54,18 @@ impl Service {
         counted.ends(outcome(&result));
         let end = match end(&result) {
             WaitEnd::Timeout if expects_none => WaitEnd::Empty,
+            // What the client compares itself may still exclude the message.
+            WaitEnd::Message(id) if expects_none && filter.client.is_none() => {
+                WaitEnd::Unexpected(id)
+            }
             end => end,
         };
         let record = record.end(end);
+        let story = (end.is_failure() && !timeout.is_zero())
+            .then(|| self.keep_story(record, inbox))
+            .flatten();
         match result {
-            Err(ServiceError::Timeout { .. }) if !expects_none => Err(ServiceError::Timeout {
-                story: self.keep_story(record, inbox),
-            }),
+            Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout { story }),
             result => result,
         }
     }

@@ -537,4 +537,27 @@ async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
     // The same wait without the header fails.
     time_out(&api, &inbox, "").await;
     assert_eq!(failures(&api, FailureFilter::default()).await.len(), 1);
+    // A message that comes is the failure, unless the client compares it, too.
+    let other = api.create_inbox().await;
+    api.deliver(&other, "Welcome").await;
+    let filters = ("x-restante-filters", "subject%20%2Fconfirm%2Fi");
+    for (said, known) in [(vec![nothing[0], filters], 1), (nothing.into(), 2)] {
+        let answer = api.time_out_saying(&said, &other, "").await;
+        assert_eq!(answer.text("subject"), "Welcome");
+        let failed = failures(&api, FailureFilter::default()).await;
+        assert_eq!(failed.len(), known);
+    }
+    let failed = failures(&api, FailureFilter::default()).await;
+    assert_eq!(failed[0].finding.cause, Cause::Arrived);
+    let sentence = &failed[0].finding.marked;
+    assert!(
+        sentence.starts_with("No message was expected, but one arrived: "),
+        "{sentence}"
+    );
+    let events = api.get(&format!("/v1/inboxes/{other}/events")).await;
+    assert!(
+        events.body.contains("although none was expected"),
+        "{}",
+        events.body
+    );
 }

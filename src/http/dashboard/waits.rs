@@ -78,16 +78,15 @@ impl WaitsView {
                 .position(|wait| wait.id.to_string() == id),
             None => Some(0).filter(|_| is_shown && waits.open.is_empty()),
         };
-        let is_timeout =
-            |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end == WaitEnd::Timeout);
-        let stories = match waits.ended.iter().any(|wait| is_timeout(&wait)) {
+        let is_failure = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end.is_failure());
+        let stories = match waits.ended.iter().any(|wait| is_failure(&wait)) {
             true => app.service.stories_of(&page.inbox).await?,
             false => HashSet::new(),
         };
         let row = |wait: &WaitRecord| WaitRow::new(wait, &base, stories.contains(&wait.id), now);
         let mut ended: Vec<WaitRow> = waits.ended.iter().map(row).collect();
         if let Some((index, wait)) =
-            chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_timeout)?)))
+            chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_failure)?)))
         {
             ended[index].explanation = Some(ExplanationPanel::of_wait(app, page, wait).await?);
         }
@@ -110,8 +109,7 @@ impl WaitRow {
             deadline: When::new(wait.deadline(), now),
             timeout: seconds(wait.timeout),
             outcome: wait.end.map(|(at, end)| {
-                let explain_url =
-                    (end == WaitEnd::Timeout).then(|| explain_url(base, wait, has_story));
+                let explain_url = end.is_failure().then(|| explain_url(base, wait, has_story));
                 WaitOutcome {
                     explain_url,
                     ..WaitOutcome::new(wait, end, at, base, now)
@@ -126,6 +124,7 @@ impl WaitOutcome {
     fn new(wait: &WaitRecord, end: WaitEnd, at: Timestamp, base: &str, now: Timestamp) -> Self {
         let (label, class, note) = match end {
             WaitEnd::Message(_) => ("message", "sent", None),
+            WaitEnd::Unexpected(_) => ("message, not expected", "failed", None),
             WaitEnd::Timeout if wait.timeout.is_zero() => ("no message", "queued", None),
             WaitEnd::Timeout => ("timed out", "failed", None),
             WaitEnd::Empty => ("no message, as expected", "sent", None),
@@ -152,10 +151,9 @@ impl WaitOutcome {
                 Some("The server stopped or failed. See the server log."),
             ),
         };
-        let message_url = match end {
-            WaitEnd::Message(message) => Some(format!("{base}/messages/{message}")),
-            _ => None,
-        };
+        let message_url = end
+            .message()
+            .map(|message| format!("{base}/messages/{message}"));
         Self {
             label,
             class,
