@@ -73,7 +73,8 @@ metrics! {
     LOG_LINES_DROPPED: Counter, "restante_log_lines_dropped_total",
         "Log lines that were dropped because standard error was too slow";
     JOURNAL_DROPPED: Counter, "restante_journal_dropped_total",
-        "Waits, sessions and rejections that were not recorded, because too many of a project were queued";
+        "Entries of the journal (waits, sessions, rejections, causes) that were not recorded: too many were queued, \
+         or the database failed";
     DISK_FREE: Gauge, "restante_disk_free_bytes", "Free bytes of the disk with the data directory";
     DISK_RESERVED: Gauge, "restante_disk_reserved_bytes",
         "Free bytes below which no message is accepted (`--min-free-disk`)";
@@ -370,8 +371,8 @@ pub fn log_lines_dropped(lines: usize) {
 }
 
 /// Something was not recorded in the journal.
-pub fn not_recorded() {
-    counter!(JOURNAL_DROPPED).increment(1);
+pub fn not_recorded(entries: usize) {
+    counter!(JOURNAL_DROPPED).increment(entries as u64);
 }
 
 /// The response to an HTTP request had this `status`.

@@ -18,7 +18,7 @@ pub struct Limits {
         long, env = "RESTANTE_INBOX_LIFETIME", value_name = "DURATION", default_value = "1h", value_parser = duration
     )]
     pub inbox_lifetime: Duration,
-    /// How long the explanations of waits that timed out are kept, at most 1,000 per project
+    /// How long waits, rejections and the explanations of waits that timed out are kept; of the last two at most 1,000 per project
     #[arg(
         long, env = "RESTANTE_KEEP_FAILURES", value_name = "DURATION", default_value = "7d", value_parser = duration
     )]

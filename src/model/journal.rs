@@ -25,7 +25,7 @@ pub enum Entry {
 }
 
 /// What can be read from the journal.
-pub trait Recorded: DeserializeOwned {
+pub trait Recorded: DeserializeOwned + Send + 'static {
     /// The kind of its entries.
     const KIND: &'static str;
 }

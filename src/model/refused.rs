@@ -158,15 +158,6 @@ impl RefusedMail {
         self.sender.trim_matches(['<', '>'])
     }
 
-    /// What is recorded in place of the reply if a fault ends the connection.
-    #[must_use]
-    pub fn closed_on_request(closing: Closing) -> &'static str {
-        match closing {
-            Closing::Close => "the connection was closed on request, without a reply",
-            Closing::Reset => "the connection was reset on request, without a reply",
-        }
-    }
-
     /// The flag with which the server would accept the mail, if it was refused because of the
     /// domain of its recipient.
     #[must_use]

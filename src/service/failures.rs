@@ -56,23 +56,17 @@ impl Service {
         self.0.journal.timed_out(draft).then_some(id)
     }
 
-    /// Composes and stores stories. The other entries about their inboxes are stored already.
-    pub(super) async fn record_stories(&self, drafts: Vec<Draft>) -> Result<(), StoreError> {
-        let mut stories = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            match self.compose_story(draft).await {
-                Ok(story) => stories.push(NewEntry::failed(story)),
-                Err(ServiceError::Store(error)) => {
-                    tracing::warn!(%error, "cannot keep why a wait timed out");
-                }
-                // Its inbox or the message of its cursor no longer exists.
-                Err(error) => tracing::debug!(%error, "cannot explain a wait"),
+    /// The entry with the story of a wait. The other entries about its inbox are stored already.
+    pub(super) async fn story_of(&self, draft: Draft) -> Option<NewEntry> {
+        match self.compose_story(draft).await {
+            Ok(story) => return Some(NewEntry::failed(story)),
+            Err(ServiceError::Store(error)) => {
+                tracing::warn!(%error, "cannot keep why a wait timed out");
             }
+            // Its inbox or the message of its cursor no longer exists.
+            Err(error) => tracing::debug!(%error, "cannot explain a wait"),
         }
-        if stories.is_empty() {
-            return Ok(());
-        }
-        self.0.store.append(stories).await
+        None
     }
 
     async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
@@ -231,15 +225,18 @@ impl Service {
         let later = store
             .stories_with_later_mail(project, now.before(2 * LATE_WITHIN), now)
             .await?;
-        for (mut story, until) in later {
-            if self.0.journal.is_compared(story.failure.wait.id, until) {
+        for (key, until) in later {
+            if self.0.journal.is_compared(&key, until) {
                 continue;
             }
-            if let Some(message) = self.late_message(&story.failure.wait).await? {
+            if let Some(mut story) = store.recorded_with_key::<Story>(&key).await?
+                && let Some(message) = self.late_message(&story.failure.wait).await?
+            {
                 story.failure.finding = late_finding(&story.failure, &message);
                 story.evidence.latest.insert(0, message);
                 store.append(vec![NewEntry::failed(story)]).await?;
             }
+            self.0.journal.compared(key, until);
         }
         Ok(())
     }

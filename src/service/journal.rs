@@ -30,19 +30,23 @@ use crate::tcp::client_of;
 /// Maximum number of items in the queue, and of those of one project.
 const QUEUE: usize = 8_192;
 const QUEUED_OF_PROJECT: usize = 1_024;
-/// Maximum number of those whose project is not known yet: of one address, and of one client.
-const QUEUED_OF_ADDRESS: usize = 256;
+/// Maximum number of those whose project is not known yet: in all, of one client, and of one
+/// address.
+const QUEUED_WITHOUT_PROJECT: usize = 4_096;
 const QUEUED_OF_CLIENT: usize = 2_048;
+const QUEUED_OF_ADDRESS: usize = 256;
 /// Maximum number of items that are written together.
 const BATCH: usize = 256;
+/// Maximum number of stories that are composed and written together: each takes several statements.
+const STORIES: usize = 32;
+/// The number of batches after which surplus entries are deleted.
+const BATCHES_PER_SWEEP: u32 = 32;
 /// The pause before the next batch, if no more items are queued, so that deliveries are not delayed.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The pause between two looks for late messages.
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// Maximum number of sessions of a project that stored a message and are kept in memory.
-const RECENT_SESSIONS: usize = 2_000;
-/// Those of a project without newer sessions are forgotten after this time.
-const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum number of sessions that stored a message and are kept in memory.
+const RECENT_SESSIONS: usize = 5_000;
 /// Maximum number of ended waits, of claims and of SMTP sessions that are shown of an inbox.
 const SHOWN_OF_INBOX: usize = 50;
 /// Maximum number of open waits that a page shows.
@@ -67,8 +71,10 @@ enum Item {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Owner {
     Project(ProjectId),
-    Address(String),
+    /// All whose project is not known yet.
+    Unknown,
     Client(String),
+    Address(String),
 }
 
 impl Item {
@@ -88,10 +94,13 @@ impl Item {
         if let Some(project) = project {
             return vec![(Owner::Project(project), QUEUED_OF_PROJECT)];
         }
-        let mut quotas = vec![(Owner::Client(network(client)), QUEUED_OF_CLIENT)];
+        let mut quotas = vec![
+            (Owner::Client(network(client)), QUEUED_OF_CLIENT),
+            (Owner::Unknown, QUEUED_WITHOUT_PROJECT),
+        ];
         if !named.is_empty() {
             let address = Owner::Address(named.to_ascii_lowercase());
-            quotas.insert(0, (address, QUEUED_OF_ADDRESS));
+            quotas.push((address, QUEUED_OF_ADDRESS));
         }
         quotas
     }
@@ -118,10 +127,10 @@ pub(super) struct Journal {
     queue: mpsc::Sender<Item>,
     quotas: Quotas<Owner>,
     barrier: Barrier,
-    /// The latest sessions of each project that stored a message.
-    recent: Mutex<HashMap<ProjectId, VecDeque<SmtpSession>>>,
+    /// The latest sessions that stored a message, each with a project that it concerns.
+    recent: Mutex<VecDeque<(ProjectId, SmtpSession)>>,
     /// Mail up to then was compared with the waits of these stories.
-    compared: Mutex<HashMap<Uuid, Timestamp>>,
+    compared: Mutex<HashMap<String, Timestamp>>,
 }
 
 /// The other end of the queue.
@@ -155,13 +164,13 @@ impl Journal {
     fn add(&self, item: Item) -> bool {
         let quotas = item.quotas();
         if !self.quotas.take(&quotas) {
-            metrics::not_recorded();
+            metrics::not_recorded(1);
             return false;
         }
         let is_added = self.queue.try_send(item).is_ok();
         if !is_added {
             self.quotas.withdraw(&quotas);
-            metrics::not_recorded();
+            metrics::not_recorded(1);
         }
         is_added
     }
@@ -191,37 +200,38 @@ impl Journal {
         self.add(Item::TimedOut(Box::new(draft)))
     }
 
-    /// Whether mail up to `until` was compared with the wait of a story. From now on, it counts as
-    /// compared.
-    pub(super) fn is_compared(&self, story: Uuid, until: Timestamp) -> bool {
+    /// Whether mail up to `until` was compared with the wait of a story.
+    pub(super) fn is_compared(&self, story: &str, until: Timestamp) -> bool {
+        let compared = lock(&self.compared);
+        compared.get(story).is_some_and(|known| *known >= until)
+    }
+
+    /// Mail up to `until` was compared with the wait of a story.
+    pub(super) fn compared(&self, story: String, until: Timestamp) {
         let mut compared = lock(&self.compared);
-        compared.retain(|_, until_then| until.since(*until_then) < 4 * LATE_WITHIN);
-        compared
-            .insert(story, until)
-            .is_some_and(|before| before >= until)
+        compared.retain(|_, known| until.since(*known) < 4 * LATE_WITHIN);
+        compared.insert(story, until);
     }
 
     /// Keeps a session that stored a message.
     fn keep(&self, project: ProjectId, session: SmtpSession) {
         let mut recent = lock(&self.recent);
-        if !recent.contains_key(&project) {
-            let since = session.ended_at.before(KEPT_FOR);
-            recent.retain(|_, sessions| sessions.back().is_some_and(|last| last.ended_at >= since));
+        if recent.len() >= RECENT_SESSIONS {
+            recent.pop_front();
         }
-        let sessions = recent.entry(project).or_default();
-        if sessions.len() >= RECENT_SESSIONS {
-            sessions.pop_front();
-        }
-        sessions.push_back(session);
+        recent.push_back((project, session));
     }
 
-    fn kept(&self, project: ProjectId, named: &str) -> Vec<SmtpSession> {
+    /// The latest of them that concern a project, named an address and ended until then.
+    fn kept(&self, project: ProjectId, named: &str, until: Timestamp) -> Vec<SmtpSession> {
         let recent = lock(&self.recent);
-        let sessions = recent.get(&project).into_iter().flatten();
-        sessions
-            .filter(|session| session.named.iter().any(|name| name == named))
-            .cloned()
-            .collect()
+        let is_meant = |(owner, session): &&(ProjectId, SmtpSession)| {
+            *owner == project
+                && session.ended_at <= until
+                && session.named.iter().any(|name| name == named)
+        };
+        let latest = recent.iter().rev().filter(is_meant).take(SHOWN_OF_INBOX);
+        latest.map(|(_, session)| session.clone()).collect()
     }
 }
 
@@ -285,10 +295,12 @@ impl Writer {
     pub(super) async fn run(mut self, service: Weak<Inner>) {
         let mut items = Vec::new();
         let mut watch_until = Instant::now();
+        let mut next_look = watch_until;
+        let mut surplus = Surplus::default();
         loop {
             let is_watching = Instant::now() < watch_until;
             let pause = if is_watching {
-                PAUSE_BETWEEN_LOOKS
+                next_look.saturating_duration_since(Instant::now())
             } else {
                 Duration::MAX
             };
@@ -296,10 +308,13 @@ impl Writer {
             let Some(service) = service.upgrade().map(Service).filter(|_| !ended) else {
                 return;
             };
-            if items.is_empty() {
+            if is_watching && Instant::now() >= next_look {
+                next_look = Instant::now() + PAUSE_BETWEEN_LOOKS;
                 if let Err(error) = service.amend_stories(None).await {
                     tracing::debug!(%error, "cannot look for late messages");
                 }
+            }
+            if items.is_empty() {
                 continue;
             }
             in_turns(&mut items, Item::owner);
@@ -307,7 +322,8 @@ impl Writer {
             if batch.iter().any(|item| matches!(item, Item::TimedOut(_))) {
                 watch_until = Instant::now() + 2 * LATE_WITHIN;
             }
-            self.write(&service, batch).await;
+            self.write(&service, batch, &mut surplus).await;
+            surplus.forget(&service).await;
             drop(service);
             if items.is_empty() {
                 self.writing.pause(PAUSE).await;
@@ -315,22 +331,65 @@ impl Writer {
         }
     }
 
-    /// Takes all items from the queue; if there are none at all, waits for the first, at most for
+    /// Takes what is queued; if there is nothing at all, waits for the first item, at most for
     /// `pause`. Returns whether there will be no others.
     async fn receive(&mut self, items: &mut Vec<Item>, pause: Duration) -> bool {
-        while let Ok(item) = self.queue.try_recv() {
+        while items.len() < QUEUE
+            && let Ok(item) = self.queue.try_recv()
+        {
             items.push(item);
         }
         items.is_empty() && timeout(pause, self.queue.recv_many(items, QUEUE)).await == Ok(0)
     }
 
-    async fn write(&self, service: &Service, batch: Vec<Item>) {
-        let quotas: Vec<_> = batch.iter().flat_map(Item::quotas).collect();
-        if let Err(error) = service.record(batch).await {
-            tracing::warn!(%error, "cannot write the journal");
+    /// Writes a batch. The stories are last, because they are based on the other entries.
+    async fn write(&self, service: &Service, batch: Vec<Item>, surplus: &mut Surplus) {
+        let is_story = |item: &Item| matches!(item, Item::TimedOut(_));
+        let (mut stories, others): (Vec<Item>, Vec<Item>) = batch.into_iter().partition(is_story);
+        let mut parts = vec![others];
+        while !stories.is_empty() {
+            parts.push(stories.drain(..stories.len().min(STORIES)).collect());
         }
-        self.quotas.give_back(&quotas);
-        self.writing.done();
+        for part in parts {
+            let quotas: Vec<_> = part.iter().flat_map(Item::quotas).collect();
+            let entries = service.entries_of(part).await;
+            surplus.note(&entries);
+            let count = entries.len();
+            if count > 0
+                && let Err(error) = service.0.store.append(entries).await
+            {
+                tracing::warn!(%error, count, "cannot write the journal");
+                metrics::not_recorded(count);
+            }
+            self.quotas.give_back(&quotas);
+            self.writing.done();
+        }
+    }
+}
+
+/// The kinds of entries that projects have got since surplus ones were deleted.
+#[derive(Default)]
+struct Surplus {
+    batches: u32,
+    kinds: HashSet<(ProjectId, &'static str)>,
+}
+
+impl Surplus {
+    fn note(&mut self, entries: &[NewEntry]) {
+        let kinds = entries.iter().map(|new| (new.project, new.entry.kind()));
+        self.kinds.extend(kinds);
+    }
+
+    /// Deletes surplus entries once in a number of batches.
+    async fn forget(&mut self, service: &Service) {
+        self.batches += 1;
+        if self.batches < BATCHES_PER_SWEEP {
+            return;
+        }
+        let kinds = std::mem::take(self).kinds;
+        if let Err(error) = service.0.store.forget_surplus(kinds).await {
+            tracing::debug!(%error, "cannot delete old entries of the journal");
+        }
     }
 }
 
@@ -347,12 +406,11 @@ impl Service {
         self.0.journal.add(Item::Refused(refused, project));
     }
 
-    /// Writes a batch. The stories are last, because they are based on the other entries.
-    async fn record(&self, batch: Vec<Item>) -> Result<(), StoreError> {
-        let owners = self.owners_of_sessions(&batch).await?;
-        let mut entries = Vec::with_capacity(batch.len());
-        let mut drafts = Vec::new();
-        for item in batch {
+    /// The entries of a part of a batch. What cannot be looked up is logged and left out.
+    async fn entries_of(&self, items: Vec<Item>) -> Vec<NewEntry> {
+        let owners = self.owners_of_sessions(&items).await;
+        let mut entries = Vec::with_capacity(items.len());
+        for item in items {
             match item {
                 Item::Claimed(claim) => {
                     let inbox = claim.inbox.clone();
@@ -364,24 +422,24 @@ impl Service {
                 }
                 Item::Smtp(session) => entries.extend(self.of_session(&session, &owners)),
                 Item::Refused(refused, project) => {
-                    entries.extend(self.of_rejection(&refused, project).await?);
+                    match self.of_rejection(&refused, project).await {
+                        Ok(rejections) => entries.extend(rejections),
+                        Err(error) => {
+                            tracing::warn!(%error, "cannot record a rejection");
+                            metrics::not_recorded(1);
+                        }
+                    }
                 }
-                Item::TimedOut(draft) => drafts.push(*draft),
+                Item::TimedOut(draft) => entries.extend(self.story_of(*draft).await),
             }
         }
-        if !entries.is_empty() {
-            self.0.store.append(entries).await?;
-        }
-        self.record_stories(drafts).await
+        entries
     }
 
     /// The projects that own the addresses that sessions without a known project named, each with
     /// the address.
-    async fn owners_of_sessions(
-        &self,
-        batch: &[Item],
-    ) -> Result<Vec<(String, ProjectId)>, StoreError> {
-        let names: HashSet<&String> = batch
+    async fn owners_of_sessions(&self, items: &[Item]) -> Vec<(String, ProjectId)> {
+        let names: HashSet<&String> = items
             .iter()
             .filter_map(|item| match item {
                 Item::Smtp(session) if session.project.is_none() => Some(&session.named),
@@ -390,7 +448,11 @@ impl Service {
             .flatten()
             .collect();
         let names: Vec<String> = names.into_iter().cloned().collect();
-        self.0.store.owners_of(&names).await
+        let owners = self.0.store.owners_of(&names).await;
+        owners.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot find the projects of SMTP sessions");
+            Vec::new()
+        })
     }
 
     /// The entries of a session that failed, for each project that it concerns and each address
@@ -498,8 +560,7 @@ impl Service {
         let mut all: Vec<SmtpSession> = store
             .recorded_about(project, named, times, SHOWN_OF_INBOX)
             .await?;
-        let kept = self.0.journal.kept(project, named).into_iter();
-        all.extend(kept.filter(|session| session.ended_at <= until));
+        all.extend(self.0.journal.kept(project, named, until));
         all.sort_by_key(|session| session.id);
         all.drain(..all.len().saturating_sub(SHOWN_OF_INBOX));
         Ok(all)
@@ -530,7 +591,7 @@ pub struct Waits {
 /// not accept a message, it asks for what follows this message.
 fn joined(requests: Vec<WaitRecord>) -> Vec<WaitRecord> {
     let mut waits: Vec<WaitRecord> = Vec::with_capacity(requests.len());
-    for mut request in requests {
+    for request in requests {
         let after = request.filter.after.as_deref();
         let goes_on = |wait: &WaitRecord| {
             matches!(wait.end, Some((_, WaitEnd::Message(id))) if after == Some(id.to_string().as_str()))
@@ -539,10 +600,7 @@ fn joined(requests: Vec<WaitRecord>) -> Vec<WaitRecord> {
                 && wait.filter.began == request.filter.began
         };
         if let Some(wait) = waits.iter_mut().rev().find(|wait| goes_on(wait)) {
-            request.timeout += request.started_at.since(wait.started_at);
-            request.started_at = wait.started_at;
-            request.filter.after = wait.filter.after.take();
-            *wait = request;
+            (wait.id, wait.end) = (request.id, request.end);
         } else {
             waits.push(request);
         }

@@ -4,24 +4,36 @@
 //! The position of an entry grows in the order in which entries become visible, so it is also the
 //! mark of a page that shows them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::content::on_blocking_thread;
 use super::{Change, Store, StoreError, live};
-use crate::db::{Row, Transaction, values};
+use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{
-    Entry, EntryFilter, InboxId, NewEntry, Period, ProjectId, Recorded, RefusedMail, Story,
-    Timestamp,
+    Entry, EntryFilter, InboxClaim, InboxId, NewEntry, Period, ProjectId, Recorded, RefusedMail,
+    SmtpSession, Story, Timestamp, WaitRecord,
 };
 
-/// The lock of a transaction that appends; an arbitrary number that is not used for anything else.
+/// The lock of a transaction that appends or deletes entries; an arbitrary number that is not used
+/// for anything else.
 const APPENDING: i64 = 0x7265_7374_616e_7406;
-/// Maximum number of entries of each kind that are kept for each project, and of stories and
-/// rejections.
+/// Maximum number of entries of each kind that are kept for each project.
 const MAX_KEPT: i64 = 5_000;
+/// Maximum number of stories, and of rejections.
 const MAX_EXPLAINED_KEPT: i64 = 1_000;
+/// Lists that are longer are read on a blocking thread.
+const LONG_LIST: usize = 50;
+/// The kinds, for the sweeper.
+const KINDS: [&str; 5] = [
+    InboxClaim::KIND,
+    WaitRecord::KIND,
+    SmtpSession::KIND,
+    RefusedMail::KIND,
+    Story::KIND,
+];
 /// Maximum number of entries that one step of sweeping deletes.
 const FORGOTTEN_A_STEP: i64 = 100;
 /// Maximum number of bytes of an entry before it is compressed.
@@ -35,8 +47,8 @@ macro_rules! entries {
 }
 
 impl Store {
-    /// Appends entries in the order in which they happened, and deletes the oldest of their
-    /// projects. Does not wait until they are on stable storage where the engine allows that.
+    /// Appends entries in the order in which they happened. Does not wait until they are on stable
+    /// storage where the engine allows that.
     pub async fn append(&self, entries: Vec<NewEntry>) -> Result<(), StoreError> {
         const INSERT: &str = "
             INSERT INTO journal (project_id, subject, kind, word, key, at, data)
@@ -44,12 +56,7 @@ impl Store {
         const REPLACE: &str = "
             DELETE FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3 AND position < (
                 SELECT MAX(position) FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3)";
-        const FORGET: &str = "
-            DELETE FROM journal WHERE position IN (
-                SELECT position FROM journal WHERE project_id = $1 AND kind = $2
-                ORDER BY at DESC, position DESC LIMIT 1000000 OFFSET $3)";
         let mut replaced = HashSet::new();
-        let mut kinds = BTreeSet::new();
         let mut rows = Vec::with_capacity(entries.len());
         // Of those that replace each other, only the last is stored.
         for NewEntry {
@@ -64,7 +71,6 @@ impl Store {
             {
                 continue;
             }
-            kinds.insert((project, entry.kind()));
             rows.push(values![
                 project,
                 subject,
@@ -80,21 +86,38 @@ impl Store {
             .into_iter()
             .map(|(project, kind, key)| values![project, kind, key])
             .collect();
-        let forget = kinds
-            .into_iter()
-            .map(|(project, kind)| values![project, kind, most_kept(kind)])
-            .collect();
         let append = async move |mut transaction: Transaction| {
             transaction.without_flush();
             // So that no position becomes visible after a later one.
             transaction.lock(APPENDING).await?;
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(REPLACE, replace).await?;
-            transaction.execute_many(FORGET, forget).await?;
             transaction.notify(Change::Journal);
             Ok(transaction.commit().await?)
         };
         self.database.transact(append).await
+    }
+
+    /// Deletes all but the latest entries of these kinds of these projects.
+    pub async fn forget_surplus(
+        &self,
+        kinds: impl IntoIterator<Item = (ProjectId, &'static str)>,
+    ) -> Result<(), StoreError> {
+        const FORGET: &str = "
+            DELETE FROM journal WHERE word <> 'open' AND position IN (
+                SELECT position FROM journal WHERE project_id = $1 AND kind = $2
+                ORDER BY at DESC, position DESC LIMIT 1000000 OFFSET $3)";
+        let kinds = kinds
+            .into_iter()
+            .map(|(project, kind)| values![project, kind, most_kept(kind)])
+            .collect();
+        let forget = async move |mut transaction: Transaction| {
+            transaction.without_flush();
+            transaction.lock(APPENDING).await?;
+            transaction.execute_many(FORGET, kinds).await?;
+            Ok(transaction.commit().await?)
+        };
+        self.database.transact(forget).await
     }
 
     /// The entries that `filter` selects, newest first, each with its project: at most `most`.
@@ -109,6 +132,7 @@ impl Store {
         );
         const OF_ALL: &str = entries!(
             "kind = $1 AND ($2 = '' OR word = $2) AND at >= $3 AND at < $4
+             AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)
              ORDER BY at DESC, position DESC LIMIT $5"
         );
         let EntryFilter {
@@ -127,6 +151,9 @@ impl Store {
                 self.database.query(OF_ALL, parameters).await?
             }
         };
+        if rows.len() > LONG_LIST {
+            return on_blocking_thread(move || read_all(rows)).await?;
+        }
         read_all(rows)
     }
 
@@ -152,7 +179,9 @@ impl Store {
 
     /// The entry with this key, in any project.
     pub async fn recorded_with_key<T: Recorded>(&self, key: &str) -> Result<Option<T>, StoreError> {
-        const ENTRY: &str = entries!("key = $1 AND kind = $2 ORDER BY position DESC LIMIT 1");
+        const ENTRY: &str = entries!(
+            "key = $1 AND kind = $2 AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)"
+        );
         let rows = self.database.query(ENTRY, values![key, T::KIND]).await?;
         Ok(read_all(rows)?.pop().map(|(_, entry)| entry))
     }
@@ -246,50 +275,61 @@ impl Store {
         Ok(found.into_iter().map(|(_, refused)| refused).collect())
     }
 
-    /// The stories of waits that ended since `since` on inboxes that received mail after that, each
-    /// with the time of the latest: of one project, or of all. Those whose late message is known
-    /// are complete.
+    /// The keys of the stories of waits that ended since `since` on inboxes that received mail after
+    /// that, each with the time of the latest: of one project, or of all. Those whose late message
+    /// is known are complete.
     pub async fn stories_with_later_mail(
         &self,
         project: Option<ProjectId>,
         since: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<(Story, Timestamp)>, StoreError> {
+    ) -> Result<Vec<(String, Timestamp)>, StoreError> {
         const LATER: &str = concat!(
-            "SELECT j.project_id, j.data, i.last_received_at
+            "SELECT j.key, i.last_received_at
              FROM journal j JOIN inboxes i ON i.id = j.subject AND i.project_id = j.project_id
              WHERE j.project_id >= $1 AND j.project_id <= $2 AND j.kind = $3 AND j.at >= $4 AND j.word <> 'late'
                 AND i.last_received_at > j.at AND ",
             live!("i.", "$5"),
-            " ORDER BY j.position LIMIT 100"
+            " ORDER BY j.at, j.position LIMIT 1000"
         );
         let (first, last) = project.map_or((uuid::Uuid::nil(), uuid::Uuid::max()), |project| {
             (project.0, project.0)
         });
         let parameters = values![first, last, Story::KIND, since, now];
-        let mut later = Vec::new();
-        for mut row in self.database.query(LATER, parameters).await? {
-            let _ = row.uuid()?;
-            let data = row.bytes()?;
-            let last_received_at = Timestamp::from_millis(row.integer()?);
-            later.extend(decode(&data).map(|story| (story, last_received_at)));
-        }
-        Ok(later)
+        let rows = self.database.query(LATER, parameters).await?;
+        let read = |mut row: Row| {
+            let key = row.text()?;
+            Ok((key, Timestamp::from_millis(row.integer()?)))
+        };
+        Ok(rows
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, DatabaseError>>()?)
     }
 }
 
-/// Deletes entries that are older than `before`. Returns whether there were any.
+/// Deletes entries that are older than `before`, and those of deleted projects. Returns whether
+/// there were any.
 pub(super) async fn forget(
     transaction: &mut Transaction,
     before: Timestamp,
 ) -> Result<bool, StoreError> {
-    // Positions grow with the time, so the oldest are the first.
     const FORGET: &str = "
-        DELETE FROM journal WHERE at <= $1 AND position IN (SELECT position FROM journal ORDER BY position LIMIT $2)";
-    let forgotten = transaction
-        .execute(FORGET, values![before, FORGOTTEN_A_STEP])
+        DELETE FROM journal WHERE position IN (
+            SELECT position FROM journal WHERE kind = $1 AND at <= $2 ORDER BY at, position LIMIT $3)";
+    const FORGET_DELETED: &str = "
+        DELETE FROM journal WHERE position IN (
+            SELECT position FROM journal WHERE project_id IN (SELECT id FROM projects WHERE deleted_at IS NOT NULL)
+            LIMIT $1)";
+    transaction.lock(APPENDING).await?;
+    let old = KINDS
+        .map(|kind| values![kind, before, FORGOTTEN_A_STEP])
+        .into();
+    let old = transaction.execute_many(FORGET, old).await?;
+    let deleted = transaction
+        .execute(FORGET_DELETED, values![FORGOTTEN_A_STEP])
         .await?;
-    Ok(forgotten > 0)
+    Ok(old + deleted > 0)
 }
 
 fn most_kept(kind: &str) -> i64 {

@@ -63,8 +63,7 @@ impl Store {
                 COUNT(CASE status WHEN 'sent' THEN 1 END), COUNT(CASE status WHEN 'failed' THEN 1 END),
                 COUNT(CASE status WHEN 'cancelled' THEN 1 END), CAST(COALESCE(SUM(due_at), 0) AS BIGINT)
             FROM outgoing WHERE project_id = $1";
-        const JOURNAL: &str = "
-            SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id >= $1 AND project_id <= $2";
+        const JOURNAL: &str = "SELECT COALESCE(MAX(position), 0) FROM journal";
 
         let (sql, columns, parameters) = match watched {
             Watched::Inboxes(project) | Watched::Mail(project) => {
@@ -76,12 +75,10 @@ impl Store {
                 vec![(*project).into(), now.into(), id.as_str().into()],
             ),
             Watched::Outgoing(project) => (OUTGOING, 8, vec![(*project).into()]),
-            Watched::Failures(project) => (JOURNAL, 1, values![*project, *project]),
-            Watched::Refused(project) => {
-                let (first, last) =
-                    project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
-                (JOURNAL, 1, values![first, last])
+            Watched::Failures(project) | Watched::Refused(Some(project)) => {
+                return Ok(self.journal_mark(*project, None).await?.to_string());
             }
+            Watched::Refused(None) => (JOURNAL, 1, vec![]),
         };
         let rows = self.database.query(sql, parameters).await?;
         let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;

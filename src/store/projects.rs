@@ -277,12 +277,6 @@ async fn delete_project(
             vec![id.clone()],
         )
         .await?;
-    transaction
-        .execute(
-            "DELETE FROM journal WHERE project_id = $1",
-            vec![id.clone()],
-        )
-        .await?;
     for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {
         transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)));
     }

@@ -269,6 +269,8 @@ CREATE TABLE journal (
 );
 CREATE INDEX journal_by_project ON journal (project_id, kind, at, position);
 CREATE INDEX journal_by_subject ON journal (subject, project_id, kind, at);
+CREATE INDEX journal_by_kind ON journal (kind, at, position);
+CREATE INDEX journal_by_position ON journal (project_id, position);
 CREATE INDEX journal_by_key ON journal (key) WHERE key IS NOT NULL;
 
 CREATE TABLE settings (

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use restante::model::{
     Cause, Entry, EntryFilter, Evidence, Failure, Features, Finding, HeaderFilter, InboxId, Latest,
-    MessageFilter, MessageId, NewEntry, ProjectId, Refusal, RefusalReason, RefusedMail, Story,
-    Timestamp, WaitEnd, WaitRecord,
+    MessageFilter, MessageId, NewEntry, ProjectId, Recorded, Refusal, RefusalReason, RefusedMail,
+    Story, Timestamp, WaitEnd, WaitRecord,
 };
 use restante::store::Change;
 use restante_api::{Event, EventKind};
@@ -85,6 +85,10 @@ impl Bed {
             .iter()
             .map(|(project, refused)| entry(*project, refused));
         self.store.append(entries.collect()).await.unwrap();
+        let kinds = refused
+            .iter()
+            .map(|(project, _)| (*project, RefusedMail::KIND));
+        self.store.forget_surplus(kinds).await.unwrap();
     }
 
     /// The rejections of a project, or of all, newest first.
@@ -103,6 +107,10 @@ impl Bed {
     async fn tell(&self, stories: &[Story]) {
         let entries = stories.iter().cloned().map(NewEntry::failed);
         self.store.append(entries.collect()).await.unwrap();
+        let kinds = stories
+            .iter()
+            .map(|story| (story.failure.wait.project, Story::KIND));
+        self.store.forget_surplus(kinds).await.unwrap();
     }
 
     async fn told(&self, story: &Story) -> Option<Story> {
@@ -214,6 +222,7 @@ async fn the_stories_of_a_deleted_project_are_gone(bed: Bed) {
         (is_there(&kept).await, is_there(&gone).await),
         (true, false)
     );
+    bed.sweep(START).await;
     assert_eq!(bed.count("SELECT COUNT(*) FROM journal").await, 1);
 }
 
