@@ -15,7 +15,7 @@ use clap::builder::Resettable;
 use clap::{Args, Command};
 use ipnet::IpNet;
 
-use crate::model::{AcceptedDomains, ApiKey, Domain};
+use crate::model::{AcceptedDomains, ApiKey, DEFAULT_MAIL_DOMAIN, Domain};
 
 pub use byte_size::byte_size;
 pub use data::Data;
@@ -27,8 +27,6 @@ pub use sending::{Dkim, InvalidRelay, Outbound, Relay, RelayHost, Sending};
 pub use tls::{Tls, TlsFiles};
 pub use values::{HostAndPort, api_key, boolean, database_url, http_url, secret};
 
-/// The mail domain without a setting: validators of addresses accept it.
-pub const DEFAULT_MAIL_DOMAIN: &str = "restante.example.com";
 /// One mebibyte, in bytes.
 pub const MIB: u64 = 1024 * 1024;
 

@@ -26,6 +26,9 @@ mod causes;
 pub mod clock;
 pub mod config;
 pub mod metrics;
+
+pub mod evidence;
+
 pub mod model;
 pub mod tcp;
 mod tls;

@@ -7,9 +7,9 @@ use restante_api::{
 };
 use restante_mail::checks;
 
+use crate::evidence::Evidence;
 use crate::model::{
-    Attempt, Domain, Evidence, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus,
-    RefusedMail,
+    Attempt, Domain, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail,
 };
 use crate::service::{Checked, Explanation};
 
@@ -152,6 +152,7 @@ pub(crate) fn explanation(
         },
         send_apis: send_apis(used),
         summary: explanation.summary.to_string(),
+        report: explanation.report,
         cause: explanation.cause,
     }
 }

@@ -8,11 +8,10 @@ use std::time::Instant;
 
 use clap::Args;
 use regex_lite::Regex;
-use restante_api::{Explanation, Inbox, Message};
+use restante_api::{Inbox, Message};
 
 use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Waited};
 use super::error::CliError;
-use super::explain::Readable;
 use super::output::{self, printable, printable_line};
 use crate::config::boolean;
 use crate::model::cut;
@@ -55,7 +54,7 @@ pub(super) struct NoMatch {
     address: String,
     /// `None` if there was no wait.
     timeout: Option<humantime::Duration>,
-    explanation: Explanation,
+    report: String,
     /// The page of the dashboard that explains it.
     help: Option<String>,
 }
@@ -88,14 +87,14 @@ impl NoMatch {
         inbox: &Inbox,
         filter: &FilterFlags,
     ) -> Result<Self, ClientError> {
-        let explanation = client.explain(&inbox.id, filter)?;
+        let report = client.explain(&inbox.id, filter)?.report;
         let wanted = wanted(filter, None);
         let address = inbox.address.clone();
         Ok(Self {
             wanted,
             address,
             timeout: None,
-            explanation,
+            report,
             help: None,
         })
     }
@@ -109,19 +108,16 @@ impl fmt::Display for NoMatch {
             wanted,
             address,
             timeout,
-            explanation,
+            report,
             help,
         } = self;
-        let explanation = Readable { explanation };
+        let report = printable(report);
         match timeout {
             Some(timeout) => write!(
                 formatter,
-                "no {wanted} arrived at {address} within {timeout}. {explanation}"
+                "no {wanted} arrived at {address} within {timeout}. {report}"
             ),
-            None => write!(
-                formatter,
-                "there is no {wanted} in {address}. {explanation}"
-            ),
+            None => write!(formatter, "there is no {wanted} in {address}. {report}"),
         }?;
         help.iter()
             .try_for_each(|url| write!(formatter, "\nDetails: {}", printable_line(url)))
@@ -148,7 +144,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         Answer::Found(answer) => return Ok(output::line(&answer)?),
         Answer::Timeout(help) => help,
     };
-    let explanation = client.explain(&inbox.id, &filter(flags))?;
+    let report = client.explain(&inbox.id, &filter(flags))?.report;
     let wanted = wanted(&flags.filter, Some(flags));
     let address = inbox.address;
     let timeout = Some(flags.timeout);
@@ -156,7 +152,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         wanted,
         address,
         timeout,
-        explanation,
+        report,
         help,
     }
     .into())

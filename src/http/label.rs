@@ -9,6 +9,8 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode;
 
+use crate::model::MessageFilter;
+
 /// Maximum number of characters of a label; the rest is cut off.
 const CHARACTERS: usize = 200;
 const NAME: &str = "x-restante-label";
@@ -32,8 +34,17 @@ impl<S: Sync> FromRequestParts<S> for LabelHeader {
 // The description of the operation names the header.
 impl OperationInput for LabelHeader {}
 
+/// The filter of a wait, with what only its client compares.
+pub(super) fn compared_by_client(filter: MessageFilter, headers: &HeaderMap) -> MessageFilter {
+    MessageFilter {
+        client: text_of(headers, "x-restante-filters"),
+        began: text_of(headers, "x-restante-began"),
+        ..filter
+    }
+}
+
 /// The text of a header that is only shown or compared, if the request has one.
-pub(super) fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
     shown(headers.get(name)?.as_bytes())
 }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model;
+use crate::evidence::Sentence;
 
 /// The notice in every result that contains parts of a message.
 pub(super) const NOTICE: &str = "Senders, subjects, texts, links, codes, attachments, addresses of others and replies \
@@ -161,7 +161,7 @@ pub(super) struct Explanation {
     pub(super) explanation: restante_api::Explanation,
     /// The summary for the text, which has the quotes apart.
     #[serde(skip)]
-    pub(super) summary: model::Summary,
+    pub(super) summary: Sentence,
 }
 
 #[derive(Serialize, JsonSchema)]

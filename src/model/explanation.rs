@@ -178,3 +178,11 @@ impl SmtpUse {
         }
     }
 }
+
+/// The use at all nodes, and the time at which counting started.
+#[derive(Clone, Copy, Debug)]
+pub struct TotalUse {
+    pub used: SmtpUse,
+    pub send_apis: SendApisUse,
+    pub since: Timestamp,
+}

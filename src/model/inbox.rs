@@ -5,6 +5,8 @@ pub use restante_api::InboxKind;
 
 use super::{Domain, InboxEnd, InboxId, ProjectId, SharedAddress, Timestamp};
 
+/// The mail domain without a setting: validators of addresses accept it.
+pub const DEFAULT_MAIL_DOMAIN: &str = "restante.example.com";
 /// Crockford's base32 in lower case, without `i`, `l`, `o` and `u`, which are easily misread.
 const ID_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Where the letters begin in [`ID_ALPHABET`].

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Features, FieldError, MailPart};
+use super::{Condition, Features, FieldError, MailPart, MessageId};
 
 /// Maximum number of bytes of a text in a filter: a line of a message has no more.
 const MAX_FILTER_LENGTH: usize = 998;
@@ -87,6 +87,17 @@ impl MessageFilter {
         texts.chain(header).collect()
     }
 
+    /// The filter of the first request of the wait: a client that compares messages itself asks on
+    /// after each that it refuses.
+    #[must_use]
+    pub fn as_begun(&self) -> Self {
+        let mut first = self.clone();
+        if let Some(began) = &self.began {
+            first.after = MessageId::parse(began).is_ok().then(|| began.clone());
+        }
+        first
+    }
+
     /// The filters that are given, each with its name and its text.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
         let filters = [
@@ -108,19 +119,6 @@ impl MessageFilter {
         filters
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
-    }
-
-    /// The filters as one text, without the cursor: two waits for the same message have the same
-    /// text.
-    #[must_use]
-    pub fn key(&self) -> String {
-        let given = self
-            .given()
-            .filter(|(name, value)| *name != "after" && !value.is_empty());
-        given
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect::<Vec<_>>()
-            .join(" ")
     }
 }
 
@@ -177,24 +175,6 @@ mod tests {
             HeaderFilter::parse(&format!("{header}x")),
             Err(FieldError::Invalid("header"))
         );
-    }
-
-    #[test]
-    fn filters_for_the_same_message_have_the_same_key() {
-        let filter = MessageFilter {
-            subject: Some("Welcome".to_owned()),
-            text: Some(String::new()),
-            has: Features {
-                otp: true,
-                ..Features::default()
-            },
-            ..MessageFilter::default()
-        };
-        let later = MessageFilter {
-            after: Some("a message".to_owned()),
-            ..filter.clone()
-        };
-        assert_eq!([filter.key(), later.key()], ["subject=Welcome has=otp"; 2]);
     }
 
     #[test]

@@ -6,7 +6,6 @@ mod difference;
 mod explanation;
 mod fault;
 mod inbox;
-mod journal;
 mod list;
 mod mail_query;
 mod message;
@@ -18,18 +17,18 @@ mod reception;
 mod refused;
 mod search_text;
 mod smtp_session;
-mod story;
-mod summary;
 mod timestamp;
 mod wait_record;
+mod words;
 
 pub use api_key::{ApiKey, InvalidApiKey, KeyHash};
 pub use change::Change;
 pub use difference::{Difference, bracketed};
-pub use explanation::{InboxEnd, Latest, Part, Period, SendApisUse, Similar, SmtpUse};
+pub use explanation::{InboxEnd, Latest, Part, Period, SendApisUse, Similar, SmtpUse, TotalUse};
 pub use fault::FaultState;
-pub use inbox::{FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id};
-pub use journal::{Entry, EntryFilter, NewEntry, Recorded, Told};
+pub use inbox::{
+    DEFAULT_MAIL_DOMAIN, FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id,
+};
 pub use list::{
     Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched,
 };
@@ -42,17 +41,13 @@ pub use outgoing::{
 };
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
-pub use refused::{RefusalReason, RefusedMail, accepting_flag, closed_on_request};
+pub use refused::{RefusalReason, RefusedMail, closed_on_request};
 pub use search_text::SearchText;
 pub(crate) use search_text::fold_case;
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
-pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
-pub use summary::{
-    Reading, Summary, SummaryPiece, ago, cut, given, is_bidi_control, quoted, seconds, smtp_server,
-    spoken, with_remedy,
-};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
+pub use words::{cut, is_bidi_control, spoken};
 
 pub use restante_delivery::{
     Fault, FaultAction, FaultPoint, FieldError, InboxId, InvalidId, InvalidInboxId, ProjectId,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use restante_smtp::{Closing, Refusal, SessionFailure};
 use serde::{Deserialize, Serialize};
 
-use super::{EmailAddress, InboxId, Timestamp};
+use super::{InboxId, Timestamp};
 
 /// Why mail was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -71,6 +71,16 @@ impl RefusalReason {
         }
     }
 
+    /// What happened to the mail: a fault may also accept it first.
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Self::BouncedOnRequest => "bounced",
+            Self::DroppedOnRequest => "dropped",
+            _ => "rejected",
+        }
+    }
+
     /// The reason with this label.
     #[must_use]
     pub fn from_label(label: String) -> Self {
@@ -105,14 +115,6 @@ pub fn closed_on_request(closing: Closing) -> &'static str {
         Closing::Close => "the connection was closed on request, without a reply",
         Closing::Reset => "the connection was reset on request, without a reply",
     }
-}
-
-/// The flag with which the server accepts mail to this recipient; `None` if its domain is no domain
-/// name.
-#[must_use]
-pub fn accepting_flag(recipient: &str) -> Option<String> {
-    let address = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok()?;
-    Some(format!("--accept-domains {}", address.domain()))
 }
 
 /// One reply that rejected something, or a session that ended before MAIL.
@@ -158,12 +160,12 @@ impl RefusedMail {
         self.sender.trim_matches(['<', '>'])
     }
 
-    /// The flag with which the server would accept the mail, if it was refused because of the
-    /// domain of its recipient.
+    /// The domain of its recipient, if the mail was rejected because of it.
     #[must_use]
-    pub fn accepting_flag(&self) -> Option<String> {
+    pub fn foreign_domain(&self) -> Option<&str> {
         let is_relay = self.reason == RefusalReason::Smtp(Refusal::RelayNotPermitted);
-        accepting_flag(&self.recipient).filter(|_| is_relay)
+        let (_, domain) = self.recipient_address().rsplit_once('@')?;
+        Some(domain).filter(|_| is_relay)
     }
 
     /// The recipient without the brackets of the path.

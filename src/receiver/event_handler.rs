@@ -11,10 +11,11 @@ use super::trace::Trace;
 use super::transcript::{Client, Transcript};
 use crate::admission::Admitted;
 use crate::config::SmtpAuth;
+use crate::evidence::accepting_flag;
 use crate::metrics;
 use crate::model::{
     ApiKey, EmailAddress, FaultAction, MessageId, ProjectId, Reception, RefusalReason, Via,
-    accepting_flag, closed_on_request,
+    closed_on_request,
 };
 use crate::service::{Door, FAILED_GUESS, Incoming, Receipt, SmtpConnection};
 use restante_smtp::reply::RefusedPath;
@@ -272,7 +273,9 @@ impl EventHandler {
             metrics::refused(refusal.label());
             if self.context.refusal_log.admits(self.peer.ip()) {
                 let outcome = refusal.label();
-                match accepting_flag(path).filter(|_| refusal == Refusal::RelayNotPermitted) {
+                let accepted = self.context.service.accepted();
+                let flag = accepting_flag(path, accepted);
+                match flag.filter(|_| refusal == Refusal::RelayNotPermitted) {
                     Some(remedy) => {
                         tracing::info!(peer = %self.peer, path, outcome, remedy, "path refused");
                     }

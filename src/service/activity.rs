@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::clock::Clock;
-use crate::model::{SendApisUse, SmtpUse, Timestamp, Via};
+use crate::model::{SendApisUse, SmtpUse, Timestamp, TotalUse, Via};
 use crate::store::{Store, StoreError};
 
 /// Minimum time between two reports.
@@ -46,14 +46,6 @@ struct Inner {
 /// An open SMTP connection. Dropping it ends the count.
 #[derive(Debug)]
 pub struct SmtpConnection(Activity);
-
-/// The use at all nodes, and the time at which counting started.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TotalUse {
-    pub(super) used: SmtpUse,
-    pub(super) send_apis: SendApisUse,
-    pub(super) since: Timestamp,
-}
 
 impl Activity {
     pub(super) fn new(clock: Clock, is_shared: bool) -> Self {

@@ -11,22 +11,20 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::activity::TotalUse;
 use super::explain::Question;
-use super::summary::named;
 use super::{MAX_WAIT, Service, ServiceError};
+use crate::evidence::{
+    Cause, EntryFilter, Failure, FailureFilter, NewEntry, Story, Told, late, unexpected,
+};
 use crate::model::{
-    Cause, EntryFilter, Failure, FailureFilter, Finding, Inbox, Latest, MessageFilter, NewEntry,
-    Period, ProjectId, Story, Timestamp, Told, WaitEnd, WaitRecord, fold_case, seconds, spoken,
-    with_remedy,
+    Inbox, Latest, MessageFilter, Period, ProjectId, Timestamp, TotalUse, WaitEnd, WaitRecord,
+    fold_case,
 };
 use crate::store::StoreError;
 
 /// A message that arrives within this time after a wait was late. A later one has nothing to do
 /// with the wait.
 pub(super) const LATE_WITHIN: Duration = MAX_WAIT;
-/// The proposed timeout is this many times the time that the message took.
-const MARGIN: u32 = 2;
 /// The newest messages that are compared with a wait that has ended.
 const MAX_COMPARED: usize = 20;
 /// The failures in which a text is looked for: all that a project keeps.
@@ -89,11 +87,11 @@ impl Service {
             period,
             watched: Some(watched),
         };
-        let (mut finding, evidence) = self.answer(&question).await?;
+        let (mut finding, evidence) = self.answer(question).await?;
         if let Some((_, WaitEnd::Unexpected(id))) = wait.end
             && let Some(message) = evidence.latest.iter().find(|message| message.id == id)
         {
-            finding = unexpected_finding(message);
+            finding = unexpected(message);
         }
         let label = self.0.store.label(&inbox).await?;
         let timeline = self
@@ -202,12 +200,13 @@ impl Service {
         filter: &MessageFilter,
     ) -> Result<Option<Story>, StoreError> {
         let told = self.told_of(inbox).await?.into_iter();
-        // Who asks later does not say what only the client compared.
+        // Who asks later does not say what only the client compared, and asks from where that
+        // client began.
         let mut same = told.map(|told| told.failure.wait).filter(|wait| {
             let asked = MessageFilter {
                 client: filter.client.clone(),
                 began: filter.began.clone(),
-                ..wait.filter.clone()
+                ..wait.filter.as_begun()
             };
             asked == *filter
         });
@@ -232,7 +231,7 @@ impl Service {
             if let Some(mut story) = store.recorded_with_key::<Story>(&key).await?
                 && let Some(message) = self.late_message(&story.failure.wait).await?
             {
-                story.failure.finding = late_finding(&story.failure, &message);
+                story.failure.finding = late(&story.failure, &message);
                 story.evidence.latest.insert(0, message);
                 store.append(vec![NewEntry::failed(story)]).await?;
             }
@@ -269,53 +268,5 @@ impl Service {
             .into_iter()
             .filter(is_late)
             .min_by_key(|message| message.received_at))
-    }
-}
-
-fn unexpected_finding(message: &Latest) -> Finding {
-    let text = format!(
-        "No message was expected, but one arrived: {}.",
-        named(message)
-    );
-    let remedy =
-        "Find out why the application sent it, or name in the filters what must not arrive.";
-    Finding {
-        cause: Cause::Arrived,
-        marked: with_remedy(&text, remedy),
-        origin: "unexpected".to_owned(),
-    }
-}
-
-fn late_finding(failure: &Failure, message: &Latest) -> Finding {
-    let late_by = message.received_at.since(failure.ended_at());
-    let took = message.received_at.since(failure.wait.started_at);
-    // Rounded up to five seconds.
-    let proposed = Duration::from_secs((took * MARGIN).as_secs().div_ceil(5).max(1) * 5);
-    let late_by = precise(late_by);
-    let message = named(message);
-    // The client's own filters have not been compared with it.
-    let which = match failure.wait.filter.client {
-        Some(_) => "A message",
-        None => "A matching message",
-    };
-    let text = format!("{which} arrived {late_by} after the wait had ended: {message}.");
-    let remedy = format!(
-        "Use a timeout of {} s instead of {}: a wait ends as soon as the message arrives.",
-        proposed.as_secs(),
-        seconds(failure.wait.timeout)
-    );
-    Finding {
-        cause: Cause::Late,
-        marked: with_remedy(&text, &remedy),
-        origin: String::new(),
-    }
-}
-
-/// A duration as text, in milliseconds if it is short.
-fn precise(duration: Duration) -> String {
-    if duration.as_secs() < 2 {
-        format!("{} ms", duration.as_millis())
-    } else {
-        spoken(duration)
     }
 }

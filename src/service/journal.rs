@@ -19,10 +19,11 @@ use super::barrier::{Barrier, BarrierWriter, barrier};
 use super::failures::{self, LATE_WITHIN};
 use super::quotas::{Quota, Quotas, in_turns};
 use super::{Caller, Inner, MAX_WAIT, Service};
+use crate::evidence::{Entry, EntryFilter, NewEntry};
 use crate::metrics;
 use crate::model::{
-    Entry, EntryFilter, Inbox, InboxClaim, MessageFilter, NewEntry, ProjectId, RefusedMail,
-    SharedAddress, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+    Inbox, InboxClaim, MessageFilter, ProjectId, RefusedMail, SharedAddress, SmtpSession,
+    Timestamp, WaitEnd, WaitRecord,
 };
 use crate::store::StoreError;
 use crate::tcp::client_of;
@@ -566,7 +567,7 @@ impl Service {
         Ok(all)
     }
 
-    async fn about<T: crate::model::Recorded>(
+    async fn about<T: crate::evidence::Recorded>(
         &self,
         inbox: &Inbox,
         most: usize,

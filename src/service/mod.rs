@@ -6,7 +6,6 @@
 
 mod activity;
 mod addresses;
-mod advice;
 mod attempt;
 mod barrier;
 mod checks;
@@ -36,7 +35,6 @@ mod queue;
 mod quotas;
 mod recipients;
 mod rejections;
-mod remedy;
 mod repeatable;
 mod responder;
 mod retention;
@@ -44,7 +42,6 @@ mod search;
 mod send;
 mod sessions;
 mod slots;
-mod summary;
 mod timeline;
 mod wait;
 
@@ -60,6 +57,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::db::Database;
+use crate::evidence::Server;
 use crate::jobs::Jobs;
 use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
@@ -69,7 +67,6 @@ pub use crate::store::{
 };
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
-pub use advice::{advice, title};
 pub use attempt::write;
 pub use checks::{Checked, Verifiable};
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
@@ -87,7 +84,6 @@ pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
 pub use quotas::in_turns;
 pub use rejections::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
-pub use remedy::remedy;
 pub use repeatable::Repeatable;
 pub use retention::RetentionError;
 pub use search::FoundMail;
@@ -267,6 +263,15 @@ impl Service {
     #[must_use]
     pub fn accepted(&self) -> &AcceptedDomains {
         &self.0.options.accepted
+    }
+
+    /// What the server accepts, for advice about rejections.
+    #[must_use]
+    pub fn server(&self) -> Server<'_> {
+        Server {
+            mail_domain: self.mail_domain(),
+            accepted: self.accepted(),
+        }
     }
 
     /// Whether mail for this domain is accepted.

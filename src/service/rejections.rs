@@ -2,9 +2,10 @@
 //! not arrive: whom each concerns, and lists of them.
 
 use super::Service;
+use crate::evidence::{Entry, EntryFilter, NewEntry};
 use crate::model::{
-    EmailAddress, Entry, EntryFilter, Inbox, InboxId, NewEntry, Period, ProjectId, RefusalFilter,
-    RefusalReason, RefusedMail, SharedAddress, Timestamp, fold_case,
+    EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail,
+    SharedAddress, Timestamp, fold_case,
 };
 use crate::store::StoreError;
 

@@ -7,7 +7,7 @@ use super::event_cursor::EventCursor;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
     ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, ProjectId, RefusalFilter, RefusedMail,
-    SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord, seconds,
+    SentMail, SmtpSession, Timestamp, WaitEnd, WaitRecord, spoken,
 };
 use crate::store::StoreError;
 
@@ -67,7 +67,7 @@ impl Service {
         let has_anonymous = refused.iter().any(|(_, refused)| !refused.authenticated);
         let is_foreign = refused
             .iter()
-            .any(|(_, refused)| refused.accepting_flag().is_some());
+            .any(|(_, refused)| refused.foreign_domain().is_some());
         let mut events: Vec<Timed> = refused
             .iter()
             .map(|(_, refused)| of_refusal(refused))
@@ -180,8 +180,9 @@ fn of_refusal(refused: &RefusedMail) -> Timed {
     let at = refused.refused_at;
     let client = Some(refused.client());
     let text = format!(
-        "Mail to {} was rejected: {}",
+        "Mail to {} was {}: {}",
         refused.recipient_address(),
+        refused.reason.outcome(),
         refused.reply
     );
     (
@@ -206,7 +207,7 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
         client: wait.filter.client.clone(),
         timeout: u64::try_from(wait.timeout.as_millis()).unwrap_or(u64::MAX),
     };
-    let text = format!("A wait of {} started.", seconds(wait.timeout));
+    let text = format!("A wait of {} started.", spoken(wait.timeout));
     let started = Event::new(wait.started_at.to_string(), EventKind::WaitStarted, text);
     let mut events = vec![(
         wait.started_at,

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use super::content::on_blocking_thread;
 use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, values};
+use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded, Story};
 use crate::model::{
-    Entry, EntryFilter, InboxClaim, InboxId, NewEntry, Period, ProjectId, Recorded, RefusedMail,
-    SmtpSession, Story, Timestamp, WaitRecord,
+    InboxClaim, InboxId, Period, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitRecord,
 };
 
 /// The lock of a transaction that appends or deletes entries; an arbitrary number that is not used

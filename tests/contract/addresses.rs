@@ -695,7 +695,7 @@ async fn a_refused_domain_is_explained_with_the_flag(engine: Engine) {
     let explained = api.get(&format!("/v1/inboxes/{id}/explain")).await;
     let summary = explained.text("summary");
     assert!(
-        summary.ends_with(", or start the server with `--accept-domains shop.test`."),
+        summary.ends_with(", or start the server with `--accept-domains *.shop.test,shop.test`."),
         "{summary}"
     );
 }

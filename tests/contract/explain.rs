@@ -71,33 +71,6 @@ async fn nothing_has_connected(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn nothing_has_connected_perhaps_because_a_validator_rejects_the_address(engine: Engine) {
-    let api = Harness::accepting(engine, "*").await;
-    for (domain, question) in [
-        (
-            "shop.test",
-            "shop.test, as pydantic's EmailStr and Joi do for .test?",
-        ),
-        (
-            "shop.local",
-            "shop.local, as pydantic's EmailStr and Joi do for .local?",
-        ),
-        ("shop.example", "shop.example, as Joi does for .example?"),
-        ("test.shop.com", "test.shop.com?"),
-    ] {
-        let created = api
-            .call("PUT", &format!("/v1/inboxes/ada@{domain}"), "")
-            .await;
-        let explained = explain(&api, &created.text("id"), "").await;
-        let summary = explained["summary"].as_str().unwrap();
-        let end = format!(
-            "not tried to send? Or does the application's validation reject addresses on {question}"
-        );
-        assert!(summary.ends_with(&end), "{summary}");
-    }
-}
-
-#[testkit::each_engine]
 async fn messages_arrived_but_the_filters_exclude_them(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     assert!(smtp.send(&address(&inbox), MAIL).await.starts_with("250"));
@@ -324,20 +297,6 @@ async fn an_older_inbox_with_a_similar_name_got_the_mail(engine: Engine) {
 }
 
 #[testkit::each_engine]
-async fn mail_opened_another_inbox(engine: Engine) {
-    let (api, smtp, inbox) = start(engine).await;
-    assert!(
-        smtp.send("somebody@restante.example.com", MAIL)
-            .await
-            .starts_with("250")
-    );
-    assert_summary(
-        &explain(&api, &inbox, "").await,
-        "a message created the inbox somebody@restante.example.com",
-    );
-}
-
-#[testkit::each_engine]
 async fn mail_went_to_another_domain(engine: Engine) {
     let (api, smtp, inbox) = start(engine).await;
     let mut client = smtp.client().await;
@@ -518,6 +477,41 @@ async fn the_inbox_has_ended(engine: Engine) {
         json!({"reason": "expired", "at": "2026-11-20T10:30:00.123Z"})
     );
     assert_eq!(explained["messages"], json!({"count": 0, "latest": []}));
+}
+
+/// What a stranger does later says nothing about an inbox that has ended.
+#[testkit::each_engine]
+async fn an_ended_inbox_has_the_rejections_of_its_own_mail_until_its_end(engine: Engine) {
+    let (api, smtp, inbox) = start(engine).await;
+    assert!(smtp.send(&address(&inbox), "a\nb").await.starts_with("550"));
+    let fails_to_log_in = async || {
+        let mut stranger = smtp.client().await;
+        assert!(
+            stranger
+                .say("MAIL FROM:<no address>")
+                .await
+                .starts_with("5")
+        );
+    };
+    fails_to_log_in().await;
+    api.clock.advance(Duration::from_secs(2));
+    assert_eq!(
+        api.call("DELETE", &format!("/v1/inboxes/{inbox}"), "")
+            .await
+            .status,
+        204
+    );
+    api.clock.advance(Duration::from_secs(3));
+    fails_to_log_in().await;
+    let explained = explain_refused(&api, &inbox, 1).await;
+    assert_eq!(explained["refused"][0]["recipient"], address(&inbox));
+    let report = explained["report"].as_str().unwrap();
+    let lines: Vec<_> = report.lines().collect();
+    assert_eq!(
+        (lines[0], lines[1], lines.len()),
+        (explained["summary"].as_str().unwrap(), "Rejected:", 3),
+        "{report}"
+    );
 }
 
 #[testkit::each_engine]

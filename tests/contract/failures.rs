@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use restante::model::{Cause, Failure, FailureFilter, Story};
+use restante::evidence::{Cause, Failure, FailureFilter, Story};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -228,9 +228,14 @@ async fn mail_long_after_the_wait_was_not_late(engine: Engine) {
 async fn failures_of_the_same_cause_are_one_group(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;
-    for query in ["subject=acount", "subject=acount", "subject=receipt"] {
+    // Numbers do not make a group, neither in the filter nor in the subject that arrived.
+    for (query, arrived) in [
+        ("subject=order+11", "Your order 12 of 4f0c-99"),
+        ("subject=order+13", "Your order 14 of 5a1b-00"),
+        ("subject=order+15", "Welcome"),
+    ] {
         let inbox = api.create_inbox().await;
-        api.deliver(&inbox, "Your account").await;
+        api.deliver(&inbox, arrived).await;
         time_out(&api, &inbox, query).await;
     }
     let refused = api.create_inbox().await;
@@ -485,7 +490,8 @@ async fn what_only_the_client_compares_is_the_cause_of_its_wait(engine: Engine) 
         let story = story(&api, answer).await;
         let filter = &story.failure.wait.filter;
         assert_eq!(filter.client.as_deref(), Some("subject /confirm/i"));
-        (story.failure.finding.cause, story.failure.finding.marked)
+        let finding = story.failure.finding;
+        (finding.cause, finding.sentence.to_string())
     };
     let nothing = api.time_out_saying(&said, &inbox, &query).await;
     assert_eq!(cause(&nothing).await.0, Cause::NothingNew);
@@ -514,6 +520,13 @@ async fn what_only_the_client_compares_is_the_cause_of_its_wait(engine: Engine) 
         .map(|event| event["outcome"].as_str().unwrap())
         .collect();
     assert_eq!(outcomes, ["timeout", "timeout"]);
+    // Who asks from where that wait began gets its cause.
+    let explained = explain(&api, &inbox, &format!("from=shop&after={earlier}")).await;
+    let report = explained["report"].as_str().unwrap();
+    assert!(
+        explained["cause"] == "filter_missed" && report.contains("not: the client's own filter"),
+        "{explained}"
+    );
     // A wait that began later did not compare it.
     let other = [filters, ("x-restante-began", &*String::leak(refused))];
     let answer = api.time_out_saying(&other, &inbox, &query).await;
@@ -549,7 +562,7 @@ async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
     }
     let failed = failures(&api, FailureFilter::default()).await;
     assert_eq!(failed[0].finding.cause, Cause::Arrived);
-    let sentence = &failed[0].finding.marked;
+    let sentence = failed[0].finding.sentence.to_string();
     assert!(
         sentence.starts_with("No message was expected, but one arrived: "),
         "{sentence}"

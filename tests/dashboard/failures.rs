@@ -287,27 +287,32 @@ async fn the_advice_about_a_rejection_is_not_repeated() {
     let inbox = harness.create_inbox().await;
     let project = own.project_path().await;
     let recipient = format!("<{inbox}@{MAIL_DOMAIN}>");
-    let reason = RefusalReason::from_label("bare_line_end".to_owned());
-    let refused_at = harness.service.clock().now();
-    harness.service.record_refusal(
-        RefusedMail {
-            recipient,
-            reason,
-            refused_at,
-            ..refusal()
-        },
-        None,
-    );
+    let refused = |recipient: String| RefusedMail {
+        recipient,
+        reason: RefusalReason::from_label("bare_line_end".to_owned()),
+        refused_at: harness.service.clock().now(),
+        ..refusal()
+    };
+    harness.service.record_refusal(refused(recipient), None);
     fails(&harness, &inbox, "").await;
-    let page = seen(&own, &format!("{project}/failures"), "1 timed out")
-        .await
-        .body;
+    let list = format!("{project}/failures");
+    let page = seen(&own, &list, "1 timed out").await.body;
     assert!(
-        page.contains("Line ends without CR") && page.contains("1 rejected"),
-        "{page}"
+        page.contains("Line ends without CR") && !page.contains("1 rejected"),
+        "the wait failed by it: {page}"
     );
-    // Once about the wait, and once about the rejection.
-    assert_eq!(page.matches("SMTP requires CR LF").count(), 2, "{page}");
+    let elsewhere = format!("<somebody@{MAIL_DOMAIN}>");
+    harness.service.record_refusal(refused(elsewhere), None);
+    let page = seen(&own, &list, "1 rejected").await.body;
+    // One group and one vocabulary for both.
+    for text in [
+        "class=\"failure-group\"",
+        "SMTP requires CR LF",
+        "<option value=\"bare_line_end\"",
+    ] {
+        assert_eq!(page.matches(text).count(), 1, "{text}: {page}");
+    }
+    assert_eq!(page.matches("failure-row").count(), 2, "{page}");
     let story = page
         .split("href=\"/failures/")
         .nth(1)

@@ -81,7 +81,7 @@ const REASONS: [Reason; 12] = [
         title: "The filters exclude the messages",
         sentence: "Expected subject \"acount\"; arrived: \"Confirm your account\" from a@shop.example.",
         advice: "Change the filter, or what the application sends.",
-        evidence: "excluded by subject",
+        evidence: "does not match: subject",
         ..Reason::new("filter", |test| test.mail(&test.address))
     },
     Reason {

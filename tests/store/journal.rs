@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use restante::evidence::{
+    Cause, Entry, EntryFilter, Evidence, Failure, Finding, NewEntry, Recorded, Sentence, Story,
+};
 use restante::model::{
-    Cause, Entry, EntryFilter, Evidence, Failure, Features, Finding, HeaderFilter, InboxId, Latest,
-    MessageFilter, MessageId, NewEntry, ProjectId, Recorded, Refusal, RefusalReason, RefusedMail,
-    Story, Timestamp, WaitEnd, WaitRecord,
+    Features, HeaderFilter, InboxId, Latest, MessageFilter, MessageId, ProjectId, Refusal,
+    RefusalReason, RefusedMail, Timestamp, WaitEnd, WaitRecord,
 };
 use restante::store::Change;
 use restante_api::{Event, EventKind};
@@ -63,7 +65,7 @@ pub fn story(project: ProjectId, ended_at: Timestamp) -> Story {
     };
     let finding = Finding {
         cause: Cause::FilterMissed,
-        marked: "A sentence.".to_owned(),
+        sentence: Sentence::new("From ").quote("a\0b").own(".").advice("Do."),
         origin: "subject=x".to_owned(),
     };
     let failure = Failure {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use restante::evidence::NewEntry;
 use restante::model::{
     Domain, Fault, FaultAction, FaultPoint, FoundInbox, Holdings, InboxEnd, InboxFilter, InboxKind,
-    InboxTotals, ListPart, NewEntry, RefusedMail, SearchText, Timestamp, WaitEnd, Watched,
+    InboxTotals, ListPart, RefusedMail, SearchText, Timestamp, WaitEnd, Watched,
 };
 
 use super::bed::{Bed, HOUR, START, id};

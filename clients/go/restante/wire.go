@@ -313,6 +313,9 @@ type SendApisUse struct {
 type Explanation struct {
 	// One sentence for a person.
 	Summary string `json:"summary"`
+	// The sentence, then the newest messages, the rejections and the other inboxes that it does not name, in lines: what a
+	// client prints about a wait that failed.
+	Report string `json:"report"`
 	// The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late, arrived, filter_missed,
 	// nothing_new, fault, bare_line_end, inbox_full, other_domain, rejected, typo, other_address, login_failed,
 	// tls_failed, wrong_port, no_mail, sent_elsewhere, nothing_connected.

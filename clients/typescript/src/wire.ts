@@ -327,6 +327,11 @@ export interface SendApisUse {
 export interface Explanation {
   /** One sentence for a person. */
   summary: string;
+  /**
+   * The sentence, then the newest messages, the rejections and the other inboxes that it does not name, in lines: what
+   * a client prints about a wait that failed.
+   */
+  report: string;
   /** The cause in the summary, for programs. */
   cause:
     | "inbox_expired"

@@ -12,6 +12,9 @@ use crate::{Example, Inbox, Message, noon};
 pub struct Explanation {
     /// One sentence for a person.
     pub summary: String,
+    /// The sentence, then the newest messages, the rejections and the other inboxes that it does not
+    /// name, in lines: what a client prints about a wait that failed.
+    pub report: String,
     /// The cause in the summary, for programs.
     pub cause: Cause,
     /// The inbox; null if it has ended.
@@ -222,6 +225,11 @@ impl Example for Explanation {
         Self {
             summary: "Nothing has connected over SMTP since this inbox was created 32 s ago. Is 127.0.0.1:1025 the \
                       application's SMTP server, or has the application not tried to send?"
+                .to_owned(),
+            report: "Nothing has connected over SMTP since this inbox was created 32 s ago. Is 127.0.0.1:1025 the \
+                     application's SMTP server, or has the application not tried to send?\n\
+                     In the inbox (2), newest first:\n  2026-11-20T09:30:00.123Z \"Welcome\" from shop@app.example, \
+                     not: subject"
                 .to_owned(),
             cause: Cause::NothingConnected,
             inbox: None,

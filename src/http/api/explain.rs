@@ -12,6 +12,7 @@ use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
 use crate::http::describe::{Describe, INBOX_NOT_FOUND};
 use crate::http::error::Error;
+use crate::http::label::compared_by_client;
 use crate::http::query::{Parameters, message_filter};
 use crate::http::response::json;
 use crate::wire;
@@ -23,7 +24,7 @@ pub(super) async fn explain(
     PathOf(path): PathOf<InboxNamePath>,
     Parameters(query): Parameters<MessageQuery>,
 ) -> Result<Response, Error> {
-    let filter = message_filter(query)?;
+    let filter = compared_by_client(message_filter(query)?, &headers);
     let explanation = app
         .service
         .explain(&caller, &path.id, &filter, &app.smtp(&headers).to_string())

@@ -13,10 +13,9 @@ use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
 use crate::http::describe::{Describe, STOPPING};
 use crate::http::error::Error;
-use crate::http::label::text_of;
+use crate::http::label::compared_by_client;
 use crate::http::query::{Parameters, message_filter, timeout};
 use crate::http::request_id::RequestId;
-use crate::model::MessageFilter;
 use crate::service::ServiceError;
 
 pub(super) async fn wait(
@@ -26,11 +25,7 @@ pub(super) async fn wait(
     owned: OwnedInbox,
     Parameters(query): Parameters<WaitQuery>,
 ) -> Result<Response, Error> {
-    let filter = MessageFilter {
-        client: text_of(&headers, "x-restante-filters"),
-        began: text_of(&headers, "x-restante-began"),
-        ..message_filter(query.matching)?
-    };
+    let filter = compared_by_client(message_filter(query.matching)?, &headers);
     let expects_none = headers
         .get("x-restante-expects")
         .is_some_and(|expected| expected == "none");

@@ -7,14 +7,11 @@ use super::plain::{Piece, cause, coded, shown};
 use super::visit::InboxPage;
 use super::when::When;
 use crate::config::HostAndPort;
+use crate::evidence::{Evidence, Reading, Sentence, Story, missed, rejection};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{
-    Evidence, InboxId, Latest, MessageFilter, Reading, RefusedMail, Story, Summary, Timestamp,
-    WaitRecord,
-};
-use crate::service::remedy;
+use crate::model::{InboxId, Latest, MessageFilter, RefusedMail, Timestamp, WaitRecord};
 
 #[derive(Template)]
 #[template(path = "explanation.html")]
@@ -38,8 +35,8 @@ struct MissedMessage {
     subject: String,
     from: String,
     received: When,
-    /// The filters that exclude it.
-    missed_by: String,
+    /// The filters that exclude it, in words.
+    missed: String,
 }
 
 /// A refusal with its remedy.
@@ -97,7 +94,7 @@ impl Refusal {
     fn new(app: &App, refused: &RefusedMail, when: &dyn Fn(Timestamp) -> When) -> Self {
         Self {
             reply: shown(&refused.reply),
-            remedy: coded(&remedy(refused, app.service.mail_domain())),
+            remedy: what_to_do(app, refused),
             sender: shown(refused.sender_address()),
             recipient: shown(refused.recipient_address()),
             when: when(refused.refused_at),
@@ -137,7 +134,7 @@ impl ExplanationPanel {
             explained => explained?,
         };
         let now = app.service.clock().now();
-        let of = (app, base.as_str(), &page.inbox.id);
+        let of = (app, base.as_str(), wait);
         Ok(Self::new(
             of,
             smtp,
@@ -157,8 +154,8 @@ impl ExplanationPanel {
             ended_at: Some(failure.ended_at()),
             smtp_address: &smtp,
         };
-        let summary = Summary::new(&failure.finding.marked, reading);
-        let of = (app, base, &failure.wait.inbox);
+        let summary = failure.finding.sentence.read(reading);
+        let of = (app, base, &failure.wait);
         let ended_at = failure.ended_at();
         let mut panel = Self::new(of, smtp, &summary, &story.evidence, &|at| {
             When::around(at, ended_at)
@@ -170,20 +167,20 @@ impl ExplanationPanel {
 
     /// `when` shows a time.
     fn new(
-        (app, base, inbox): (&App, &str, &InboxId),
+        (app, base, wait): (&App, &str, &WaitRecord),
         smtp_address: String,
-        summary: &Summary,
+        summary: &Sentence,
         evidence: &Evidence,
         when: &dyn Fn(Timestamp) -> When,
     ) -> Self {
         let domain = app.service.mail_domain();
         let url = |inbox: &InboxId| format!("{base}/inboxes/{}", path_segment(inbox.as_str()));
         let missed = |message: &Latest| MissedMessage {
-            url: format!("{}/messages/{}", url(inbox), message.id),
+            url: format!("{}/messages/{}", url(&wait.inbox), message.id),
             subject: subject(&message.subject),
             from: shown(&message.from),
             received: when(message.received_at),
-            missed_by: message.missed_by.join(", "),
+            missed: missed(message, &wait.filter),
         };
         let similar = evidence.similar.iter().map(|similar| Similar {
             url: url(&similar.id),
@@ -191,7 +188,7 @@ impl ExplanationPanel {
             messages: similar.messages,
             received: when(similar.last_received_at),
         });
-        let remedy = summary.remedy().map(coded).unwrap_or_default();
+        let remedy = summary.what_to_do().map(coded).unwrap_or_default();
         let mut refused = Refusal::distinct_when(app, &evidence.refused, when);
         Refusal::show_remedies_once(&mut refused, &remedy);
         Self {
@@ -205,6 +202,12 @@ impl ExplanationPanel {
             smtp_address,
         }
     }
+}
+
+/// What to do about a rejection.
+pub(super) fn what_to_do(app: &App, refused: &RefusedMail) -> Vec<Piece> {
+    let finding = rejection(refused, app.service.server());
+    finding.sentence.what_to_do().map(coded).unwrap_or_default()
 }
 
 /// The page that explains a wait: that of its story, or that of the inbox with the explanation.

@@ -1,5 +1,6 @@
 //! What failed in a project: waits that timed out and mail that was rejected, grouped by cause, the
-//! newest first; above them the waits that are open.
+//! newest first; above them the waits that are open. A rejection that a wait failed by is not
+//! listed beside that wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +12,17 @@ use axum::response::Response;
 use super::explained::story_url;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, html, with_query};
-use super::plain::{Piece, cause, coded, phrase, shown};
+use super::plain::{Piece, cause, coded, shown};
 use super::timeline::timeline_of;
 use super::visit::ProjectPage;
 use super::waits::{Filter, OpenWait, filters, open_waits};
 use super::when::When;
+use crate::evidence::{Cause, Failure, FailureFilter, Finding, Reading, advice, rejection, title};
 use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{
-    Failure, FailureFilter, Reading, RefusalFilter, RefusalReason, RefusedMail, Summary, Timestamp,
-    Watched,
-};
-use crate::service::{MAX_REFUSALS_SHOWN, advice, remedy, title};
+use crate::model::{RefusalFilter, RefusedMail, Timestamp, Watched};
+use crate::service::MAX_REFUSALS_SHOWN;
 
 /// Maximum number of waits that are grouped; older ones are counted by no group.
 const MAX_WAITS: usize = 500;
@@ -36,8 +35,6 @@ const TIMES: [(&str, &str, u64); 3] = [
     ("day", "Last day", 24),
     ("week", "Last week", 168),
 ];
-/// Before the label of a rejection's reason, where a wait has the word of its cause.
-const REJECTED: &str = "rejected-";
 
 #[derive(Template)]
 #[template(path = "failures.html")]
@@ -64,28 +61,32 @@ struct Wanted {
 /// An option of a filter.
 struct Choice {
     value: String,
-    label: String,
+    label: &'static str,
     is_current: bool,
 }
 
 /// Failures with the same cause.
 struct Group {
     key: String,
-    cause: String,
-    title: String,
-    is_rejection: bool,
-    /// The cause in one sentence, or the reply.
+    cause: &'static str,
+    title: &'static str,
+    /// The number of waits that timed out.
+    waits: usize,
+    /// The number of other rejections, and what happened to the mail.
+    rejections: usize,
+    outcome: &'static str,
+    /// The cause in one sentence.
     sentence: Vec<Piece>,
     advice: Vec<Piece>,
     newest_at: Timestamp,
     newest: When,
-    count: usize,
     entries: Vec<Entry>,
     /// The label and the URL of the page of the group, if that has more entries.
     all: Option<(String, String)>,
 }
 
 struct Entry {
+    at: Timestamp,
     url: Option<String>,
     address: String,
     label: Option<String>,
@@ -148,16 +149,15 @@ pub(super) async fn list(
         .service
         .mark(&Watched::Failures(page.project.id))
         .await?;
-    let mut groups = groups(&app, &page, &wanted).await?;
+    let (mut groups, limits) = groups(&app, &page, &wanted).await?;
     let causes = causes(&groups, wanted.cause.as_deref());
-    let limits = limits(&groups);
     groups.retain(|group| wanted.admits(group));
     for group in &mut groups {
         group.shorten(&wanted, &base);
     }
     let times = TIMES.map(|(word, label, _)| Choice {
         value: word.to_owned(),
-        label: label.to_owned(),
+        label,
         is_current: wanted.time.as_deref() == Some(word),
     });
     // Counted after the list was read, which waits until the latest failures are stored.
@@ -188,8 +188,13 @@ pub(super) async fn list(
     })?)
 }
 
-/// The groups that the address and the time select, the one with the newest failure first.
-async fn groups(app: &App, page: &ProjectPage, wanted: &Wanted) -> Result<Vec<Group>, Error> {
+/// The groups that the address and the time select, the one with the newest failure first; and what
+/// is counted, if there may be more.
+async fn groups(
+    app: &App,
+    page: &ProjectPage,
+    wanted: &Wanted,
+) -> Result<(Vec<Group>, Option<String>), Error> {
     let project = Some(page.project.id);
     let now = app.service.clock().now();
     let text = wanted.search.clone().unwrap_or_default();
@@ -210,47 +215,69 @@ async fn groups(app: &App, page: &ProjectPage, wanted: &Wanted) -> Result<Vec<Gr
             reason: None,
         })
         .await?;
+    let limits = limits(failed.len(), refused.len());
+    let smtp = page.smtp.to_string();
+    let read = |finding: &Finding, at, ended_at| {
+        let reading = Reading {
+            now,
+            ended_at,
+            smtp_address: &smtp,
+        };
+        Group::new(finding, reading, at)
+    };
     let mut groups: Vec<Group> = Vec::new();
-    for failure in failed {
-        let key = failure.group();
-        let entry = Entry::of_wait(app, &failure, now);
-        add(&mut groups, key, entry, || {
-            Group::of_wait(page, &failure, now)
+    for failure in &failed {
+        let ended_at = failure.ended_at();
+        let group = group_of(&mut groups, failure.group(), ended_at, || {
+            read(&failure.finding, ended_at, Some(ended_at))
         });
+        group.waits += 1;
+        group.entries.push(Entry::of_wait(app, failure, now));
     }
     for (_, refused) in refused {
-        let key = format!("{REJECTED}{}:{}", refused.reason.label(), refused.reply);
-        let entry = Entry::of_refusal(page, &refused, now);
-        add(&mut groups, key, entry, || {
-            Group::of_refusal(app, &refused, now)
+        if failed.iter().any(|failure| failure.is_by(&refused)) {
+            continue;
+        }
+        let finding = rejection(&refused, app.service.server());
+        let group = group_of(&mut groups, finding.group(), refused.refused_at, || {
+            read(&finding, refused.refused_at, None)
         });
+        group.rejections += 1;
+        group.outcome = refused.reason.outcome();
+        group.entries.push(Entry::of_refusal(page, &refused, now));
+    }
+    for group in &mut groups {
+        group.newest = When::new(group.newest_at, now);
+        group
+            .entries
+            .sort_by_key(|entry| std::cmp::Reverse(entry.at));
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.newest_at));
-    Ok(groups)
+    Ok((groups, limits))
 }
 
-fn add(groups: &mut Vec<Group>, key: String, entry: Entry, new: impl FnOnce() -> Group) {
-    let at = groups
+/// The group with this key, which is new if there is none.
+fn group_of(
+    groups: &mut Vec<Group>,
+    key: String,
+    at: Timestamp,
+    new: impl FnOnce() -> Group,
+) -> &mut Group {
+    let position = groups
         .iter()
         .position(|group| group.key == key)
         .unwrap_or_else(|| {
             groups.push(Group { key, ..new() });
             groups.len() - 1
         });
-    groups[at].count += 1;
-    groups[at].entries.push(entry);
+    let group = &mut groups[position];
+    group.newest_at = group.newest_at.max(at);
+    group
 }
 
-/// What the groups count, if there may be more.
-fn limits(groups: &[Group]) -> Option<String> {
-    let counted = |is_rejection| -> usize {
-        groups
-            .iter()
-            .filter(|group| group.is_rejection == is_rejection)
-            .map(|group| group.count)
-            .sum()
-    };
-    let is_reached = counted(false) >= MAX_WAITS || counted(true) >= MAX_REFUSALS_SHOWN;
+/// What is counted, if there may be more.
+fn limits(waits: usize, rejections: usize) -> Option<String> {
+    let is_reached = waits >= MAX_WAITS || rejections >= MAX_REFUSALS_SHOWN;
     is_reached.then(|| {
         format!("Only the latest {MAX_WAITS} waits that timed out and {MAX_REFUSALS_SHOWN} rejections are counted.")
     })
@@ -261,10 +288,10 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
     let mut causes: Vec<Choice> = Vec::new();
     for group in groups {
         if !causes.iter().any(|choice| choice.value == group.cause) {
-            let is_current = chosen == Some(group.cause.as_str());
+            let is_current = chosen == Some(group.cause);
             causes.push(Choice {
-                value: group.cause.clone(),
-                label: group.title.clone(),
+                value: group.cause.to_owned(),
+                label: group.title,
                 is_current,
             });
         }
@@ -273,7 +300,7 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
     {
         causes.push(Choice {
             value: cause.to_owned(),
-            label: phrase(cause),
+            label: Cause::of_word(cause).map_or("Unknown", title),
             is_current: true,
         });
     }
@@ -281,61 +308,27 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
 }
 
 impl Group {
-    fn of_wait(page: &ProjectPage, failure: &Failure, now: Timestamp) -> Self {
-        let smtp = page.smtp.to_string();
-        let of = failure.finding.cause;
-        let reading = Reading {
-            now,
-            ended_at: Some(failure.ended_at()),
-            smtp_address: &smtp,
-        };
-        let summary = Summary::new(&failure.finding.marked, reading);
-        let advice = summary.remedy().unwrap_or_else(|| advice(of));
-        let word = of.as_str().to_owned();
-        let title = title(of).to_owned();
-        let ended_at = failure.ended_at();
-        Self::new(word, title, cause(&summary), advice, ended_at, now)
-    }
-
-    fn of_refusal(app: &App, refused: &RefusedMail, now: Timestamp) -> Self {
-        let cause = format!("{REJECTED}{}", refused.reason.label());
-        let title = rejection_title(&refused.reason);
-        let remedy = remedy(refused, app.service.mail_domain());
-        let group = Self::new(
-            cause,
-            title,
-            vec![(false, shown(&refused.reply))],
-            &remedy,
-            refused.refused_at,
-            now,
-        );
-        Self {
-            is_rejection: true,
-            ..group
-        }
-    }
-
-    fn new(
-        cause: String,
-        title: String,
-        sentence: Vec<Piece>,
-        advice: &str,
-        newest_at: Timestamp,
-        now: Timestamp,
-    ) -> Self {
+    fn new(finding: &Finding, reading: Reading<'_>, newest_at: Timestamp) -> Self {
+        let sentence = finding.sentence.read(reading);
+        let what_to_do = sentence.what_to_do();
         Self {
             key: String::new(),
-            cause,
-            title,
-            is_rejection: false,
-            sentence,
-            advice: coded(advice),
+            cause: finding.cause.as_str(),
+            title: title(finding.cause),
+            waits: 0,
+            rejections: 0,
+            outcome: "rejected",
+            sentence: cause(&sentence),
+            advice: coded(what_to_do.unwrap_or_else(|| advice(finding.cause))),
             newest_at,
-            newest: When::new(newest_at, now),
-            count: 0,
+            newest: When::new(newest_at, reading.now),
             entries: Vec::new(),
             all: None,
         }
+    }
+
+    fn count(&self) -> usize {
+        self.waits + self.rejections
     }
 
     /// Leaves the entries that the page shows. A page of all groups links to the other ones.
@@ -343,9 +336,9 @@ impl Group {
         if wanted.group.is_some() {
             return self.entries.truncate(MAX_ENTRIES_OF_ONE);
         }
-        if self.count > MAX_ENTRIES {
-            let label = match self.count {
-                ..=MAX_ENTRIES_OF_ONE => format!("Show all {}", self.count),
+        if self.count() > MAX_ENTRIES {
+            let label = match self.count() {
+                ..=MAX_ENTRIES_OF_ONE => format!("Show all {}", self.count()),
                 count => format!("Show the latest {MAX_ENTRIES_OF_ONE} of {count}"),
             };
             self.all = Some((label, wanted.url(base, &self.key)));
@@ -364,13 +357,10 @@ fn rejections_url(page: &ProjectPage, refused: &RefusedMail) -> String {
     )
 }
 
-fn rejection_title(reason: &RefusalReason) -> String {
-    format!("Rejected: {}", phrase(reason.label()))
-}
-
 impl Entry {
     fn of_wait(app: &App, failure: &Failure, now: Timestamp) -> Self {
         Self {
+            at: failure.ended_at(),
             url: Some(story_url(failure.wait.id)),
             address: failure.address(app.service.mail_domain()),
             label: failure.label.as_deref().map(shown),
@@ -387,6 +377,7 @@ impl Entry {
             recipient.to_owned()
         };
         Self {
+            at: refused.refused_at,
             url: Some(
                 timeline_of(&page.path(""), refused)
                     .unwrap_or_else(|| rejections_url(page, refused)),
@@ -402,25 +393,33 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::Sentence;
 
     const NOW: Timestamp = Timestamp::from_millis(1_795_167_000_123);
 
-    fn group(is_rejection: bool, count: usize) -> Group {
-        let cause = "late".to_owned();
-        let title = "Late".to_owned();
+    fn group(waits: usize) -> Group {
         let entry = || Entry {
+            at: NOW,
             url: None,
             address: String::new(),
             label: None,
             filters: Vec::new(),
             when: When::new(NOW, NOW),
         };
-        let entries = std::iter::repeat_with(entry).take(count).collect();
+        let finding = Finding {
+            cause: Cause::Late,
+            sentence: Sentence::default(),
+            origin: String::new(),
+        };
+        let reading = Reading {
+            now: NOW,
+            ended_at: None,
+            smtp_address: "",
+        };
         Group {
-            is_rejection,
-            count,
-            entries,
-            ..Group::new(cause, title, Vec::new(), "", NOW, NOW)
+            waits,
+            entries: std::iter::repeat_with(entry).take(waits).collect(),
+            ..Group::new(&finding, reading, NOW)
         }
     }
 
@@ -433,7 +432,7 @@ mod tests {
                 time: None,
                 group: group_key.map(str::to_owned),
             };
-            let mut group = group(false, count);
+            let mut group = group(count);
             group.shorten(&wanted, "/failures");
             (group.entries.len(), group.all.map(|(label, _)| label))
         };
@@ -449,17 +448,10 @@ mod tests {
 
     #[test]
     fn counts_that_reach_a_limit_say_so() {
-        assert_eq!(
-            limits(&[group(false, 300), group(false, 199), group(true, 199)]),
-            None
-        );
-        for reached in [
-            [group(false, 300), group(false, 200)],
-            [group(true, 100), group(true, 100)],
-        ] {
-            let text = limits(&reached).unwrap();
+        assert_eq!(limits(499, 199), None);
+        for (waits, rejections) in [(500, 0), (0, 200)] {
             assert_eq!(
-                text,
+                limits(waits, rejections).unwrap(),
                 "Only the latest 500 waits that timed out and 200 rejections are counted."
             );
         }

@@ -15,15 +15,15 @@ use super::plain::shown;
 use super::search::{PageSearch, SearchStatus};
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
+use crate::evidence::{Failure, FailureFilter, title};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    Failure, FailureFilter, FoundInbox, InboxEnd, MailQuery, ProjectId, Scope, SearchText,
-    Timestamp, address_of,
+    FoundInbox, InboxEnd, MailQuery, ProjectId, Scope, SearchText, Timestamp, address_of,
 };
-use crate::service::{MessageStart, ServiceError, title};
+use crate::service::{MessageStart, ServiceError};
 
 /// Maximum number of results of each kind.
 const MAX_RESULTS: usize = 8;

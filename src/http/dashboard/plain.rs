@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::model::{Summary, SummaryPiece, is_bidi_control};
+use crate::evidence::{self, Sentence};
+use crate::model::is_bidi_control;
 
 /// The text with its invisible controls written out, as ‹U+202E›. Without this, `gnp.exe` could be
 /// shown as `exe.png`.
@@ -28,10 +29,10 @@ pub(super) fn coded(text: &str) -> Vec<Piece> {
 
 /// The pieces of a sentence without what to do. What it quotes, and what the caller has chosen, is
 /// no code.
-pub(super) fn cause(summary: &Summary) -> Vec<Piece> {
-    let pieces = summary.cause().iter().flat_map(|piece| match piece {
-        SummaryPiece::Own(own) => coded(&shown(own)),
-        SummaryPiece::Given(text) | SummaryPiece::Quote(text) => vec![(false, shown(text))],
+pub(super) fn cause(sentence: &Sentence) -> Vec<Piece> {
+    let pieces = sentence.cause().flat_map(|piece| match piece {
+        evidence::Piece::Own(own) => coded(&shown(own)),
+        piece => vec![(false, shown(&piece.to_string()))],
     });
     pieces.collect()
 }

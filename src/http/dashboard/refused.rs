@@ -8,9 +8,10 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::explained::what_to_do;
 use super::failure::PageError;
 use super::page::{NavPlace, Shell, given, html};
-use super::plain::{Piece, coded, phrase, shown};
+use super::plain::{Piece, phrase, shown};
 use super::timeline::timeline_of;
 use super::visit::{ProjectPage, SignedIn};
 use super::when::When;
@@ -18,7 +19,6 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, Watched};
-use crate::service::remedy;
 
 /// The options of the time filter: the word in the query, the label, and the hours.
 const TIMES: [(&str, &str, u64); 3] = [
@@ -223,7 +223,7 @@ fn row(app: &App, project_name: Option<String>, group: Group) -> RefusedRow {
     } = group;
     let now = app.service.clock().now();
     RefusedRow {
-        remedy: coded(&remedy(&refused, app.service.mail_domain())),
+        remedy: what_to_do(app, &refused),
         reason: phrase(refused.reason.label()),
         sender: given(shown(refused.sender_address())),
         recipient: given(shown(refused.recipient_address())),

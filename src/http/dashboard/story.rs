@@ -17,11 +17,11 @@ use super::timeline::EventRow;
 use super::visit::{Params, SignedIn};
 use super::waits::{Filter, filters};
 use super::when::When;
+use crate::evidence::{Cause, Story, advice, title};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Cause, Difference, Domain, Latest, MessageFilter, Story, parse_id, seconds};
-use crate::service::{advice, title};
+use crate::model::{Difference, Domain, Latest, MessageFilter, parse_id, spoken};
 
 /// Messages with which each filter is compared.
 const MAX_COMPARED: usize = 3;
@@ -207,7 +207,7 @@ pub(super) async fn show(
         failures_url: format!("{base}/failures"),
         sentence,
         filters: filters(&failure.wait),
-        timeout: seconds(failure.wait.timeout),
+        timeout: spoken(failure.wait.timeout),
         differences,
         ended: When::new(failure.ended_at(), app.service.clock().now()),
         explanation,

@@ -87,7 +87,7 @@ pub(super) fn timeline_of(project: &str, refused: &RefusedMail) -> Option<String
     let inbox = refused
         .inbox
         .as_ref()
-        .filter(|_| refused.accepting_flag().is_none())
+        .filter(|_| refused.foreign_domain().is_none())
         .map(InboxId::as_str);
     let name = inbox.or(Some(address).filter(|address| !address.is_empty()))?;
     Some(format!("{project}/inboxes/{}/timeline", path_segment(name)))

@@ -11,7 +11,7 @@ use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of, seconds};
+use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of, spoken};
 
 /// An open wait in a list of a project.
 pub(super) struct OpenWait {
@@ -107,7 +107,7 @@ impl WaitRow {
             filters: filters(wait),
             started: When::new(wait.started_at, now),
             deadline: When::new(wait.deadline(), now),
-            timeout: seconds(wait.timeout),
+            timeout: spoken(wait.timeout),
             outcome: wait.end.map(|(at, end)| {
                 let explain_url = end.is_failure().then(|| explain_url(base, wait, has_story));
                 WaitOutcome {

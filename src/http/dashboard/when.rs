@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::Timestamp;
+use crate::model::{Timestamp, spoken};
 
 /// An instant: relative to now or to the end of a wait, and exact.
 pub(super) struct When {
@@ -32,9 +32,9 @@ impl When {
     /// An instant relative to the end of a wait.
     pub(super) fn around(instant: Timestamp, ended_at: Timestamp) -> Self {
         let relative = if instant > ended_at {
-            format!("{} after the wait ended", span(instant.since(ended_at)))
+            format!("{} after the wait ended", spoken(instant.since(ended_at)))
         } else {
-            format!("{} before the wait ended", span(ended_at.since(instant)))
+            format!("{} before the wait ended", spoken(ended_at.since(instant)))
         };
         Self {
             relative,

@@ -11,11 +11,10 @@ use super::batch::too_large;
 use super::call::Call;
 use super::failure::Failure;
 use super::outgoing::{Composed, Outgoing};
+use crate::evidence::accepting_flag;
 use crate::jobs::Job;
 use crate::metrics;
-use crate::model::{
-    EmailAddress, FaultAction, Reception, Refusal, RefusalReason, Via, accepting_flag,
-};
+use crate::model::{EmailAddress, FaultAction, Reception, Refusal, RefusalReason, Via};
 use crate::service::Incoming;
 
 /// A message that was accepted.
@@ -126,7 +125,7 @@ impl Call<'_> {
         for recipient in &envelope.recipients {
             if !service.is_local(recipient.domain()) {
                 let text = recipient.to_string();
-                let flag = accepting_flag(&text).unwrap_or_default();
+                let flag = accepting_flag(&text, service.accepted()).unwrap_or_default();
                 let failure = Failure::refused(Refusal::RelayNotPermitted)
                     .because(format!("{text} ({flag})"));
                 return Err(failure.of(&text));

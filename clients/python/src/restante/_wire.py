@@ -302,6 +302,7 @@ class Explanation:
     """The explanation of a missing message."""
 
     summary: str
+    report: str
     cause: Literal[
         "inbox_expired",
         "inbox_deleted",

@@ -6,6 +6,8 @@ import java.util.List;
  * The explanation of a missing message. Written by clients/generate.py.
  *
  * @param summary One sentence for a person.
+ * @param report The sentence, then the newest messages, the rejections and the other inboxes that
+ *     it does not name, in lines: what a client prints about a wait that failed.
  * @param cause The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late,
  *     arrived, filter_missed, nothing_new, fault, bare_line_end, inbox_full, other_domain,
  *     rejected, typo, other_address, login_failed, tls_failed, wrong_port, no_mail, sent_elsewhere,
@@ -21,6 +23,7 @@ import java.util.List;
  */
 public record Explanation(
     String summary,
+    String report,
     String cause,
     InboxFields inbox,
     Ended ended,

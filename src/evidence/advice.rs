@@ -1,8 +1,11 @@
-//! What to do about a refusal: one line for each reason.
+//! The causes of failures as titles, and what to do about each and about each rejection. All of it
+//! is our own words; code is between backticks. No list has a default, so that a new cause, reason
+//! or kind does not compile without its advice.
 
-use restante_mail::EmailAddress;
-
-use crate::model::{Domain, Refusal, RefusalReason, RefusedMail, SessionFailure};
+use super::Cause;
+use crate::model::{
+    AcceptedDomains, Domain, EmailAddress, Refusal, RefusalReason, RefusedMail, SessionFailure,
+};
 
 const INJECTED: &str = "A test has injected this fault. The inbox page lists its faults; `restante fault INBOX --clear` removes them.";
 
@@ -13,41 +16,131 @@ const NO_TLS: &str = "Start the server with `--smtp-starttls off`. Or turn TLS o
     `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.enable=false` or `mail.smtp.ssl.trust=*`, Rails \
     `enable_starttls_auto: false`, smtplib without `starttls()`, Go `SSL_CERT_FILE` with the server's `tls-cert.pem`. \
     For another host name, add it with `--tls-names`.";
+const SEE_REPLY: &str = "See the reply.";
 
-/// One line that describes what to change so that the mail is accepted.
+/// What a server accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    pub mail_domain: &'a Domain,
+    /// Further domains.
+    pub accepted: &'a AcceptedDomains,
+}
+
+/// The flag with which the server accepts mail to this recipient, too; `None` if its domain is no
+/// domain name.
 #[must_use]
-pub fn remedy(refused: &RefusedMail, mail_domain: &Domain) -> String {
+pub fn accepting_flag(recipient: &str, accepted: &AcceptedDomains) -> Option<String> {
+    let address = EmailAddress::parse(recipient.trim_matches(['<', '>'])).ok()?;
+    let domain = address.domain();
+    Some(match accepted.is_empty() {
+        true => format!("--accept-domains {domain}"),
+        false => {
+            let accepted = accepted.to_string().replace(", ", ",");
+            format!("--accept-domains {accepted},{domain}")
+        }
+    })
+}
+
+/// The cause as a title.
+#[must_use]
+pub fn title(cause: Cause) -> &'static str {
+    match cause {
+        Cause::InboxExpired => "The inbox has expired",
+        Cause::InboxDeleted => "The inbox was deleted",
+        Cause::Late => "The message was late",
+        Cause::Arrived => "A matching message is there",
+        Cause::FilterMissed => "The filters exclude the messages",
+        Cause::NothingNew => "No new message",
+        Cause::Fault => "A fault was injected",
+        Cause::BareLineEnd => "Line ends without CR",
+        Cause::InboxFull => "The inbox is full",
+        Cause::OtherDomain => "Another domain",
+        Cause::Rejected => "The mail was rejected",
+        Cause::Typo => "A similar address got mail",
+        Cause::OtherAddress => "Another address got mail",
+        Cause::LoginFailed => "The SMTP login failed",
+        Cause::TlsFailed => "TLS failed",
+        Cause::WrongPort => "The wrong port",
+        Cause::NoMail => "A session without mail",
+        Cause::SentElsewhere => "Nothing was sent to the address",
+        Cause::NothingConnected => "Nothing has connected",
+    }
+}
+
+/// What to do about a cause whose sentence does not end with it.
+#[must_use]
+pub fn advice(cause: Cause) -> &'static str {
+    match cause {
+        Cause::InboxExpired => "Create an inbox for each test, or raise `--inbox-lifetime`.",
+        Cause::InboxDeleted => "Wait for the message before the test deletes its inbox.",
+        Cause::Arrived => "Wait again, or read the message from the list.",
+        Cause::FilterMissed => "Change the filter, or what the application sends.",
+        Cause::NothingNew => {
+            "The wait asks for messages after its cursor, usually the message that the last wait returned: trigger \
+             another message, or start the wait from an earlier one."
+        }
+        Cause::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
+        Cause::Typo => {
+            "Compare the address that the test enters with the one that the application used."
+        }
+        Cause::OtherAddress => {
+            "Check that the application sends to the address that the test enters."
+        }
+        Cause::SentElsewhere => {
+            "Other mail arrived, so the server can be reached. Check that the application sends this message, and to \
+             which address."
+        }
+        Cause::NothingConnected => {
+            "Set the SMTP host and port of the application. If they are right, see its log: it has not tried to send."
+        }
+        Cause::Late
+        | Cause::Fault
+        | Cause::BareLineEnd
+        | Cause::OtherDomain
+        | Cause::Rejected
+        | Cause::LoginFailed
+        | Cause::TlsFailed
+        | Cause::WrongPort
+        | Cause::NoMail => SEE_REPLY,
+    }
+}
+
+/// What to change so that the mail is accepted.
+pub(super) fn of_rejection(refused: &RefusedMail, server: Server<'_>) -> String {
     match &refused.reason {
-        RefusalReason::Smtp(refusal) => of_refusal(*refusal, refused.recipient_address(), mail_domain),
+        RefusalReason::Smtp(refusal) => of_refusal(*refusal, refused.recipient_address(), server),
         RefusalReason::InvalidRequest => {
             "The request is not valid for the API of the provider: see the reply. The provider would reject it too."
                 .to_owned()
         }
         RefusalReason::Session(failure) => of_session(*failure).to_owned(),
-        RefusalReason::DisconnectedOnRequest | RefusalReason::BouncedOnRequest | RefusalReason::DroppedOnRequest => {
-            INJECTED.to_owned()
-        }
-        RefusalReason::Unknown(_) => "See the reply.".to_owned(),
+        RefusalReason::DisconnectedOnRequest
+        | RefusalReason::BouncedOnRequest
+        | RefusalReason::DroppedOnRequest => INJECTED.to_owned(),
+        RefusalReason::Unknown(_) => SEE_REPLY.to_owned(),
     }
 }
 
-fn relay(recipient: &str, mail_domain: &Domain) -> String {
+fn relay(recipient: &str, server: Server<'_>) -> String {
+    let Server {
+        mail_domain,
+        accepted,
+    } = server;
     let used = EmailAddress::parse(recipient).ok();
-    match used.as_ref().map(EmailAddress::domain) {
-        Some(used) if used != mail_domain => {
-            format!(
-                "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or \
-                 start the server with `--accept-domains {used}`."
-            )
-        }
-        _ => format!(
+    let used = used.as_ref().map(EmailAddress::domain);
+    let flag = accepting_flag(recipient, accepted);
+    match used.filter(|used| *used != mail_domain).zip(flag) {
+        Some((used, flag)) => format!(
+            "Mail to @{mail_domain} is accepted. This mail went to @{used}: change the address in the test, or start \
+             the server with `{flag}`."
+        ),
+        None => format!(
             "Mail to @{mail_domain} and to the domains of `--accept-domains` is accepted. Change the address in the \
              test."
         ),
     }
 }
 
-/// Has no default, so that a new kind does not compile without its advice.
 fn of_session(failure: SessionFailure) -> &'static str {
     match failure {
         SessionFailure::UnknownAuthority
@@ -82,8 +175,7 @@ fn of_session(failure: SessionFailure) -> &'static str {
     }
 }
 
-/// Has no default, so that a new reason does not compile without its advice.
-fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String {
+fn of_refusal(refusal: Refusal, recipient: &str, server: Server<'_>) -> String {
     let advice = match refusal {
         Refusal::BareLineEnd => {
             "The application ends lines with LF only. SMTP requires CR LF: use a mail library."
@@ -142,8 +234,8 @@ fn of_refusal(refusal: Refusal, recipient: &str, mail_domain: &Domain) -> String
         Refusal::TooManyRecipients => {
             "Send to fewer recipients at once, or raise the limit with `--max-recipients`."
         }
-        Refusal::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
-        Refusal::RelayNotPermitted => return relay(recipient, mail_domain),
+        Refusal::InboxFull => advice(Cause::InboxFull),
+        Refusal::RelayNotPermitted => return relay(recipient, server),
         Refusal::AmbiguousRecipient => {
             "Several projects have an inbox with this address. Use the API key of one as the SMTP password."
         }
@@ -185,39 +277,41 @@ mod tests {
     use super::*;
     use crate::model::Timestamp;
 
-    fn refused(reason: &str, recipient: &str) -> RefusedMail {
-        RefusedMail {
-            peer: String::new(),
-            sender: String::new(),
-            recipient: recipient.to_owned(),
-            inbox: None,
-            authenticated: false,
-            reason: RefusalReason::from_label(reason.to_owned()),
-            reply: String::new(),
-            refused_at: Timestamp::from_millis(0),
-        }
-    }
-
     #[test]
-    fn a_refused_relay_names_both_domains() {
+    fn a_refused_relay_names_both_domains_and_keeps_those_that_are_accepted() {
         let domain = Domain::parse("restante.example.com").unwrap();
-        let line = remedy(
-            &refused("relay_not_permitted", "<a@elsewhere.example>"),
-            &domain,
-        );
-        assert!(
-            line.contains("@restante.example.com")
-                && line.contains("--accept-domains elsewhere.example"),
-            "{line}"
-        );
-        assert!(
-            remedy(&refused("relay_not_permitted", "<nonsense>"), &domain)
-                .contains("@restante.example.com")
-        );
-        assert_eq!(remedy(&refused("another", ""), &domain), "See the reply.");
-        assert!(
-            remedy(&refused("bounced_on_request", ""), &domain)
-                .starts_with("A test has injected this fault.")
-        );
+        let advice = |reason: &str, recipient: &str, accepted: &str| {
+            let refused = RefusedMail {
+                peer: String::new(),
+                sender: String::new(),
+                recipient: recipient.to_owned(),
+                inbox: None,
+                authenticated: false,
+                reason: RefusalReason::from_label(reason.to_owned()),
+                reply: String::new(),
+                refused_at: Timestamp::from_millis(0),
+            };
+            let server = Server {
+                mail_domain: &domain,
+                accepted: &accepted.parse().unwrap(),
+            };
+            of_rejection(&refused, server)
+        };
+        let relay = "relay_not_permitted";
+        for (recipient, accepted, part) in [
+            ("<a@gmail.com>", "", "with `--accept-domains gmail.com`."),
+            ("<a@gmail.com>", "", "Mail to @restante.example.com is"),
+            (
+                "<a@gmail.com>",
+                "example.com,*.shop.test",
+                "with `--accept-domains example.com,*.shop.test,gmail.com`.",
+            ),
+            ("<nonsense>", "", "Mail to @restante.example.com and to"),
+        ] {
+            let advice = advice(relay, recipient, accepted);
+            assert!(advice.contains(part), "{advice}");
+        }
+        assert_eq!(advice("another", "", ""), SEE_REPLY);
+        assert_eq!(advice("dropped_on_request", "", ""), INJECTED);
     }
 }

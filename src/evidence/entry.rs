@@ -3,9 +3,9 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Failure, InboxClaim, InboxId, ProjectId, RefusedMail, SmtpSession, Story, Timestamp, WaitEnd,
-    WaitRecord,
+use super::{Failure, Story};
+use crate::model::{
+    InboxClaim, InboxId, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitEnd, WaitRecord,
 };
 
 /// What happened.

@@ -4,9 +4,10 @@ pub use restante_api::Cause;
 use restante_api::Event;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Domain, InboxEnd, Latest, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp,
-    WaitRecord, address_of,
+use super::{Sentence, rejection_group};
+use crate::model::{
+    Domain, InboxEnd, Latest, Period, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse,
+    Timestamp, WaitRecord, address_of,
 };
 
 /// What an explanation is based on.
@@ -30,10 +31,10 @@ pub struct Evidence {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Finding {
     pub cause: Cause,
-    /// The text for [`super::Summary::new`].
-    pub marked: String,
-    /// What failures with the same cause and the same origin have in common, such as a filter or a
-    /// reply.
+    pub sentence: Sentence,
+    /// What failures with the same cause and the same origin have in common: the names of filters
+    /// with the subject that arrived, without its numbers and addresses, or the reason of a
+    /// rejection.
     pub origin: String,
 }
 
@@ -92,6 +93,19 @@ impl Failure {
     #[must_use]
     pub fn group(&self) -> String {
         self.finding.group()
+    }
+
+    /// Whether the wait failed because of this rejection, or an equal one in its period.
+    #[must_use]
+    pub fn is_by(&self, refused: &RefusedMail) -> bool {
+        let period = Period::of_wait(&self.wait);
+        let is_its_mail = match &refused.inbox {
+            Some(inbox) => *inbox == self.wait.inbox || self.finding.cause == Cause::OtherDomain,
+            None => true,
+        };
+        is_its_mail
+            && (period.since..=period.until).contains(&refused.refused_at)
+            && self.group() == rejection_group(refused)
     }
 }
 
