@@ -176,15 +176,19 @@ func (i *Inbox) faults(ctx context.Context, request request) ([]FaultState, erro
 // expressions and functions.
 func (i *Inbox) Explain(ctx context.Context, options ...Option) (Explanation, error) {
 	search := searchOf(options)
-	explanation, err := i.explain(ctx, search, search.after)
+	explanation, err := i.explain(ctx, search, search.after, "")
 	if err != nil {
 		return Explanation{}, err
 	}
 	return *explanation, nil
 }
 
-func (i *Inbox) explain(ctx context.Context, search search, after string) (*Explanation, error) {
+// explain names where the wait that it explains began, if there was one, with the filters that were applied here.
+func (i *Inbox) explain(ctx context.Context, search search, after, began string) (*Explanation, error) {
 	request := request{method: http.MethodGet, path: inboxPath(i.ID) + "/explain", query: search.query(after)}
+	if began != "" {
+		request.began, request.filters = began, search.here()
+	}
 	explanation, err := fetch(ctx, i.connection, request, func(found Explanation) bool { return found.Summary != "" })
 	return &explanation, err
 }

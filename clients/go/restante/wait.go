@@ -34,8 +34,6 @@ type wait struct {
 	began string
 	// expectsNone tells the server that the wait must stay empty.
 	expectsNone bool
-	// rejected has the messages that the filters applied here exclude, with the names of the filters.
-	rejected map[string][]string
 	// link is the page about the longest request so far, and linkHeld how long that was.
 	link     string
 	linkHeld time.Duration
@@ -48,7 +46,7 @@ func (i *Inbox) wait(asked, limit time.Duration, search search) (*wait, error) {
 	now := time.Now()
 	return &wait{
 		inbox: i, search: search, walk: i.position.walk(search), asked: asked, limit: limit,
-		start: now, deadline: now.Add(limit), rejected: map[string][]string{},
+		start: now, deadline: now.Add(limit),
 	}, nil
 }
 
@@ -111,9 +109,6 @@ func (w *wait) next(ctx context.Context, after string, takes func(string) bool) 
 		}
 		if missed == nil && takes(message.ID) {
 			return message, nil
-		}
-		if missed != nil {
-			w.rejected[message.ID] = missed
 		}
 		after = message.ID
 	}
@@ -181,7 +176,7 @@ func (w *wait) noteLink(request request, result outcome) {
 // ended returns the error for an inbox that has ended; the server's explanation has the time and the reason.
 func (w *wait) ended(ctx context.Context, err error) error {
 	text := err.Error() + ". The inbox was " + w.inbox.Address
-	if explanation, failed := w.inbox.explain(ctx, search{}, ""); failed == nil && explanation.Ended != nil {
+	if explanation, failed := w.inbox.explain(ctx, search{}, "", ""); failed == nil && explanation.Ended != nil {
 		text = explanation.Summary
 	}
 	return &NotFoundError{failure{text: text, status: http.StatusNotFound, cause: err}}
@@ -190,7 +185,11 @@ func (w *wait) ended(ctx context.Context, err error) error {
 // timedOut returns the error with the reason why the wait failed.
 func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error {
 	waited := time.Since(w.start)
-	explanation, err := w.inbox.explain(ctx, w.search, w.walk.start)
+	after := w.walk.start
+	if len(found) > 0 {
+		after = found[len(found)-1].ID
+	}
+	explanation, err := w.inbox.explain(ctx, w.search, after, cmp.Or(after, "start"))
 	if err != nil {
 		if !plain(err) {
 			return err
@@ -198,14 +197,11 @@ func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error 
 		explanation = nil
 	}
 	report := report{
-		address: w.inbox.Address, search: w.search, limit: w.limit, asked: w.asked, found: found, count: count,
-		isFixed: w.walk.isFixed, story: w.inbox.story(w.link),
-	}
-	if explanation != nil {
-		report.explanation = completed(*explanation, w.search, w.rejected, found)
+		address: w.inbox.Address, search: w.search, limit: w.limit, asked: w.asked, found: len(found), count: count,
+		explanation: explanation, story: w.inbox.story(w.link),
 	}
 	return &WaitTimeoutError{
 		failure: failure{text: report.text()}, Filters: w.search.named(w.walk.start), Waited: waited,
-		Explanation: report.explanation, Link: w.link,
+		Explanation: explanation, Link: w.link,
 	}
 }

@@ -439,21 +439,6 @@ func TestATimeoutHasTheLinkToItsPage(t *testing.T) {
 	})
 }
 
-func TestTheCauseOfAnExplanationIsTheFilterIfAMessageThatItExcludesIsStillThere(t *testing.T) {
-	search := searchOf([]Option{SubjectMatches(regexp.MustCompile("^confirm"))})
-	rejected := map[string][]string{"m1": {"subject"}}
-	server := Explanation{Summary: "Words.", Cause: "arrived"}
-	server.Messages.Latest = []Arrived{{ID: "m1", From: "a@app.example", Subject: "Hello"}}
-	found := completed(server, search, rejected, nil)
-	if found.Cause != "filter_missed" || !strings.Contains(found.Summary, `arrived: "Hello" from a@app.example.`) {
-		t.Error(found.Cause, found.Summary)
-	}
-	server.Messages.Latest = nil
-	if found = completed(server, search, rejected, nil); found.Cause != "arrived" || found.Summary != "Words." {
-		t.Error(found.Cause, found.Summary)
-	}
-}
-
 func TestAnIDIsQuotedInAPath(t *testing.T) {
 	script, client, _ := scripted(t, reply(404))
 	_, err := client.Inbox(t.Context(), "../projects?x")

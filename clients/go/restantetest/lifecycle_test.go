@@ -159,7 +159,7 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		"sign_up_test.go:19: no message with subject \"confirm\" arrived at",
 		"within 0.3 s.",
 		"Expected subject \"confirm\"; arrived: \"Welcome",
-		"(not: subject)",
+		"not: subject",
 		"What happened during this wait: http://",
 		"mail of ",
 		"code 482913",

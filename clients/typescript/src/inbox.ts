@@ -257,10 +257,10 @@ export class Inbox implements AsyncDisposable {
   }
 
   /** The start of a wait, and the messages that it skips. A cursor of the caller is used unchanged. */
-  #begin({ after }: Filters): { after: string | undefined; remembered: boolean; returned: Set<string> } {
+  #begin({ after }: Filters): { after: string | undefined; returned: Set<string> } {
     return after === undefined
-      ? { after: this.#cursor, remembered: true, returned: this.#returned }
-      : { after: afterId(after), remembered: false, returned: new Set() };
+      ? { after: this.#cursor, returned: this.#returned }
+      : { after: afterId(after), returned: new Set() };
   }
 
   #next(wait: Omit<Parameters<typeof nextMessage>[1], "inboxId">): Promise<Message | undefined> {

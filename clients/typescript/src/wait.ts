@@ -27,8 +27,6 @@ export interface Wait {
 
 /** What a wait notes for its error, should it fail. */
 export class Notes {
-  /** The messages that the filters applied here exclude: the names of the filters, by id. */
-  readonly excluded = new Map<string, readonly string[]>();
   #link: string | undefined;
   #held = -1;
 
@@ -67,8 +65,7 @@ export async function nextMessage(http: Http, wait: Wait): Promise<Message | und
     const texts = missedTexts(fields, wait.filters);
     const message = texts.length === 0 ? await Message.read(http, fields) : undefined;
     const missing = message ? missed(message, wait.filters) : texts;
-    if (missing.length > 0) wait.notes.excluded.set(fields.id, missing);
-    else if (message && wait.take(message)) return message;
+    if (message && missing.length === 0 && wait.take(message)) return message;
   }
 }
 

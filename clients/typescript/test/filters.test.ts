@@ -37,18 +37,25 @@ test.for<[string, Filters, string[]]>([
   expect((await inbox.messages(filters)).map(({ subject }) => subject)).toEqual(subjects);
 });
 
-test.for<[Filters, string, string]>([
-  [{ text: "gold" }, 'text "gold"', "text"],
-  [{ to: /^eve/ }, "to /^eve/", "to"],
-  [{ header: { "X-Order": "9", "X-Campaign": /^$/ } }, 'header X-Order "9", header X-Campaign /^$/', "header"],
-  [{ text: /plan/, header: { "X-Campaign": /^$/ } }, "text /plan/, header X-Campaign /^$/", "header"],
-])("a timeout names what excluded the messages: %o", async ([filters, described, name]) => {
+const OWN = "the client's own filter";
+
+test.for<[Filters, string, string, string]>([
+  [{ text: "gold" }, 'text "gold"', "text", "text"],
+  [{ to: /^eve/ }, "to /^eve/", OWN, "client"],
+  [
+    { header: { "X-Order": "9", "X-Campaign": /^$/ } },
+    'header X-Order "9", header X-Campaign /^$/',
+    "header",
+    "header",
+  ],
+  [{ text: /plan/, header: { "X-Campaign": /^$/ } }, "text /plan/, header X-Campaign /^$/", OWN, "client"],
+])("a timeout names what excluded the messages: %o", async ([filters, described, words, name]) => {
   const error: unknown = await inbox
     .waitForMessage({ ...filters, after: null, timeout: 100 })
     .catch((one: unknown) => one);
   expect(error).toBeInstanceOf(WaitTimeoutError);
   const { message, explanation } = error as WaitTimeoutError;
   expect(message).toContain(`within 0.1 s with ${described}.`);
-  expect(message).toContain(`"Basic" from shop@app.example, not: ${name}`);
+  expect(message).toContain(`"Basic" from shop@app.example, not: ${words}`);
   expect(explanation).toMatchObject({ cause: "filter_missed", messages: { latest: [{ missedBy: [name] }, {}] } });
 });

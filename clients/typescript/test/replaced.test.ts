@@ -16,7 +16,7 @@ const RUNNERS = {
   jest: ["--rootDir", "test/replaced", "--testMatch", "**/*.test.cjs", "--env"],
   vitest: ["run", "--config", "test/replaced/vitest.config.mts", "--environment"],
 };
-const EXPLANATION = { summary: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
+const EXPLANATION = { summary: "Nothing.", report: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
 /** Its code changes once in three years, so it is not that of 1970, at which fake clocks stop. */
 const AUTHENTICATOR = "otpauth://totp/Shop:ada?secret=GEZDGNBVGY3TQOJQ&period=100000000";
 

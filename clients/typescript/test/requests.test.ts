@@ -82,7 +82,7 @@ test("a wait with its own start does not let two other waits return the same mes
   expect((await first).id).toBe("m6");
 });
 
-const EXPLANATION = { summary: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
+const EXPLANATION = { summary: "Nothing.", report: "Nothing.", messages: { count: 0, latest: [] }, refused: [] };
 
 async function timedOut(waiting: Promise<unknown>): Promise<WaitTimeoutError> {
   const error: unknown = await waiting.catch((thrown: unknown) => thrown);
@@ -121,23 +121,6 @@ test.for(["<http://server/docs>; rel=next", "<javascript:alert()>; rel=help"])(
     expect(error.message).toContain(`/inboxes/${INBOX.id}`);
   },
 );
-
-test("an explanation knows the filters that are not the server's", async () => {
-  const arrived = { id: MESSAGE.id, subject: "Confirm", from: "shop@example.com", missed_by: [] };
-  const body = {
-    ...EXPLANATION,
-    summary: "A matching message is in the inbox.",
-    messages: { count: 1, latest: [arrived] },
-  };
-  const { inbox } = await inboxWith(FOUND, { ...TIMEOUT, after: 20 }, { status: 200, body });
-  const { explanation, message } = await timedOut(inbox.waitForMessage({ where: () => false, timeout: 10 }));
-  expect(explanation?.summary).toMatch(
-    /^Expected where; arrived: "Confirm" from shop@example\.com\. Change the filter, or/,
-  );
-  expect(explanation?.messages.latest[0]?.missedBy).toEqual(["where"]);
-  expect(message).toContain('"Confirm" from shop@example.com, not: where');
-  expect(message).not.toContain("matching message");
-});
 
 test("a message whose details cannot be read is no message that does not match", async () => {
   const { inbox } = await inboxWith({ status: 200, body: MESSAGE, details: 500 });

@@ -264,9 +264,11 @@ class Core:
         reply = yield from self.call(Request("GET", f"{message_path(message)}/{part}"))
         return reply.body
 
-    def explain(self, inbox: str, filters: Filters[Any], after: str | None) -> Steps[Explanation]:
+    def explain(
+        self, inbox: str, filters: Filters[Any], after: str | None, headers: Mapping[str, str] | None = None
+    ) -> Steps[Explanation]:
         """Explains why no message arrived that matches the filters which the server applies."""
-        request = Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after))
+        request = Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after), headers=headers or {})
         return (yield from self.fetch(request, partial(decode, Explanation)))
 
     def events(self, inbox: str) -> Steps[list[InboxEvent]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import EllipsisType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 from urllib.parse import quote
 
 from .errors import RestanteError
-from .model import Arrived, ArrivedMessages, Explanation, MessageData, contains, describe
+from .model import MessageData, contains, describe
 
 M = TypeVar("M", bound=MessageData)
 Text = str | re.Pattern[str]
@@ -23,7 +23,6 @@ Has = Literal["code", "link", "otp"]
 """A labelled code, a link, or an `otp`, which may be a number without a label."""
 CONTENTS = {"code": "a code", "link": "a link", "otp": "a one-time code"}
 """What `has` asks for, in words."""
-NAMED = 3
 SHOWN = 160
 """Maximum number of characters of the filters in a header: each may take twelve bytes."""
 
@@ -118,38 +117,3 @@ def checked_seconds(value: object, name: str) -> float:
 def id_of(after: After) -> str | None:
     """The cursor for the server."""
     return after.id if isinstance(after, MessageData) else after
-
-
-def with_rejected(
-    explanation: Explanation,
-    filters: Filters[Any],
-    rejected: Mapping[str, tuple[str, ...]],
-    counted: Sequence[str] = (),
-) -> Explanation:
-    """Adds to the server's explanation which messages the client's filters excluded, and which the wait counted."""
-    latest = tuple(
-        replace(one, missed_by=one.missed_by + rejected.get(one.id, ())) for one in explanation.messages.latest
-    )
-    messages = ArrivedMessages(explanation.messages.count, latest)
-    if counted:
-        return replace(explanation, summary=_beside(messages, counted), messages=messages)
-    if not rejected or not latest or not all(one.missed_by for one in latest):
-        return explanation
-    named = ", ".join(f'"{one.subject}" from {one.from_}' for one in latest[:NAMED])
-    more = " and others" if len(latest) > NAMED else ""
-    expected = str(filters).removeprefix(" with ")
-    # As the server says it for its own filters.
-    summary = f"Expected {expected}; arrived: {named}{more}. Change the filter, or what the application sends."
-    return replace(explanation, summary=summary, cause="filter_missed", messages=messages)
-
-
-def _beside(messages: ArrivedMessages, counted: Sequence[str]) -> str:
-    """What arrived in addition to the messages that the wait counted; the server's summary does not know these."""
-    if messages.count <= len(counted):
-        return "No other message arrived."
-    filters = _filters_of([one for one in messages.latest if one.id not in counted])
-    return f"No other message matches the filters ({filters})." if filters else "Other messages arrived."
-
-
-def _filters_of(messages: Sequence[Arrived]) -> str:
-    return ", ".join(sorted({name for one in messages for name in one.missed_by}))

@@ -93,7 +93,7 @@ class MailReport:
 
     def _why(self, inbox: Inbox) -> list[str]:
         try:
-            return list(_texts.explained(inbox.explain()))
+            return inbox.explain().report.splitlines()
         except RestanteError:
             return []
 

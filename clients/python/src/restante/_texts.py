@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -29,7 +28,6 @@ REMEDIES = {
     "invalid field: reply": "It is one line such as 451 4.7.1 Come back later: 4xx with defer, 5xx with reject.",
 }
 """What to do about some errors of the server, by their texts."""
-CURSOR_HELP = '"not: after" means: the last wait returned this message, or a later one. after=None starts over.'
 
 
 def said(reply: Reply) -> str | None:
@@ -98,29 +96,20 @@ def timed_out(
     filters: Filters[Any],
     seconds: float,
     explanation: Explanation | None,
-    found: Sequence[MessageData],
+    found: int,
     count: int,
     story: str,
-    is_remembered: bool,
 ) -> str:
-    """The text for a wait that timed out. `story` is its last line; `is_remembered`: nobody has given `after`."""
+    """The text for a wait that timed out. `story` is its last line."""
     address = inbox.address
     if count == 1:
         head = f"No message{filters} arrived at {address} within {seconds:g} s."
     else:
-        head = f"{len(found)} of {count} messages{filters} arrived at {address} within {seconds:g} s."
+        head = f"{found} of {count} messages{filters} arrived at {address} within {seconds:g} s."
     # If Django keeps the mail, that is the cause, and the server can only say that nothing has connected.
     hints = [hint] if (hint := django_hint(address)) else []
-    lines = explained(explanation, counted=[message.id for message in found])
-    cursor = [CURSOR_HELP] if is_remembered and _is_older(explanation, found) else []
-    return "\n".join([head, *hints, *lines, *cursor, story])
-
-
-def _is_older(explanation: Explanation | None, found: Sequence[MessageData]) -> bool:
-    """Whether only the cursor excludes a message that the wait has not counted."""
-    latest = explanation.messages.latest if explanation else ()
-    counted = [message.id for message in found]
-    return any(list(message.missed_by) == ["after"] and message.id not in counted for message in latest)
+    report = explanation.report if explanation else "The server's explanation could not be read."
+    return "\n".join([head, *hints, report, story])
 
 
 def link_line(link: str, label: str | None = None, ends_with_run: bool = False) -> str:
@@ -137,30 +126,6 @@ def dashboard_line(url: str, inbox: str, label: str | None) -> str:
 def dashboard_url(url: str, inbox: str) -> str:
     """The page of an inbox in the dashboard."""
     return f"{url}/inboxes/{quote(inbox, safe='')}"
-
-
-def explained(explanation: Explanation | None, counted: Sequence[str] = ()) -> Iterator[str]:
-    """The lines of an explanation; `counted` are the messages of the wait."""
-    if explanation is None:
-        yield "The server's explanation could not be read."
-        return
-    yield explanation.summary
-    for message in explanation.messages.latest:
-        missed = f" (not: {', '.join(message.missed_by)})" if message.missed_by else ""
-        note = " (counted)" if message.id in counted else missed
-        yield f'  received: "{message.subject}" from {message.from_}{note}'
-    # What the summary says already is not shown twice.
-    summary = explanation.summary
-    for refused in explanation.refused:
-        if refused.recipient in summary and refused.reply in summary:
-            continue
-        if refused.recipient:
-            yield f"  rejected: {refused.recipient} from {refused.sender or '<>'}: {refused.reply}"
-        else:
-            yield f"  a session without mail: {refused.reply}"
-    for similar in explanation.similar:
-        if similar.address not in summary:
-            yield f"  similar address: {similar.address} received {numbered(similar.messages, 'message')}"
 
 
 def unexpected(address: str, filters: Filters[Any], seconds: float, message: MessageData) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic
 
 from . import _texts
 from ._core import Core, Read, inbox_path, message_json, pause_before_repeat
-from ._filters import AfterOrGoOn, Filters, M, checked_seconds, with_rejected
+from ._filters import AfterOrGoOn, Filters, M, checked_seconds
 from ._position import Position, Walk
 from ._protocol import REQUEST_SECONDS, Pause, Reply, Request, Steps
 from .errors import NotFoundError, RestanteError, UnexpectedMessageError, WaitTimeoutError
@@ -45,8 +45,6 @@ class Wait(Generic[M]):
         self._seconds = checked_seconds(seconds, "timeout")
         self._read = read
         self._started = core.clock()
-        self._rejected: dict[str, tuple[str, ...]] = {}
-        """The messages that the client's filters excluded, with the names of the filters."""
         self._expects_none = False
         self._link: str | None = None
         self._held = 0.0
@@ -96,7 +94,6 @@ class Wait(Generic[M]):
                     missed = self._filters.missed_by(message) if message else missed
                     if message and not missed:
                         return message
-                    self._rejected[after] = missed
                     continue
                 is_ours = _texts.said(outcome) is not None
                 if outcome.status == 408 and is_ours:
@@ -140,13 +137,10 @@ class Wait(Generic[M]):
         return NotFoundError(why, status=reply.status)
 
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
-        counted = [message.id for message in found]
-        explanation = yield from self._explanation(self._walk.start, counted)
+        after = found[-1].id if found else self._walk.start
+        explanation = yield from self._explanation(after, self._filters.headers(after or "start", expects_none=False))
         last = _texts.link_line(self._link, self._label, self._core.log is not None) if self._link else self._story()
-        is_remembered = self._walk.goes_on
-        text = _texts.timed_out(
-            self._inbox, self._filters, self._seconds, explanation, found, count, last, is_remembered
-        )
+        text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, len(found), count, last)
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
         return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation, link=self._link)
@@ -154,10 +148,11 @@ class Wait(Generic[M]):
     def _story(self) -> str:
         return _texts.dashboard_line(self._core.url, self._inbox.id, self._label)
 
-    def _explanation(self, after: str | None = None, counted: Sequence[str] = ()) -> Steps[Explanation | None]:
+    def _explanation(
+        self, after: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> Steps[Explanation | None]:
         """The server's explanation; None if it cannot be read, so that the original error is still raised."""
         try:
-            explanation = yield from self._core.explain(self._inbox.id, self._filters, after)
+            return (yield from self._core.explain(self._inbox.id, self._filters, after, headers))
         except RestanteError:
             return None
-        return with_rejected(explanation, self._filters, self._rejected, counted)

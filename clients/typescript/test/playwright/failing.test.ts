@@ -61,7 +61,7 @@ test("the report names the filter that the server does not know", () => {
     type: "why no message arrived",
     description: expect.stringMatching(cause) as string,
   });
-  expect(contentOf(failed, "why no message arrived")).toContain('"missedBy": [\n          "subject"');
+  expect(contentOf(failed, "why no message arrived")).toContain('"missedBy": [\n          "client"');
 });
 
 test("without mail, the error has the server's explanation", () => {

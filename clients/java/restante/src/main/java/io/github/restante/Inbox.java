@@ -197,13 +197,17 @@ public final class Inbox implements AutoCloseable {
    */
   public Explanation explain(Filter... filters) {
     Search search = Search.of(filters);
-    return explain(search, search.after);
+    return explain(search, search.after, null);
   }
 
-  Explanation explain(Search search, String after) {
+  /** Names where the wait that it explains began, if there was one. */
+  Explanation explain(Search search, String after, String began) {
     Request request = Request.get(path("/explain"), search.query(after));
+    if (began != null) {
+      request = request.withBegan(began).withFilters(search.here());
+    }
     return connection.fetch(
-        request, Explanation.class, it -> it.summary() != null && it.messages() != null);
+        request, Explanation.class, it -> it.summary() != null && it.report() != null);
   }
 
   /**

@@ -6,7 +6,6 @@ import io.github.restante.model.Explanation;
 import io.github.restante.model.MessageFields;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
@@ -30,8 +29,6 @@ final class Wait {
   private final long deadline;
 
   /** The messages that the filters applied here exclude, with the names of the filters. */
-  private final Map<String, List<String>> rejected = new HashMap<>();
-
   private boolean expectsNone;
 
   /** The message after which the search for the next one began, or the word start. */
@@ -94,9 +91,6 @@ final class Wait {
       List<String> missed = search.missedBy(message);
       if (missed.isEmpty() && takes.test(message.id())) {
         return message;
-      }
-      if (!missed.isEmpty()) {
-        rejected.put(message.id(), missed);
       }
       after = message.id();
     }
@@ -161,7 +155,7 @@ final class Wait {
 
   /** The server's explanation has the time and the reason of the end. */
   private NotFoundException ended(RestanteException error) {
-    Explanation explanation = explanation(new Search(), null);
+    Explanation explanation = explanation(new Search(), null, null);
     String text =
         explanation == null || explanation.ended() == null
             ? error.getMessage() + ". The inbox was " + inbox.address()
@@ -171,27 +165,19 @@ final class Wait {
 
   private WaitTimeoutException timedOut(List<Message> found, int count) {
     Duration waited = Duration.ofNanos(System.nanoTime() - start);
-    Explanation explanation = explanation(search, walk.start());
-    if (explanation != null) {
-      explanation = Report.completed(explanation, search, rejected, found);
-    }
+    String after = found.isEmpty() ? walk.start() : found.get(found.size() - 1).id();
+    Explanation explanation =
+        explanation(search, after, after == null || after.isEmpty() ? "start" : after);
     Report report =
         new Report(
-            inbox.address(),
-            search,
-            timeout,
-            found,
-            count,
-            walk.isFixed(),
-            explanation,
-            inbox.story(link));
+            inbox.address(), search, timeout, found.size(), count, explanation, inbox.story(link));
     return new WaitTimeoutException(
         report.text(), search.named(walk.start()), waited, explanation, link);
   }
 
-  private Explanation explanation(Search filters, String after) {
+  private Explanation explanation(Search filters, String after, String began) {
     try {
-      return inbox.explain(filters, after);
+      return inbox.explain(filters, after, began);
     } catch (RestanteException error) {
       return null;
     }

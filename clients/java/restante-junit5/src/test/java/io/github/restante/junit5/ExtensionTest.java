@@ -100,7 +100,7 @@ class ExtensionTest {
             "\"Welcome\" from", "code 482913", "link https://app.example/c/1", "timeline of ")) {
       assertTrue(listed.contains(part), listed);
     }
-    assertTrue(error.getMessage().contains("(not: subject)"), error.getMessage());
+    assertTrue(error.getMessage().contains("not: subject"), error.getMessage());
     Map<String, String> entries =
         results.allEvents().reportingEntryPublished().stream()
             .findFirst()
