@@ -199,9 +199,12 @@ async def the_whole_project_is_searched(client):
     for number, inbox in enumerate(inboxes):
         text = "Your code is 482913." if number == 1 else "nothing"
         application_sends(inbox["address"], f"Order {word} {number}", text)
-    found, text = await call(client, "search_messages", text=word.upper())
-    assert [message["inbox_id"] for message in found["messages"]] == [inbox["id"] for inbox in inboxes[::-1]], text
-    assert found["next_before"] is None and "BEGIN MAIL" in text
+    found, before = [], ""
+    while before is not None:  # On a busy machine, a search takes several steps.
+        step, text = await call(client, "search_messages", text=word.upper(), before=before)
+        found, before = found + step["messages"], step["next_before"]
+        assert not step["messages"] or "BEGIN MAIL" in text
+    assert [message["inbox_id"] for message in found] == [inbox["id"] for inbox in inboxes[::-1]]
     coded, _ = await call(client, "search_messages", text=word, has_code=True)
     assert [message["inbox_id"] for message in coded["messages"]] == [inboxes[1]["id"]]
     first, text = await call(client, "search_messages", text=word, limit=1)
