@@ -122,6 +122,8 @@ pub(super) enum ClientError {
          with `restante inbox create`"
     )]
     NoInbox { name: String },
+    #[error("{report}")]
+    Ended { report: String },
     #[error(
         "there is no message {id}: it never existed, was deleted with its inbox, or belongs to another project"
     )]

@@ -92,11 +92,11 @@ impl fmt::Display for Greeting<'_> {
             None => {
                 writeln!(
                     formatter,
-                    "\nSet RESTANTE_API_KEY to the key that the first start printed"
+                    "\nSet RESTANTE_API_KEY to the key of a project (`restante project rotate-key default`"
                 )?;
                 writeln!(
                     formatter,
-                    "(`restante project rotate-key default` makes a new one), then create an inbox:"
+                    "makes a new one for the default project), then create an inbox:"
                 )?;
                 write!(
                     formatter,

@@ -39,19 +39,19 @@ enum Action {
     /// Show all details of an item
     Show {
         /// The id of the item, as `restante send` prints it
-        #[arg(value_parser = OutgoingId::parse)]
+        #[arg(value_parser = id)]
         id: OutgoingId,
     },
     /// Retry an item now, even if it failed or was cancelled
     Retry {
         /// The id of the item
-        #[arg(value_parser = OutgoingId::parse)]
+        #[arg(value_parser = id)]
         id: OutgoingId,
     },
     /// Remove an item from the queue
     Cancel {
         /// The id of the item
-        #[arg(value_parser = OutgoingId::parse)]
+        #[arg(value_parser = id)]
         id: OutgoingId,
     },
 }
@@ -209,6 +209,10 @@ fn describe(item: &Outgoing) -> String {
 
 fn instant(instant: Option<Timestamp>) -> String {
     instant.map_or_else(|| "-".to_owned(), |instant| instant.to_string())
+}
+
+fn id(text: &str) -> Result<OutgoingId, &'static str> {
+    OutgoingId::parse(text).map_err(|_| "write an id as `restante outgoing list` prints it")
 }
 
 #[cfg(test)]

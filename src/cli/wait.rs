@@ -23,7 +23,7 @@ const FILTER_CHARACTERS: usize = 160;
 /// What to wait for, for how long, and what to print.
 #[derive(Args, Debug)]
 pub(super) struct WaitFlags {
-    /// The id or the address of the inbox; an address that has no inbox yet gets one
+    /// The id or the address of the inbox; an address that never had an inbox gets one
     inbox: String,
     #[command(flatten)]
     filter: FilterFlags,
@@ -138,7 +138,7 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = match client.inbox(&flags.inbox) {
         Err(ClientError::NoInbox { name }) if name.contains('@') => new_inbox(&client, name)?,
-        found => found?,
+        found => found.map_err(|error| with_end(&client, error))?,
     };
     let help = match wait(&client, &inbox.id, flags)? {
         Answer::Found(answer) => return Ok(output::line(&answer)?),
@@ -165,7 +165,7 @@ fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> 
         .explain(&address, &FilterFlags::default())
         .is_ok_and(|explanation| explanation.ended.is_some())
     {
-        return Err(ClientError::NoInbox { name: address });
+        return Err(with_end(client, ClientError::NoInbox { name: address }));
     }
     match client.inbox_at(&address) {
         Err(ClientError::Unsupported { .. }) => Err(ClientError::NoInbox { name: address }),
@@ -202,8 +202,21 @@ fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, Cl
             Err(error) if error.is_temporary() && !left.is_zero() => {
                 std::thread::sleep(pause_before_retry(waited).min(left));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(with_end(client, error).into()),
         }
+    }
+}
+
+/// Of an inbox that is not there, the server may know how it ended.
+fn with_end(client: &ApiClient, error: ClientError) -> ClientError {
+    let ClientError::NoInbox { name } = error else {
+        return error;
+    };
+    match client.explain(&name, &FilterFlags::default()) {
+        Ok(explanation) if explanation.ended.is_some() => ClientError::Ended {
+            report: explanation.report,
+        },
+        _ => ClientError::NoInbox { name },
     }
 }
 
@@ -350,9 +363,11 @@ fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
 }
 
 /// A duration with a unit, for example `500ms`, or a whole number of seconds.
-fn seconds(text: &str) -> Result<humantime::Duration, humantime::DurationError> {
+fn seconds(text: &str) -> Result<humantime::Duration, &'static str> {
     match text.parse() {
         Ok(seconds) => Ok(std::time::Duration::from_secs(seconds).into()),
-        Err(_) => text.parse(),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "write a time such as 30s, 500ms or 2m"),
     }
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::SettingsError;
-use super::values::{HostAndPort, boolean, host_and_port, on_or_off};
+use super::values::{HostAndPort, boolean, host_and_port, listen_address, on_or_off};
 
 /// The addresses on which the service listens, and what it offers there.
 #[derive(Args, Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Listeners {
     #[arg(
         long,
         env = "RESTANTE_HTTP_LISTEN",
-        value_name = "ADDRESS:PORT",
+        value_name = "ADDRESS:PORT", value_parser = listen_address,
         default_value = "127.0.0.1:8025"
     )]
     pub http_listen: SocketAddr,
@@ -23,12 +23,12 @@ pub struct Listeners {
     #[arg(
         long,
         env = "RESTANTE_SMTP_LISTEN",
-        value_name = "ADDRESS:PORT",
+        value_name = "ADDRESS:PORT", value_parser = listen_address,
         default_value = "127.0.0.1:1025"
     )]
     pub smtp_listen: SocketAddr,
     /// Address for SMTP with implicit TLS (usually port 465) [default: off]
-    #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "RESTANTE_SMTPS_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub smtps_listen: Option<SocketAddr>,
     /// The SMTP server as applications reach it, shown by `explain`, the guide and MCP [default:
     /// the host of the request, and the SMTP port]
@@ -56,7 +56,7 @@ pub struct Listeners {
     #[arg(long, env = "RESTANTE_SMTP_PLAINTEXT_AUTH", value_parser = boolean)]
     pub smtp_plaintext_auth: bool,
     /// Address for `/metrics` (Prometheus) and `/health`, for monitoring [default: off]
-    #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "RESTANTE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub metrics_listen: Option<SocketAddr>,
     /// Whether coding agents can use `/mcp`, and `restante mcp` as a client of this server: on or
     /// off
@@ -80,7 +80,7 @@ pub struct Listeners {
     )]
     pub mailpit_api: MailpitApi,
     /// Address for the API of Mailpit at the root, where Mailpit has it [default: off]
-    #[arg(long, env = "RESTANTE_MAILPIT_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "RESTANTE_MAILPIT_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub mailpit_listen: Option<SocketAddr>,
 }
 

@@ -226,6 +226,22 @@ fn an_error_shows_how_to_write_a_duration() {
 }
 
 #[test]
+fn a_listener_is_an_address_with_a_port() {
+    for (written, address) in [
+        ("localhost:8025", "127.0.0.1:8025"),
+        (":8025", "0.0.0.0:8025"),
+        ("[::1]:0", "[::1]:0"),
+    ] {
+        let settings = resolve_line(&format!("--http-listen {written}")).unwrap();
+        assert_eq!(settings.listeners.http_listen, address.parse().unwrap());
+    }
+    for line in ["--http-listen 8025", "--smtps-listen mail.example:465"] {
+        let error = resolve_line(line).unwrap_err();
+        assert!(error.contains("for example 127.0.0.1:8025"), "{error}");
+    }
+}
+
+#[test]
 fn mailpits_api_is_open_only_on_loopback() {
     assert!(
         resolve_line("--mailpit-api open").is_ok()

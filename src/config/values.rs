@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt::{self, Display};
 use std::fs::File;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -132,6 +132,19 @@ impl Display for HostAndPort {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.host, self.port)
     }
+}
+
+/// The address of a listener. `localhost` is this machine, and without a host it is every address
+/// of it.
+pub(super) fn listen_address(text: &str) -> Result<SocketAddr, &'static str> {
+    let address = match text.rsplit_once(':') {
+        Some(("", port)) => format!("0.0.0.0:{port}"),
+        Some(("localhost", port)) => format!("127.0.0.1:{port}"),
+        _ => text.to_owned(),
+    };
+    address
+        .parse()
+        .map_err(|_| "write an address with a port, for example 127.0.0.1:8025")
 }
 
 pub(super) fn host_and_port(text: &str) -> Result<HostAndPort, &'static str> {

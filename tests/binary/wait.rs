@@ -228,7 +228,7 @@ fn an_inbox_that_is_deleted_ends_the_wait_as_a_failure() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains("no inbox")
+            .contains("was deleted")
     );
 }
 
@@ -284,4 +284,10 @@ fn a_mistyped_address_a_foreign_domain_and_a_bare_line_feed_are_explained() {
             .run_cli(&key, ["explain", &other, "--json"])
             .contains("was deleted")
     );
+    let (code, said) = failed(&mut server.client(&key, ["wait", &other]));
+    assert!(code == 2 && said.contains("was deleted"), "{code} {said}");
+    let (_, said) = failed(&mut server.client(&key, ["wait", &address, "--timeout", "soon"]));
+    assert!(said.contains("write a time such as 30s"), "{said}");
+    let (_, said) = failed(&mut server.client(&key, ["outgoing", "show", "foo"]));
+    assert!(said.contains("restante outgoing list"), "{said}");
 }

@@ -298,7 +298,7 @@ async fn the_advice_about_a_rejection_is_not_repeated() {
     let list = format!("{project}/failures");
     let page = seen(&own, &list, "1 timed out").await.body;
     assert!(
-        page.contains("Line ends without CR") && !page.contains("1 rejected"),
+        page.contains("Bare line feeds (LF without CR)") && !page.contains("1 rejected"),
         "the wait failed by it: {page}"
     );
     let elsewhere = format!("<somebody@{MAIL_DOMAIN}>");

@@ -78,7 +78,7 @@ const REASONS: [Reason; 12] = [
     },
     Reason {
         filters: |_| "subject=acount".to_owned(),
-        title: "The filters exclude the messages",
+        title: "No message matched the filters",
         sentence: "Expected subject \"acount\"; arrived: \"Confirm your account\" from a@shop.example.",
         advice: "Change the filter, or what the application sends.",
         evidence: "does not match: subject",
@@ -107,7 +107,7 @@ const REASONS: [Reason; 12] = [
         })
     },
     Reason {
-        title: "Line ends without CR",
+        title: "Bare line feeds (LF without CR)",
         sentence: "was rejected",
         advice: "SMTP requires CR LF",
         evidence: "550 5.6.11",
