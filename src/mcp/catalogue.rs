@@ -109,7 +109,7 @@ fn message_tools() -> Vec<Tool> {
         tool::<input::Explain, output::Explanation>(
             "explain_missing",
             "Explain a missing message",
-            "Explains why no message that matches the filters is in the inbox: what arrived instead, what was rejected \
+            "Explains why no matching message is in the inbox: what arrived instead, what was rejected \
              over SMTP and why, similar addresses that received mail, and whether any client connects over SMTP.",
             Effect::Reads,
         ),
