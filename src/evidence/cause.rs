@@ -9,7 +9,7 @@ use super::{Cause, Evidence, Failure, Finding, Sentence, Server, advice};
 use crate::model::{
     DEFAULT_MAIL_DOMAIN, Difference, Features, Inbox, InboxEnd, Latest, MessageFilter, MessageId,
     Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, Timestamp,
-    TotalUse, bracketed, cut, spoken,
+    TotalUse, bracketed, cut, fails_login, spoken,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -256,11 +256,11 @@ impl Decision<'_> {
                 && self.is_in(part, refused.refused_at)
         };
         let missed = missed_filters(&latest.iter().collect::<Vec<_>>())?;
-        let names = missed.into_iter().map(|name| match name {
-            "has" => Sentence::new(features(filter.has)),
-            "after" => Sentence::new("later messages"),
-            "client" => Sentence::default().given(filter.client.clone().unwrap_or_default()),
-            name => Sentence::new(name),
+        let names = missed.into_iter().map(|name| match (name, &filter.client) {
+            ("has", _) => Sentence::new(features(filter.has)),
+            ("after", _) => Sentence::new("later messages"),
+            ("client", Some(client)) => Sentence::default().given(client),
+            (name, _) => Sentence::new(name),
         });
         let refused = self.refusals().find(is_full)?;
         let sentence = rejected(refused).own(". None of its messages matches the filters (");
@@ -685,15 +685,7 @@ fn cause_of_refusal(refusal: Refusal) -> Cause {
         Refusal::DeferredOnRequest | Refusal::RejectedOnRequest => Cause::Fault,
         Refusal::HttpRequest => Cause::WrongPort,
         Refusal::StartTlsOff => Cause::TlsFailed,
-        Refusal::EncryptionRequired
-        | Refusal::UnknownMechanism
-        | Refusal::MalformedAuthentication
-        | Refusal::AuthenticationTooLong
-        | Refusal::AuthenticationCancelled
-        | Refusal::AuthenticationFailed
-        | Refusal::AuthenticationRequired
-        | Refusal::LoginRequired
-        | Refusal::TooManyFailedAuthentications => Cause::LoginFailed,
+        refusal if fails_login(refusal) => Cause::LoginFailed,
         _ => Cause::Rejected,
     }
 }

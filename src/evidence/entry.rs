@@ -60,7 +60,7 @@ impl Recorded for Told {
     const KIND: &'static str = Story::KIND;
 }
 
-/// An entry that is to be appended.
+/// A new entry, with who sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEntry {
     /// The project that sees it.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Sentence, rejection_group};
 use crate::model::{
-    Domain, InboxEnd, Latest, Period, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse,
-    Timestamp, WaitRecord, address_of,
+    Domain, Latest, Period, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp,
+    WaitRecord, address_of,
 };
 
 /// What an explanation is based on.
@@ -46,8 +46,6 @@ pub struct Failure {
     /// The label of the inbox, for example the title of its test.
     pub label: Option<String>,
     pub finding: Finding,
-    /// How the inbox had ended when the wait did.
-    pub ended: Option<InboxEnd>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -41,7 +41,7 @@ pub use outgoing::{
 };
 pub use project::Project;
 pub use reception::{Envelope, Reception, Via};
-pub use refused::{RefusalReason, RefusedMail, closed_on_request};
+pub use refused::{RefusalReason, RefusedMail, closed_on_request, fails_login};
 pub use search_text::SearchText;
 pub(crate) use search_text::fold_case;
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};

@@ -51,21 +51,13 @@ impl RefusalReason {
             Self::Session(failure) => {
                 !matches!(failure, SessionFailure::NoMail | SessionFailure::NoCommand)
             }
-            Self::Smtp(refusal) => matches!(
-                refusal,
-                Refusal::StartTlsOff
-                    | Refusal::EncryptionRequired
-                    | Refusal::UnknownMechanism
-                    | Refusal::MalformedAuthentication
-                    | Refusal::AuthenticationTooLong
-                    | Refusal::AuthenticationCancelled
-                    | Refusal::AuthenticationFailed
-                    | Refusal::AuthenticationRequired
-                    | Refusal::LoginRequired
-                    | Refusal::TooManyFailedAuthentications
-                    | Refusal::BadSender
-                    | Refusal::HttpRequest
-            ),
+            Self::Smtp(refusal) => {
+                fails_login(*refusal)
+                    || matches!(
+                        refusal,
+                        Refusal::StartTlsOff | Refusal::BadSender | Refusal::HttpRequest
+                    )
+            }
             Self::InvalidRequest | Self::Unknown(_) => false,
             Self::DisconnectedOnRequest | Self::BouncedOnRequest | Self::DroppedOnRequest => false,
         }
@@ -94,6 +86,23 @@ impl RefusalReason {
             None => Self::Unknown(label),
         }
     }
+}
+
+/// Whether a client failed to log in.
+#[must_use]
+pub fn fails_login(refusal: Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::EncryptionRequired
+            | Refusal::UnknownMechanism
+            | Refusal::MalformedAuthentication
+            | Refusal::AuthenticationTooLong
+            | Refusal::AuthenticationCancelled
+            | Refusal::AuthenticationFailed
+            | Refusal::AuthenticationRequired
+            | Refusal::LoginRequired
+            | Refusal::TooManyFailedAuthentications
+    )
 }
 
 impl From<String> for RefusalReason {

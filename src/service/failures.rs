@@ -104,7 +104,6 @@ impl Service {
             wait,
             label,
             finding,
-            ended: None,
         };
         Ok(Story {
             failure,

@@ -1,10 +1,10 @@
 //! Records what happened to addresses and is in no other table: claims, waits, SMTP sessions,
 //! rejections, and why waits timed out.
 //!
-//! Nobody waits for an entry: what is to be recorded goes into a queue of limited length in which
-//! each project has its quota, and one task writes it, in batches. A reader can wait until the
-//! queued entries of a project are written. Sessions that stored a message are only in the memory
-//! of their node: the message shows them, and each would cost a row.
+//! Nobody waits for an entry: it goes into a queue of limited length in which each project has its
+//! quota, and one task writes the queue, in batches. A reader can wait until the queued entries of a
+//! project are written. Sessions that stored a message are only in the memory of their node: the
+//! message shows them, and each would cost a row.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ use super::barrier::{Barrier, BarrierWriter, barrier};
 use super::failures::{self, LATE_WITHIN};
 use super::quotas::{Quota, Quotas, in_turns};
 use super::{Caller, Inner, MAX_WAIT, Service};
-use crate::evidence::{Entry, EntryFilter, NewEntry};
+use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded};
 use crate::metrics;
 use crate::model::{
     Inbox, InboxClaim, MessageFilter, ProjectId, RefusedMail, SharedAddress, SmtpSession,
@@ -55,7 +55,7 @@ const OPEN_SHOWN: usize = 200;
 /// An open wait of a node that has died is shown as ended this long after its deadline.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What is to be recorded.
+/// Something to record.
 #[derive(Debug)]
 enum Item {
     Claimed(InboxClaim),
@@ -567,11 +567,7 @@ impl Service {
         Ok(all)
     }
 
-    async fn about<T: crate::evidence::Recorded>(
-        &self,
-        inbox: &Inbox,
-        most: usize,
-    ) -> Result<Vec<T>, StoreError> {
+    async fn about<T: Recorded>(&self, inbox: &Inbox, most: usize) -> Result<Vec<T>, StoreError> {
         let times = (inbox.created_at, Timestamp::from_millis(i64::MAX));
         self.0
             .store

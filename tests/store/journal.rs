@@ -72,7 +72,6 @@ pub fn story(project: ProjectId, ended_at: Timestamp) -> Story {
         wait,
         label: Some("signs up".to_owned()),
         finding,
-        ended: None,
     };
     Story {
         failure,
