@@ -103,7 +103,8 @@ fn open_database(path: &Path) -> Result<File, DataDirError> {
     })
 }
 
-fn open(path: &Path) -> io::Result<File> {
+/// Opens a file of this user, and creates it if it is missing.
+pub(super) fn open(path: &Path) -> io::Result<File> {
     // Windows locks only files that can be read.
     os::private_file(File::options().create(true).read(true).append(true)).open(path)
 }

@@ -133,6 +133,9 @@ pub(super) struct JsonGreeting<'a> {
     pub(super) smtps: Option<JsonListener>,
     pub(super) mail_domain: &'a str,
     pub(super) data_dir: &'a Path,
+    /// The file with the log; absent if that goes to standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) log: Option<&'a Path>,
     /// The key of the default project; null if an earlier start generated it, because only its hash
     /// is stored.
     pub(super) api_key: Option<&'a str>,

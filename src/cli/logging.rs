@@ -5,7 +5,9 @@
 //! server. Lines that do not fit into the queue, or cannot be written, are dropped and counted.
 
 use std::env;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,6 +17,7 @@ use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use super::error::CliError;
 use crate::config::{LogFormat, SettingsError};
 use crate::metrics;
 
@@ -42,18 +45,21 @@ pub(super) struct DroppedLines {
     not_written: Arc<AtomicUsize>,
 }
 
-/// Starts logging for the whole process.
+/// Starts logging for the whole process, to the file or else to standard error.
 ///
 /// # Errors
-/// [`SettingsError`] if a filter cannot be read.
-pub(super) fn start(format: LogFormat) -> Result<Log, SettingsError> {
+/// [`CliError`] if a filter cannot be read, or the file not be created.
+pub(super) fn start(format: LogFormat, file: Option<&Path>) -> Result<Log, CliError> {
     let filter = filter()?;
-    let (writer, log) = queue(io::stderr());
+    let (writer, log) = match file {
+        Some(path) => queue(File::create(path).map_err(CliError::failed)?),
+        None => queue(io::stderr()),
+    };
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
         .with_writer(writer)
         .log_internal_errors(false)
-        .with_ansi(io::stderr().is_terminal());
+        .with_ansi(file.is_none() && io::stderr().is_terminal());
     match format {
         LogFormat::Text => subscriber.finish().with(filter).init(),
         LogFormat::Json => subscriber.json().finish().with(filter).init(),
@@ -209,12 +215,7 @@ mod tests {
 
     #[test]
     fn a_line_that_cannot_be_written_is_counted() {
-        let (mut writer, log) = queue(
-            std::fs::File::options()
-                .write(true)
-                .open("/dev/full")
-                .unwrap(),
-        );
+        let (mut writer, log) = queue(File::options().write(true).open("/dev/full").unwrap());
         let dropped = log.dropped_lines();
         for _ in 0..10 {
             writer.write_all(b"line\n").unwrap();

@@ -12,7 +12,6 @@ use clap::Args;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use serde::Deserialize;
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::client::ClientFlags;
@@ -93,7 +92,7 @@ pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
 }
 
 async fn speak(relay: ServerRelay) -> Result<(), McpError> {
-    let mut stop = StopRequests::listen(false).map_err(McpError::Runtime)?;
+    let mut stop = StopRequests::listen(None, false).map_err(McpError::Runtime)?;
     let speaking = async {
         let stdio = (tokio::io::stdin(), tokio::io::stdout());
         match Protocol::new(relay).serve(stdio).await {
@@ -120,11 +119,9 @@ struct OwnServer {
     first_line: Receiver<String>,
     url: String,
     key: ApiKey,
-    /// Removed after the server has stopped.
-    _directory: TempDir,
 }
 
-/// The fields of the `--print-json` line that are needed here.
+/// The fields of the line that are needed here.
 #[derive(Deserialize)]
 struct GreetingLine {
     url: String,
@@ -133,49 +130,16 @@ struct GreetingLine {
 impl OwnServer {
     fn start(flags: &McpFlags) -> Result<Self, CliError> {
         let key = flags.client.key().cloned().unwrap_or_else(ApiKey::generate);
-        let directory = tempfile::Builder::new()
-            .prefix("restante-mcp-")
-            .tempdir()
-            .map_err(McpError::Start)?;
         let mut serve = Command::new(std::env::current_exe().map_err(McpError::Start)?);
-        serve.args(["serve", "--print-json", "--exit-with-stdin"]);
-        // A setting of the user, as a flag or a variable, takes precedence.
-        for (flag, variable, value) in [
-            (
-                "--http-listen",
-                "RESTANTE_HTTP_LISTEN",
-                "127.0.0.1:0".as_ref(),
-            ),
-            (
-                "--smtp-listen",
-                "RESTANTE_SMTP_LISTEN",
-                "127.0.0.1:0".as_ref(),
-            ),
-            (
-                "--data-dir",
-                "RESTANTE_DATA_DIR",
-                directory.path().as_os_str(),
-            ),
-        ] {
-            let is_given =
-                |given: &OsString| given.to_string_lossy().split('=').next() == Some(flag);
-            if !flags.serve_flags.iter().any(is_given) && std::env::var_os(variable).is_none() {
-                serve.arg(flag).arg(value);
-            }
-        }
         serve
+            .args(["serve", "--for-tests"])
             .args(&flags.serve_flags)
             .env("RESTANTE_API_KEY", key.as_str());
-        Ok(Self::launch(serve, key, directory, START_WITHIN)?)
+        Ok(Self::launch(serve, key, START_WITHIN)?)
     }
 
     /// Waits until the server listens.
-    fn launch(
-        mut serve: Command,
-        key: ApiKey,
-        directory: TempDir,
-        limit: Duration,
-    ) -> Result<Self, McpError> {
+    fn launch(mut serve: Command, key: ApiKey, limit: Duration) -> Result<Self, McpError> {
         let mut child = serve
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -188,7 +152,6 @@ impl OwnServer {
             first_line,
             url: String::new(),
             key,
-            _directory: directory,
         };
         let line = match own.first_line.recv_timeout(limit) {
             Ok(line) => line,
@@ -246,12 +209,7 @@ mod tests {
     fn launched(script: &str, limit: Duration) -> Result<OwnServer, McpError> {
         let mut shell = Command::new("sh");
         shell.args(["-c", script]);
-        OwnServer::launch(
-            shell,
-            ApiKey::generate(),
-            tempfile::tempdir().unwrap(),
-            limit,
-        )
+        OwnServer::launch(shell, ApiKey::generate(), limit)
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod descriptors;
 mod error;
 mod explain;
 mod fault;
+mod for_tests;
 mod forward;
 mod greeting;
 mod health;
@@ -43,7 +44,6 @@ use clap::builder::Resettable;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::causes::with_causes;
-use crate::config::Settings;
 use error::CliError;
 
 /// Temporary inboxes for automated end-to-end tests
@@ -63,7 +63,7 @@ Exit codes: 0 success; 1 no message matched, `check` found errors, or a command 
 #[derive(Subcommand)]
 enum Command {
     /// Run the server
-    Serve(Box<Settings>),
+    Serve(Box<serve::ServeFlags>),
     /// Manage projects and their API keys in the database
     Project(project::ProjectCommand),
     /// Update the schema of a database
@@ -118,7 +118,7 @@ enum Command {
 /// usage and failed requests; for `sendmail` those of sysexits.h.
 #[must_use]
 pub fn run() -> ExitCode {
-    let matches = without_empty_variables(Cli::command()).try_get_matches();
+    let matches = command().try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return show_usage(&error),
@@ -149,6 +149,16 @@ pub fn run() -> ExitCode {
         Command::Man(flags) => manual::man(&flags, Cli::command()),
     };
     result.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+/// The parser for the arguments of the process.
+fn command() -> clap::Command {
+    let command = without_empty_variables(Cli::command());
+    if std::env::args_os().any(|argument| argument == "--for-tests") {
+        command.mut_subcommand("serve", for_tests::preset)
+    } else {
+        command
+    }
 }
 
 /// An empty variable counts as an absent one, because compose files and workflows pass an absent
@@ -214,6 +224,9 @@ mod tests {
         "url",
     ];
 
+    /// Flags of `serve` that are no settings, because each call gives its own.
+    const FOR_ONE_RUN: [&str; 5] = ["background", "directory", "for-tests", "owner", "shared"];
+
     #[test]
     fn every_setting_has_its_variable_and_nothing_else_has_one() {
         let command = Cli::command();
@@ -223,7 +236,8 @@ mod tests {
                     continue;
                 };
                 let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
-                let is_setting = subcommand.get_name() == "serve" || SETTINGS.contains(&long);
+                let is_setting = (subcommand.get_name() == "serve" && !FOR_ONE_RUN.contains(&long))
+                    || SETTINGS.contains(&long);
                 let expected = is_setting.then_some(variable.as_str());
                 let found = flag.get_env().and_then(|name| name.to_str());
                 assert_eq!(found, expected, "{} --{long}", subcommand.get_name());

@@ -36,7 +36,11 @@ fn the_documents_show_the_settings_and_metrics_as_they_are_defined() {
 fn settings() -> String {
     let command = Cli::command();
     let serve = command.find_subcommand("serve").unwrap();
-    let rows = serve.get_arguments().map(row);
+    // A flag without a variable is no setting; its section describes it.
+    let settings = serve
+        .get_arguments()
+        .filter(|flag| flag.get_env().is_some());
+    let rows = settings.map(row);
     format!(
         "| flag | variable | default | meaning |\n|---|---|---|---|\n{}",
         rows.collect::<String>()

@@ -2,17 +2,20 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use clap::Args;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::data_dir::{self, DataDirError};
 use super::error::CliError;
+use super::for_tests::{self, ForTests};
 use super::greeting::{Greeting, JsonGreeting, JsonListener};
-use super::stop::StopRequests;
+use super::stop::{self, Ended, StopRequests};
 use super::{descriptors, logging, output};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, MailpitApi, Settings};
@@ -81,34 +84,69 @@ impl From<ServeError> for CliError {
     }
 }
 
-/// Runs the service until a signal, or the end of standard input if the flags say so, stops it.
+/// The flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ServeFlags {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    for_tests: ForTests,
+}
+
+/// What a server depends on beyond its settings.
+#[derive(Default)]
+pub(super) struct Host {
+    /// The file for its log [default: standard error].
+    pub(super) log: Option<PathBuf>,
+    /// It stops when this ends.
+    pub(super) ended: Option<Ended>,
+    /// Whether Ctrl-C does not stop it.
+    pub(super) ignores_interrupt: bool,
+}
+
+/// Runs the service until a signal, or the end of what it depends on, stops it.
 ///
 /// # Errors
 /// [`CliError`] if it cannot start, or if a second signal stops it immediately.
-pub(super) fn run(settings: &Settings) -> Result<(), CliError> {
+pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
+    if flags.for_tests.is_wanted() {
+        return for_tests::run(&flags.settings, &flags.for_tests);
+    }
+    let mut host = Host::default();
+    if flags.settings.process.exit_with_stdin {
+        host.ended = Some(stop::end_of_stdin().map_err(ServeError::Runtime)?);
+    }
+    self::host(&flags.settings, host)
+}
+
+/// Runs the service in this process.
+///
+/// # Errors
+/// See [`run`].
+pub(super) fn host(settings: &Settings, host: Host) -> Result<(), CliError> {
     os::return_large_blocks();
     let descriptors = descriptors::raise_limit();
     let mut settings = settings.clone();
     settings.check()?;
-    let log = logging::start(settings.process.log_format)?;
+    let log = logging::start(settings.process.log_format, host.log.as_deref())?;
     descriptors::divide(&mut settings.limits, descriptors);
     let runtime = Runtime::new().map_err(ServeError::Runtime)?;
     runtime.spawn(log.dropped_lines().report());
-    let result = runtime.block_on(serve(&settings));
+    let result = runtime.block_on(serve(&settings, host));
     // After a second signal, this does not wait for running tasks.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(settings: &Settings) -> Result<(), CliError> {
+async fn serve(settings: &Settings, host: Host) -> Result<(), CliError> {
     let _data_dir = data_dir::lock(&settings.data.data_dir).map_err(ServeError::DataDir)?;
     data_dir::lock_database(&settings.data.url()).map_err(ServeError::DataDir)?;
     let stop_requests =
-        StopRequests::listen(settings.process.exit_with_stdin).map_err(ServeError::Runtime)?;
+        StopRequests::listen(host.ended, host.ignores_interrupt).map_err(ServeError::Runtime)?;
     let server = Server::start(settings).await?;
     warn_of_strangers(settings);
     if settings.process.print_json {
-        server.greet_in_json(settings)
+        server.greet_in_json(settings, host.log.as_deref())
     } else {
         server.greet(settings)
     }?;
@@ -239,7 +277,7 @@ impl Server {
         output::line(&greeting.to_string())
     }
 
-    fn greet_in_json(&self, settings: &Settings) -> io::Result<()> {
+    fn greet_in_json(&self, settings: &Settings, log: Option<&Path>) -> io::Result<()> {
         let key = self.made.key.as_ref().or(settings.api_key.as_ref());
         let admin_token = self
             .made
@@ -258,6 +296,7 @@ impl Server {
                 .map(|address| JsonListener::from(reachable(address))),
             mail_domain: settings.mail_domain.as_str(),
             data_dir: &settings.data.data_dir,
+            log,
             api_key: key.map(ApiKey::as_str),
             admin_token: admin_token.map(String::as_str),
         })

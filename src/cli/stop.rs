@@ -1,5 +1,5 @@
-//! The requests to stop the server: signals and, with `--exit-with-stdin`, the end of standard
-//! input.
+//! The requests to stop a process: signals and, where it depends on something, the end of that, for
+//! example of standard input.
 
 use std::io;
 use std::thread;
@@ -11,24 +11,21 @@ use crate::os::StopSignals;
 /// The requests to stop, in the order in which they arrive.
 pub(super) struct StopRequests {
     signals: StopSignals,
-    /// The thread that reads standard input until it ends.
-    stdin: Option<oneshot::Receiver<()>>,
+    ended: Option<Ended>,
 }
+
+/// What a thread waits for.
+pub(super) type Ended = oneshot::Receiver<()>;
 
 impl StopRequests {
     /// Starts listening for the requests.
     ///
     /// # Errors
-    /// The operating system's, if a signal cannot be caught or the thread that reads standard input
-    /// cannot start.
-    pub(super) fn listen(exit_with_stdin: bool) -> io::Result<Self> {
+    /// The operating system's, if a signal cannot be caught.
+    pub(super) fn listen(ended: Option<Ended>, ignores_interrupt: bool) -> io::Result<Self> {
         Ok(Self {
-            signals: StopSignals::listen()?,
-            stdin: if exit_with_stdin {
-                Some(end_of_stdin()?)
-            } else {
-                None
-            },
+            signals: StopSignals::listen(ignores_interrupt)?,
+            ended,
         })
     }
 
@@ -36,29 +33,41 @@ impl StopRequests {
     pub(super) async fn next(&mut self) {
         tokio::select! {
             () = self.signals.next() => {}
-            () = ended(self.stdin.as_mut()) => self.stdin = None,
+            () = end_of(self.ended.as_mut()) => self.ended = None,
         }
     }
 }
 
-async fn ended(stdin: Option<&mut oneshot::Receiver<()>>) {
-    match stdin {
-        // The thread sends one value. If it ended without one, standard input is no longer read, as
-        // at its end.
+async fn end_of(ended: Option<&mut Ended>) {
+    match ended {
+        // The thread sends one value. If it ended without one, it waits no longer.
         Some(end) => drop(end.await),
         None => std::future::pending().await,
     }
 }
 
-/// A separate thread, because a blocked read of standard input cannot be cancelled.
-fn end_of_stdin() -> io::Result<oneshot::Receiver<()>> {
-    let (ended, end) = oneshot::channel();
+/// The end of standard input.
+///
+/// # Errors
+/// The operating system's, if the thread cannot start.
+pub(super) fn end_of_stdin() -> io::Result<Ended> {
+    // Data from standard input is ignored. An error counts as its end.
+    after("stdin", || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    })
+}
+
+/// The end of `wait`, which runs in a thread of its own, because it blocks and cannot be cancelled.
+///
+/// # Errors
+/// The operating system's, if the thread cannot start.
+pub(super) fn after(name: &str, wait: impl FnOnce() + Send + 'static) -> io::Result<Ended> {
+    let (sender, ended) = oneshot::channel();
     thread::Builder::new()
-        .name("stdin".to_owned())
+        .name(name.to_owned())
         .spawn(move || {
-            // Data from standard input is ignored. An error counts as its end.
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-            let _ = ended.send(());
+            wait();
+            let _ = sender.send(());
         })?;
-    Ok(end)
+    Ok(ended)
 }

@@ -4,9 +4,16 @@ use std::borrow::Cow;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+#[cfg(target_os = "linux")]
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, getuid, setrlimit, test_kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_postgres::config::Host;
 
@@ -31,6 +38,48 @@ pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
 /// Whether other users have any access to the file.
 pub(crate) fn others_may_access(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & OTHERS != 0
+}
+
+/// Whether the file belongs to this user.
+pub(crate) fn is_own(metadata: &Metadata) -> bool {
+    metadata.uid() == getuid().as_raw()
+}
+
+/// What tells the servers of this user apart from those that it cannot reach: another user's, and
+/// on Linux those of other network namespaces.
+pub(crate) fn scope() -> String {
+    let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let network = network.to_string_lossy();
+    let number = network.chars().filter(char::is_ascii_digit);
+    format!("{}-{}", getuid().as_raw(), number.collect::<String>())
+}
+
+/// Makes the command start a process that signals of the terminal do not reach.
+pub(crate) fn detached(command: &mut Command) -> &mut Command {
+    command.process_group(0)
+}
+
+/// Blocks until a process of this user has ended.
+pub(crate) fn wait_for_end(process: u32) -> io::Result<()> {
+    let Some(process) = pid(process) else {
+        return Ok(());
+    };
+    #[cfg(target_os = "linux")]
+    if let Ok(process) = pidfd_open(process, PidfdFlags::empty()) {
+        // It can be read when the process has ended, even if its parent has not asked for its
+        // status.
+        poll(&mut [PollFd::new(&process, PollFlags::IN)], None)?;
+        return Ok(());
+    }
+    // Other systems, and sandboxes without the call.
+    while test_kill_process(process).is_ok() {
+        std::thread::sleep(Duration::from_millis(250));
+    }
+    Ok(())
+}
+
+fn pid(process: u32) -> Option<Pid> {
+    i32::try_from(process).ok().and_then(Pid::from_raw)
 }
 
 /// Differs between a file and another one that has replaced it.
@@ -90,14 +139,16 @@ pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
 pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
+    ignores_interrupt: bool,
 }
 
 impl StopSignals {
     /// Starts listening for the signals; needs a Tokio runtime.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen(ignores_interrupt: bool) -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            ignores_interrupt,
         })
     }
 
@@ -105,7 +156,7 @@ impl StopSignals {
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.interrupt.recv(), if !self.ignores_interrupt => {}
         }
     }
 }

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::fs::{DirBuilder, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::fs::MetadataExt;
+use std::os::windows::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use tokio::signal::windows::{
     CtrlBreak, CtrlC, CtrlClose, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_shutdown,
@@ -30,6 +32,42 @@ pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
 /// Permissions are inherited, and are not checked here.
 pub(crate) fn others_may_access(_: &Metadata) -> bool {
     false
+}
+
+/// The directory for temporary files is in the user's profile.
+pub(crate) fn is_own(_: &Metadata) -> bool {
+    true
+}
+
+/// See [`is_own`].
+pub(crate) fn scope() -> String {
+    "tests".to_owned()
+}
+
+/// Makes the command start a process without a console, so that its events do not reach it.
+pub(crate) fn detached(command: &mut Command) -> &mut Command {
+    const DETACHED_PROCESS: u32 = 0x8;
+    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+    command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP)
+}
+
+/// Blocks until a process has ended. The standard library cannot open a process, so this asks the
+/// system's own program.
+pub(crate) fn wait_for_end(process: u32) -> io::Result<()> {
+    let listed = || {
+        const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+        let mut list = Command::new("tasklist");
+        list.creation_flags(CREATE_NO_WINDOW);
+        list.args(["/NH", "/FO", "CSV", "/FI", &format!("PID eq {process}")]);
+        let listed = list.output()?;
+        let text = String::from_utf8_lossy(&listed.stdout);
+        // Without an answer, the process counts as one that goes on.
+        io::Result::Ok(!listed.status.success() || text.contains(&format!("\"{process}\"")))
+    };
+    while listed()? {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+    Ok(())
 }
 
 /// Differs between a file and another one that has replaced it.
@@ -67,6 +105,7 @@ pub(crate) fn host_name() -> Option<String> {
 /// Ctrl-C, Ctrl-Break, closing the console, and system shutdown.
 pub(crate) struct StopSignals {
     interrupt: CtrlC,
+    ignores_interrupt: bool,
     stop: CtrlBreak,
     close: CtrlClose,
     shutdown: CtrlShutdown,
@@ -74,9 +113,10 @@ pub(crate) struct StopSignals {
 
 impl StopSignals {
     /// Starts listening for the events; needs a Tokio runtime.
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen(ignores_interrupt: bool) -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,
+            ignores_interrupt,
             stop: ctrl_break()?,
             close: ctrl_close()?,
             shutdown: ctrl_shutdown()?,
@@ -86,7 +126,7 @@ impl StopSignals {
     /// Waits for the next event.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
+            _ = self.interrupt.recv(), if !self.ignores_interrupt => {}
             _ = self.stop.recv() => {}
             _ = self.close.recv() => {}
             _ = self.shutdown.recv() => {}

@@ -22,6 +22,7 @@ mod failure;
 mod faults;
 mod files;
 mod flood;
+mod for_tests;
 mod full_disk;
 mod helpers;
 mod large_sends;
