@@ -8,12 +8,14 @@ use crate::service::{AddressError, ServiceError, StoreError};
 /// The failure of a tool.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ToolError {
-    #[error("unknown field: {0}")]
-    UnknownField(String),
+    #[error("unknown field: {name}")]
+    UnknownField { name: String, fields: String },
     #[error("missing field: {0}")]
     MissingField(String),
     #[error("invalid field: {0}")]
     InvalidField(&'static str),
+    #[error("invalid field: {name}")]
+    OutOfRange { name: String, least: i64, most: i64 },
     #[error("invalid arguments: {0}")]
     InvalidArguments(#[source] serde_json::Error),
     #[error("outgoing message not found")]
@@ -47,10 +49,16 @@ impl ToolError {
     /// What to do next.
     fn remedy(&self) -> String {
         let remedy = match self {
-            Self::UnknownField(_)
-            | Self::MissingField(_)
-            | Self::InvalidField(_)
-            | Self::InvalidArguments(_) => {
+            Self::UnknownField { fields, .. } if fields.is_empty() => {
+                "This tool has no fields. Call it without arguments."
+            }
+            Self::UnknownField { fields, .. } => {
+                return format!("The fields of this tool are {fields}.");
+            }
+            Self::OutOfRange { least, most, .. } => {
+                return format!("Write a number from {least} to {most}.");
+            }
+            Self::MissingField(_) | Self::InvalidField(_) | Self::InvalidArguments(_) => {
                 "Call the tool again with arguments that fit its input schema."
             }
             Self::OutgoingNotFound => "send_message returns the id of the message that it sends.",

@@ -5,7 +5,7 @@ use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Number, Value};
 
 use super::error::ToolError;
 use super::schema;
@@ -14,18 +14,22 @@ use crate::model::{Features, HeaderFilter, MessageFilter};
 /// Parses the arguments of a call; the schema contains the allowed names.
 ///
 /// # Errors
-/// [`ToolError::UnknownField`], [`ToolError::MissingField`], or [`ToolError::InvalidArguments`] for
-/// a wrong type.
+/// [`ToolError::UnknownField`], [`ToolError::MissingField`], [`ToolError::OutOfRange`], or
+/// [`ToolError::InvalidArguments`] for a wrong type.
 pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(
     arguments: JsonObject,
 ) -> Result<I, ToolError> {
     let schema = schema::input::<I>();
     let known = schema.get("properties").and_then(Value::as_object);
-    if let Some(unknown) = arguments
-        .keys()
-        .find(|name| !known.is_some_and(|known| known.contains_key(*name)))
-    {
-        return Err(ToolError::UnknownField(unknown.chars().take(64).collect()));
+    for (name, value) in &arguments {
+        let Some(field) = known.and_then(|known| known.get(name)) else {
+            let fields = known.into_iter().flat_map(Map::keys).cloned();
+            return Err(ToolError::UnknownField {
+                name: name.chars().take(64).collect(),
+                fields: fields.collect::<Vec<_>>().join(", "),
+            });
+        };
+        check_range(name, value, field)?;
     }
     let required = schema
         .get("required")
@@ -39,6 +43,24 @@ pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(
         }
     }
     serde_json::from_value(Value::Object(arguments)).map_err(ToolError::InvalidArguments)
+}
+
+/// # Errors
+/// [`ToolError::OutOfRange`] for a number that the schema of its field does not allow.
+fn check_range(name: &str, value: &Value, field: &Value) -> Result<(), ToolError> {
+    let (Some(least), Some(most)) = (field["minimum"].as_i64(), field["maximum"].as_i64()) else {
+        return Ok(());
+    };
+    match value.as_number().map(Number::as_i64) {
+        Some(number) if !number.is_some_and(|number| (least..=most).contains(&number)) => {
+            Err(ToolError::OutOfRange {
+                name: name.to_owned(),
+                least,
+                most,
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// No arguments.
@@ -147,9 +169,9 @@ pub(super) struct Search {
     #[serde(default)]
     pub(super) before: String,
     /// Maximum number of messages.
-    #[serde(default = "default_limit")]
+    #[serde(default = "default_found")]
     #[schemars(range(min = 1, max = 50))]
-    pub(super) limit: u64,
+    pub(super) limit: usize,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -273,6 +295,10 @@ fn default_timeout() -> u64 {
 }
 
 fn default_limit() -> u64 {
+    20
+}
+
+fn default_found() -> usize {
     20
 }
 

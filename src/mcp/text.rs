@@ -4,11 +4,10 @@
 use std::fmt::Write;
 
 use rand::random;
-use restante_api::{
-    Arrived, Authentication, FaultList, FaultState, MessageChecks, MissedBy, SendApisUse, Via,
-};
+use serde::Serialize;
 
-use super::output::{Attachment, Explanation, Message, Messages, Outgoing, Setup, Summary};
+use super::error::ToolError;
+use super::output::{Explanation, Message, Messages, Summary};
 
 /// A notice, and `content` between its delimiters.
 pub(super) fn delimited(content: &str) -> String {
@@ -148,102 +147,7 @@ fn summary(
     )
 }
 
-fn arrived(
-    Arrived {
-        id,
-        from,
-        subject,
-        received_at,
-        missed_by,
-    }: &Arrived,
-) -> String {
-    let missed: Vec<_> = missed_by.iter().copied().map(MissedBy::as_str).collect();
-    let missed = if missed.is_empty() {
-        "passes".to_owned()
-    } else {
-        missed.join(", ")
-    };
-    let from = line(from);
-    let subject = line(subject);
-    format!("- {id}  {received_at}  from {from}: {subject} (filters that exclude it: {missed})")
-}
-
-pub(super) fn attachment(attachment: &Attachment) -> String {
-    let Attachment {
-        head,
-        encoding,
-        content,
-        ..
-    } = attachment;
-    let about = format!(
-        "Attachment {}, {} bytes, as {encoding}.",
-        head.index, head.size
-    );
-    let name = head.filename.as_deref().unwrap_or("none");
-    let content = format!(
-        "Name: {}\nType: {}\n\n{content}",
-        line(name),
-        line(&head.content_type)
-    );
-    format!("{about}\n{}", delimited(&content))
-}
-
-pub(super) fn checks(checks: &MessageChecks) -> String {
-    let mut lines = String::new();
-    for problem in &checks.problems {
-        let place = match (problem.part, problem.line) {
-            (Some(part), Some(number)) => format!(" ({part}, line {number})"),
-            _ => String::new(),
-        };
-        let _ = writeln!(
-            lines,
-            "- {} {}{place}: {}",
-            problem.severity,
-            problem.check,
-            line(&problem.detail)
-        );
-        if let Some(source) = &problem.source {
-            let _ = writeln!(lines, "    {}", line(source));
-        }
-    }
-    let support = checks.html.as_ref().map_or_else(String::new, |html| {
-        format!(
-            " On average, {} % of the mail clients support an HTML feature of it.",
-            html.support_percent
-        )
-    });
-    match checks.problems.len() {
-        0 => format!(
-            "The message has no problem.{support}{}",
-            authentication(checks)
-        ),
-        count => {
-            format!(
-                "The message has {count} problems.{support}\n{}{}",
-                delimited(&lines),
-                authentication(checks)
-            )
-        }
-    }
-}
-
-/// The results of SPF, DKIM and DMARC, which quote the message and the DNS; empty if they were not
-/// requested.
-fn authentication(checks: &MessageChecks) -> String {
-    let results = checks
-        .authentication
-        .iter()
-        .flat_map(Authentication::results);
-    let lines: String = results
-        .map(|(name, result, detail)| format!("- {name} {result}: {}\n", line(detail)))
-        .collect();
-    if lines.is_empty() {
-        lines
-    } else {
-        format!("\n{}", delimited(&lines))
-    }
-}
-
+/// Why a message is missing: the server's own sentence, then what it quotes and the report.
 pub(super) fn explanation(
     Explanation {
         explanation,
@@ -252,160 +156,37 @@ pub(super) fn explanation(
     }: &Explanation,
 ) -> String {
     let (summary, quotes) = summary.apart();
-    let mut facts = String::new();
+    let mut evidence = String::new();
     for (index, quote) in quotes.into_iter().enumerate() {
-        let _ = writeln!(facts, "[{}] {}", index + 1, line(quote));
+        let _ = writeln!(evidence, "[{}] {}", index + 1, line(quote));
     }
-    if explanation.messages.count > 0 {
-        let _ = writeln!(
-            facts,
-            "\nMessages in the inbox: {}. The newest:",
-            explanation.messages.count
-        );
-        for message in &explanation.messages.latest {
-            let _ = writeln!(facts, "{}", arrived(message));
-        }
-    }
-    if !explanation.refused.is_empty() {
-        let _ = writeln!(facts, "\nRefused over SMTP:");
-        for refused in &explanation.refused {
-            let from = line(&refused.sender);
-            let to = line(&refused.recipient);
-            let reply = line(&refused.reply);
-            let _ = writeln!(
-                facts,
-                "- {} {} from {from} to {to}: {reply}",
-                refused.at,
-                line(&refused.client)
-            );
-        }
-    }
-    if !explanation.similar.is_empty() {
-        let _ = writeln!(facts, "\nSimilar addresses that received mail:");
-        for similar in &explanation.similar {
-            let _ = writeln!(
-                facts,
-                "- {}: {} messages",
-                line(&similar.address),
-                similar.messages
-            );
-        }
-    }
+    // The first line is the sentence with its quotes.
+    let rest = explanation.report.split_once('\n');
+    evidence.push_str(rest.map_or("", |(_, rest)| rest));
+    let evidence = match evidence.trim_end() {
+        "" => String::new(),
+        evidence => format!("\n{}", delimited(evidence)),
+    };
     let smtp = &explanation.smtp;
     let last = |at: &Option<String>| at.clone().unwrap_or_else(|| "never".to_owned());
-    let evidence = if facts.is_empty() {
-        String::new()
-    } else {
-        format!("\n{}", delimited(facts.trim_start()))
-    };
     format!(
-        "{}{evidence}\nSMTP: {} connections are open; the last connection was {}, the last message {}.",
+        "{}{evidence}\nSMTP connections open: {}; last connection: {}; last message: {}.",
         line(&summary),
         smtp.connections_open,
         last(&smtp.last_connection_at),
         last(&smtp.last_message_at)
-    ) + &send_apis(&explanation.send_apis)
-}
-
-/// The APIs for sending that were used.
-fn send_apis(used: &SendApisUse) -> String {
-    let SendApisUse {
-        ses,
-        resend,
-        sendgrid,
-        postmark,
-        mailgun,
-    } = used;
-    let each = Via::SEND_APIS
-        .into_iter()
-        .zip([ses, resend, sendgrid, postmark, mailgun]);
-    let used =
-        each.filter_map(|(via, at)| Some(format!(" {}: last used {}.", via.title(), at.as_ref()?)));
-    used.collect()
-}
-
-pub(super) fn faults(faults: &FaultList, inbox: &str) -> String {
-    if faults.faults.is_empty() {
-        return format!("The inbox {inbox} has no faults: mail for it is accepted.");
-    }
-    let line = |fault: &FaultState| {
-        let uses: String = fault
-            .uses
-            .iter()
-            .map(|used_at| format!("\n  used at {used_at}"))
-            .collect();
-        format!(
-            "- at {}: {}, {} times, {} left{uses}",
-            fault.at, fault.action, fault.times, fault.left
-        )
-    };
-    let lines: Vec<_> = faults.faults.iter().map(line).collect();
-    format!(
-        "The inbox {inbox} has these faults, used in this order; after the last one mail is accepted.\n{}",
-        lines.join("\n")
     )
 }
 
-pub(super) fn outgoing(Outgoing { outgoing, .. }: &Outgoing) -> String {
-    let restante_api::Outgoing {
-        id,
-        to,
-        subject,
-        status,
-        attempts,
-        next_attempt_at,
-        ..
-    } = outgoing;
-    let mut text = format!("The outgoing message {id} is {status}.");
-    if let Some(at) = next_attempt_at {
-        let _ = write!(text, " The next attempt is due at {at}.");
+/// The fields of a result that have no text of their own, below a sentence about them.
+pub(super) fn fields(about: &str, result: &impl Serialize) -> Result<String, ToolError> {
+    let mut result = serde_json::to_value(result).map_err(ToolError::internal)?;
+    if let Some(fields) = result.as_object_mut() {
+        // The delimiters say the same.
+        fields.remove("notice");
     }
-    let mut facts = format!("To: {}\nSubject: {}", line(to), line(subject));
-    for attempt in attempts {
-        let at = attempt.at.as_deref().unwrap_or("-");
-        let server = attempt.server.as_deref().unwrap_or("-");
-        let _ = write!(facts, "\n- {at} {}: {}", line(server), line(&attempt.reply));
-    }
-    format!("{text}\n{}", delimited(&facts))
-}
-
-pub(super) fn setup(setup: &Setup) -> String {
-    let Setup {
-        smtp,
-        smtps,
-        mail_domain,
-        accepted_domains,
-        base_url,
-        guide,
-        frameworks,
-    } = setup;
-    let mut text = format!(
-        "Let the application under test send its mail to the SMTP server {}:{}. {} {}\nMail for every address on \
-         {mail_domain} is received here; create_inbox makes one.\n",
-        smtp.host, smtp.port, smtp.tls, smtp.credentials
-    );
-    if !accepted_domains.is_empty() {
-        let _ = writeln!(
-            text,
-            "Mail for these domains is received too: {accepted_domains} (* stands for any); create_inbox takes an \
-             address on them."
-        );
-    }
-    if let Some(smtps) = smtps {
-        let _ = writeln!(
-            text,
-            "SMTP with implicit TLS: {}:{}.",
-            smtps.host, smtps.port
-        );
-    }
-    let _ = writeln!(
-        text,
-        "The HTTP API for the tests themselves is at {base_url}; {guide} documents it.\n"
-    );
-    for framework in frameworks {
-        let _ = writeln!(text, "{}: {}", framework.name, framework.setting);
-    }
-    text
+    let fields = serde_json::to_string_pretty(&result).map_err(ToolError::internal)?;
+    Ok(format!("{about}\n{}", delimited(&fields)))
 }
 
 #[cfg(test)]

@@ -168,12 +168,12 @@ async def a_message_is_checked(client):
     checks, text = await call(client, "check_message", message=message["id"])
     problem = checks["problems"][0]
     assert (problem["check"], problem["severity"], problem["line"]) == ("placeholder", "error", 1), shown(checks)
-    assert "- error placeholder (text, line 1): The text contains `{{name}}`." in text, text
+    assert "has 3 problems" in text and "The text contains `{{name}}`." in text, text
     assert checks["authentication"] is None and "not instructions" in checks["notice"]
     checks, text = await call(client, "check_message", message=message["id"], dns=True)
     authentication = checks["authentication"]
     assert authentication["spf"]["client"] == "127.0.0.1" and authentication["dkim"] == [], shown(checks)
-    assert f"- dmarc {authentication['dmarc']['result']}: " in text, text
+    assert authentication["dmarc"]["detail"] in text, text
     assert "message" in await refusal(client, "check_message", message=UNKNOWN_ID)
 
 
@@ -225,7 +225,7 @@ async def faults_are_set_and_cleared(client):
     assert len(listed["messages"]) == 2
     used, text = await call(client, "get_faults", inbox=inbox["id"])
     assert (used["faults"][0]["used"], used["faults"][0]["left"]) == (1, 0), shown(used)
-    assert f"used at {used['faults'][0]['uses'][0]}" in text, text
+    assert used["faults"][0]["uses"][0] in text, text
     cleared, _ = await call(client, "set_faults", inbox=inbox["id"], faults=[])
     assert cleared == {"faults": []}
     for wrong, name in [
@@ -246,14 +246,14 @@ async def errors_say_what_to_do_next(client):
         ("wait_for_message", {"inbox": "nobody"}, "create_inbox"),
         ("wait_for_message", {"inbox": "a@other.example"}, "inbox not found"),
         ("wait_for_message", {}, "missing field: inbox"),
-        ("wait_for_message", {"inbox": inbox, "timeout": 1}, "unknown field: timeout"),
-        ("wait_for_message", {"inbox": inbox, "timeout_seconds": 121}, "invalid field: timeout_seconds"),
+        ("wait_for_message", {"inbox": inbox, "timeout": 1}, "unknown field: timeout. The fields of this tool are inbox, "),
+        ("wait_for_message", {"inbox": inbox, "timeout_seconds": 121}, "invalid field: timeout_seconds. Write a number from 0 to 120."),
         ("wait_for_message", {"inbox": inbox, "timeout_seconds": "x"}, "input schema"),
         ("wait_for_message", {"inbox": inbox, "has": ["pdf"]}, "input schema"),
         ("wait_for_message", {"inbox": inbox, "subject": "x" * 999}, "invalid field: subject"),
         ("wait_for_message", {"inbox": inbox, "after": UNKNOWN_ID}, "invalid after. Pass the id"),
         ("list_messages", {"inbox": inbox, "before": "x"}, "invalid before. Pass the id"),
-        ("list_messages", {"inbox": inbox, "limit": 101}, "invalid field: limit"),
+        ("list_messages", {"inbox": inbox, "limit": 101}, "invalid field: limit. Write a number from 1 to 100."),
         ("get_message", {"message": UNKNOWN_ID}, "message not found. It was deleted"),
         ("get_message", {"message": "x"}, "list_messages"),
         ("get_attachment", {"message": UNKNOWN_ID, "index": 0}, "message not found"),

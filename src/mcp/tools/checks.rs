@@ -21,6 +21,11 @@ impl Tools {
             notice: NOTICE.to_owned(),
             checks: wire::checked(checked),
         };
-        Answer::new(text::checks(&checks.checks), &checks)
+        let about = match checks.checks.problems.len() {
+            0 => "The message has no problem.".to_owned(),
+            1 => "The message has one problem.".to_owned(),
+            count => format!("The message has {count} problems."),
+        };
+        Answer::new(text::fields(&about, &checks)?, &checks)
     }
 }

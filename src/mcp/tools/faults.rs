@@ -1,11 +1,11 @@
 //! Injects SMTP faults for an inbox, and reads their uses.
 
-use restante_api::MAX_FAULTS;
+use restante_api::{FaultList, MAX_FAULTS};
 
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, text};
-use crate::model::Fault;
+use crate::model::{Fault, Inbox};
 use crate::service::Caller;
 use crate::wire;
 
@@ -17,7 +17,7 @@ impl Tools {
     ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
         let faults = wire::faults(&self.service.faults(&inbox).await?);
-        Answer::new(text::faults(&faults, inbox.id.as_str()), &faults)
+        listed(&inbox, &faults)
     }
 
     pub(super) async fn set_faults(
@@ -38,6 +38,18 @@ impl Tools {
             .set_faults(&inbox, &faults.collect::<Result<Vec<_>, _>>()?)
             .await?;
         let faults = wire::faults(&faults);
-        Answer::new(text::faults(&faults, inbox.id.as_str()), &faults)
+        listed(&inbox, &faults)
     }
+}
+
+fn listed(inbox: &Inbox, faults: &FaultList) -> Result<Answer, ToolError> {
+    let id = &inbox.id;
+    let about = if faults.faults.is_empty() {
+        format!("The inbox {id} has no faults: mail for it is accepted.")
+    } else {
+        format!(
+            "The inbox {id} has these faults, used in this order; after the last one mail is accepted."
+        )
+    };
+    Answer::new(text::fields(&about, faults)?, faults)
 }

@@ -14,12 +14,6 @@ use crate::service::{Caller, ListFilter, MessageStart};
 
 /// The largest attachment that is returned.
 const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
-/// Maximum number of messages of one list.
-const MAX_MESSAGES: u64 = 100;
-/// Maximum number of messages of one search.
-const MAX_FOUND: usize = 50;
-/// Maximum number of characters of a message that are returned at once.
-const MAX_CHARACTERS: usize = 200_000;
 /// Maximum number of links that are returned, and their bytes together.
 const MAX_LINKS: usize = 100;
 const MAX_LINK_BYTES: usize = 20_000;
@@ -53,9 +47,6 @@ impl Tools {
         input: input::List,
     ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
-        if !(1..=MAX_MESSAGES).contains(&input.limit) {
-            return Err(ToolError::InvalidField("limit"));
-        }
         let matching = input.filter.resolve()?;
         let filter = ListFilter {
             matching,
@@ -91,10 +82,6 @@ impl Tools {
         caller: &Caller,
         input: input::Search,
     ) -> Result<Answer, ToolError> {
-        let limit = usize::try_from(input.limit)
-            .ok()
-            .filter(|limit| (1..=MAX_FOUND).contains(limit));
-        let limit = limit.ok_or(ToolError::InvalidField("limit"))?;
         let before = given(input.before).map(|before| {
             before
                 .parse()
@@ -110,7 +97,7 @@ impl Tools {
             before: before.transpose()?,
             ..MailQuery::containing(scope, &input.text, self.service.mail_domain())
         };
-        let found = self.service.mail(query, limit).await?;
+        let found = self.service.mail(query, input.limit).await?;
         let summary = |message: MessageStart| output::Summary {
             id: message.head.id.to_string(),
             inbox_id: message.head.inbox_id.to_string(),
@@ -133,9 +120,6 @@ impl Tools {
         caller: &Caller,
         input: input::GetMessage,
     ) -> Result<Answer, ToolError> {
-        if !(1..=MAX_CHARACTERS).contains(&input.max_characters) {
-            return Err(ToolError::InvalidField("max_characters"));
-        }
         let shown = Shown {
             html: input.html,
             start: input.start,
@@ -201,7 +185,8 @@ impl Tools {
             encoding,
             content,
         };
-        Answer::new(text::attachment(&attachment), &attachment)
+        let about = format!("Attachment {index}, as {}.", attachment.encoding);
+        Answer::new(text::fields(&about, &attachment)?, &attachment)
     }
 }
 

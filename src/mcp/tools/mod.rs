@@ -91,7 +91,9 @@ impl Tools {
             self.service.accepted(),
             &self.addresses,
         );
-        Answer::new(text::setup(&setup), &setup)
+        let about = "Let the application under test send its mail to this SMTP server. Mail for every address on the \
+                     mail domain is received here; create_inbox makes one.";
+        Answer::new(text::fields(about, &setup)?, &setup)
     }
 }
 

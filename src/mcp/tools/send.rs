@@ -54,6 +54,7 @@ impl Tools {
             notice: NOTICE.to_owned(),
             outgoing: wire::outgoing(item, attempts),
         };
-        Answer::new(text::outgoing(&outgoing), &outgoing)
+        let about = format!("The outgoing message {id} is {}.", outgoing.outgoing.status);
+        Answer::new(text::fields(&about, &outgoing)?, &outgoing)
     }
 }

@@ -10,7 +10,7 @@ use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::{Inbox, MessageFilter};
-use crate::service::{Caller, MAX_WAIT, ServiceError, StoredMessage, pause_before_retry};
+use crate::service::{Caller, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
     pub(super) async fn wait_for_message(
@@ -19,9 +19,6 @@ impl Tools {
         input: input::Wait,
     ) -> Result<Answer, ToolError> {
         let inbox = self.inbox(caller, &input.inbox).await?;
-        if input.timeout_seconds > MAX_WAIT.as_secs() {
-            return Err(ToolError::InvalidField("timeout_seconds"));
-        }
         let filter = input.filter.resolve()?;
         let timeout = Duration::from_secs(input.timeout_seconds);
         match self.wait(caller, &inbox, &filter, timeout).await {
