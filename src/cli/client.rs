@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use restante_api::{ErrorBody, Explanation, FaultList, Inbox, Message, MessageList, SetFaultsBody};
+use restante_mail::EmailAddress;
 use serde::Deserialize;
 use ureq::http::Response;
 use ureq::typestate::{WithBody, WithoutBody};
@@ -112,6 +113,18 @@ pub(super) enum ClientError {
         url: String,
         source: Box<ureq::Error>,
     },
+    #[error(
+        "{url} does not answer in HTTP: if this is the port for SMTP, set RESTANTE_URL or --url to the address for \
+         HTTP, which `restante serve` prints"
+    )]
+    NotHttp { url: String },
+    #[error("{url} does not answer with TLS: write http:// instead of https://")]
+    NotTls { url: String },
+    #[error(
+        "the server accepts no mail for {address}: use an address on a domain that `restante serve` prints, or start \
+         it with this domain in --accept-domains"
+    )]
+    NotAccepted { address: String },
     #[error(
         "{url} rejected the API key: check RESTANTE_API_KEY. An administrator can create a new key with \
          `restante project rotate-key NAME`"
@@ -375,7 +388,7 @@ impl ApiClient {
         &self,
         result: Result<Response<Body>, ureq::Error>,
     ) -> Result<Response<Body>, ClientError> {
-        let mut answer = result.map_err(|source| self.unreachable(source))?;
+        let mut answer = result.map_err(|source| self.not_answered(source))?;
         match answer.status().as_u16() {
             200..300 => Ok(answer),
             401 => Err(ClientError::Unauthorized {
@@ -410,6 +423,21 @@ impl ApiClient {
             .read_to_vec();
         let body = body.map_err(|source| self.unreachable(source))?;
         serde_json::from_slice(&body).map_err(|source| self.malformed(source))
+    }
+
+    /// No answer came, or something else than an answer.
+    fn not_answered(&self, source: ureq::Error) -> ClientError {
+        let url = self.url.clone();
+        match source {
+            ureq::Error::Protocol(_) => ClientError::NotHttp { url },
+            // What comes in place of the server's part of the handshake.
+            ureq::Error::Io(error)
+                if error.kind() == io::ErrorKind::InvalidData && url.starts_with("https:") =>
+            {
+                ClientError::NotTls { url }
+            }
+            source => self.unreachable(source),
+        }
     }
 
     /// The connection failed, also in the middle of an answer.
@@ -449,6 +477,13 @@ fn header_filter(text: &str) -> Result<String, &'static str> {
     HeaderFilter::parse(text)
         .map(|_| text.to_owned())
         .map_err(|_| "write Name:text, for example X-Campaign:welcome")
+}
+
+/// The address of a recipient.
+pub(super) fn address(text: &str) -> Result<String, &'static str> {
+    EmailAddress::parse(text)
+        .map(|_| text.to_owned())
+        .map_err(|_| "write a whole address, for example ada@example.com")
 }
 
 /// The id of a message.

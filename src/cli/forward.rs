@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::client::{ApiClient, ClientFlags, FilterFlags};
+use super::client::{ApiClient, ClientFlags, FilterFlags, address};
 use super::error::CliError;
 use super::message;
 use super::output;
@@ -16,7 +16,7 @@ pub(super) struct ForwardFlags {
     #[arg(value_name = "INBOX|MESSAGE")]
     name: String,
     /// The recipient, one bare address
-    #[arg(value_name = "RECIPIENT")]
+    #[arg(value_name = "RECIPIENT", value_parser = address)]
     recipient: String,
     #[command(flatten)]
     filter: FilterFlags,

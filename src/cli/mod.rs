@@ -48,17 +48,120 @@ use error::CliError;
 
 /// Temporary inboxes for automated end-to-end tests
 #[derive(Parser)]
-#[command(name = "restante", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "restante", version, max_term_width = 100, help_template = TEMPLATE)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
-const EXIT_CODES: &str = "\
-Every flag that is a setting has an environment variable; see `restante COMMAND --help`.
-Exit codes: 0 success; 1 no message matched, `check` found errors, or a command on the server's machine failed;
-2 wrong usage, or a request to the server failed.
-`restante sendmail` uses sendmail's exit codes.";
+const TEMPLATE: &str = "\
+{about}
+
+{usage-heading} {usage}{after-help}
+
+Options:
+{options}
+
+Every flag that is a setting has an environment variable; `restante COMMAND --help` shows it.
+Exit codes: 0 success; 1 no message matched, `check` found errors, or a command on the server's
+machine failed; 2 wrong usage, or a request to the server failed; `sendmail` has sendmail's own.
+";
+
+/// The commands by whom they are for, each with an example.
+const GROUPS: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "The server",
+        &[
+            ("serve", "restante serve"),
+            ("open", "restante open"),
+            ("health", "restante health --url http://127.0.0.1:8025"),
+        ],
+    ),
+    (
+        "Its data, on its machine",
+        &[
+            ("project", "restante project create shop"),
+            ("outgoing", "restante outgoing list --status failed"),
+            ("migrate", "restante migrate --data-dir /srv/restante"),
+            (
+                "copy",
+                "restante copy --from sqlite:restante.db --to postgres://restante@db/restante",
+            ),
+            ("backup", "restante backup /backup/restante.db"),
+        ],
+    ),
+    (
+        "Mail, with RESTANTE_URL and RESTANTE_API_KEY",
+        &[
+            ("inbox", "restante inbox create"),
+            (
+                "wait",
+                "restante wait ada@restante.example.com --code --timeout 10s",
+            ),
+            (
+                "messages",
+                "restante messages ada@restante.example.com --subject welcome",
+            ),
+            (
+                "message",
+                "restante message ada@restante.example.com --html",
+            ),
+            ("watch", "restante watch"),
+            ("explain", "restante explain ada@restante.example.com"),
+            ("check", "restante check ada@restante.example.com --dns"),
+            (
+                "send",
+                "restante send ada@restante.example.com --to shop@example.com --subject Hello --text Hi",
+            ),
+            (
+                "forward",
+                "restante forward ada@restante.example.com colleague@example.com",
+            ),
+            (
+                "fault",
+                "restante fault ada@restante.example.com defer --times 2",
+            ),
+        ],
+    ),
+    (
+        "Tools",
+        &[
+            (
+                "sendmail",
+                "restante sendmail ada@restante.example.com < message.eml",
+            ),
+            ("totp", "restante totp JBSWY3DPEHPK3PXP"),
+            ("mcp", "restante mcp --serve"),
+            ("completions", "restante completions bash"),
+            ("man", "restante man /usr/local/share/man/man1"),
+        ],
+    ),
+];
+
+/// The command with its subcommands in groups.
+fn grouped(mut command: clap::Command) -> clap::Command {
+    let mut help = String::new();
+    for (title, members) in GROUPS {
+        if !help.is_empty() {
+            help.push('\n');
+        }
+        help = help + title + ":\n";
+        for (name, example) in members {
+            let about = command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            help = help + &format!("  {name:<12} {about}\n");
+            command = command.mut_subcommand(name, |subcommand| {
+                if subcommand.get_after_help().is_some() {
+                    return subcommand;
+                }
+                subcommand.after_help(format!("Example: {example}"))
+            });
+        }
+    }
+    command.after_help(help)
+}
 
 #[derive(Subcommand)]
 enum Command {
@@ -153,7 +256,7 @@ pub fn run() -> ExitCode {
 
 /// The parser for the arguments of the process.
 fn command() -> clap::Command {
-    let command = without_empty_variables(Cli::command());
+    let command = without_empty_variables(grouped(Cli::command()));
     if std::env::args_os().any(|argument| argument == "--for-tests") {
         command.mut_subcommand("serve", for_tests::preset)
     } else {
@@ -208,6 +311,25 @@ mod tests {
     #[test]
     fn the_parser_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_a_group_with_an_example_that_it_takes() {
+        let command = Cli::command();
+        let mut listed: Vec<_> = GROUPS.iter().flat_map(|(_, group)| *group).collect();
+        for (name, example) in &listed {
+            let words = example.split(" <").next().unwrap().split(' ');
+            let matches = Cli::command().try_get_matches_from(words);
+            let matches = matches.unwrap_or_else(|error| panic!("{example}: {error}"));
+            assert_eq!(matches.subcommand_name(), Some(*name));
+        }
+        listed.sort();
+        let mut names: Vec<_> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        names.sort_unstable();
+        assert!(listed.iter().map(|(name, _)| *name).eq(names));
     }
 
     /// Flags of other commands that are settings: where the server is, the key, the data, how long

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use clap::Args;
 use restante_api::SendMessageBody;
 
-use super::client::{ApiClient, ClientFlags};
+use super::client::{ApiClient, ClientFlags, address};
 use super::error::CliError;
 use super::output;
 use crate::config::boolean;
@@ -16,7 +16,7 @@ pub(super) struct SendFlags {
     /// The id or the address of the inbox that sends
     inbox: String,
     /// The recipient, one bare address
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     to: String,
     /// The subject
     #[arg(long, value_name = "TEXT", default_value = "")]

@@ -78,19 +78,28 @@ pub(super) enum SendmailError {
     Unreachable { server: String, source: io::Error },
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
-    #[error(transparent)]
-    NotTaken(#[from] sender::SubmitError),
+    #[error("{error}{}", remedy(.error))]
+    NotTaken { error: sender::SubmitError },
+}
+
+fn remedy(error: &sender::SubmitError) -> &'static str {
+    if error.is_permanent {
+        ". A server accepts mail for its own domain, which `restante serve` prints, and for those of its \
+         --accept-domains"
+    } else {
+        ""
+    }
 }
 
 impl From<SendmailError> for CliError {
     fn from(error: SendmailError) -> Self {
         let code = match &error {
             SendmailError::NoRecipient | SendmailError::InvalidAddress(_) => USAGE,
-            SendmailError::NotTaken(refused) if refused.is_permanent => UNAVAILABLE,
+            SendmailError::NotTaken { error } if error.is_permanent => UNAVAILABLE,
             SendmailError::Input(_)
             | SendmailError::Unreachable { .. }
             | SendmailError::Runtime(_)
-            | SendmailError::NotTaken(_) => TEMPORARY,
+            | SendmailError::NotTaken { .. } => TEMPORARY,
         };
         Self::Exit(code, error.into())
     }
@@ -173,7 +182,8 @@ fn submit(flags: &SendmailFlags) -> Result<(), SendmailError> {
         .enable_all()
         .build()
         .map_err(SendmailError::Runtime)?;
-    Ok(runtime.block_on(sender::submit(&flags.smtp, from, recipients, message))?)
+    let sent = runtime.block_on(sender::submit(&flags.smtp, from, recipients, message));
+    sent.map_err(|error| SendmailError::NotTaken { error })
 }
 
 /// Reads the message to its end, or to a line with a single dot. Its lines then end with CR LF.

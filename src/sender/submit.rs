@@ -81,15 +81,14 @@ impl SubmitError {
     /// `accepted` recipients get the message, and `missing` ones do not.
     fn new(failure: &Failure, (accepted, missing): (&[String], &[String])) -> Self {
         let is_permanent = failure.is_permanent();
-        let text = if accepted.is_empty() {
-            failure.text.clone()
-        } else {
-            let (accepted, all) = (accepted.len(), accepted.len() + missing.len());
-            let text = &failure.text;
-            let missing = missing.join(", ");
-            format!(
-                "{text}. The message was accepted for {accepted} of {all} recipients, but not for: {missing}"
-            )
+        let text = &failure.text;
+        let (taken, all) = (accepted.len(), accepted.len() + missing.len());
+        let missing = missing.join(", ");
+        let text = match taken {
+            0 => format!("{text}. Not accepted for: {missing}"),
+            taken => format!(
+                "{text}. The message was accepted for {taken} of {all} recipients, but not for: {missing}"
+            ),
         };
         Self { text, is_permanent }
     }

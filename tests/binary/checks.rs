@@ -139,7 +139,7 @@ fn the_newest_message_is_forwarded_as_it_was_received() {
     .unwrap();
     assert_eq!(accepted["status"], "queued");
     for (arguments, says) in [
-        (["forward", &one, "nobody"], "invalid field: to"),
+        (["forward", &one, "nobody"], "write a whole address"),
         (["forward", "nobody", &other], "there is no inbox nobody"),
     ] {
         let (code, said) = failed(&mut server.client(&key, arguments));

@@ -168,3 +168,34 @@ fn a_hostile_subject_does_not_drive_the_terminal() {
         );
     }
 }
+
+#[test]
+fn a_mistake_is_answered_with_what_to_write() {
+    let (_data_dir, server, key) = first_start();
+    let inbox = server.run_cli(&key, ["inbox", "create"]);
+    let error = |arguments: &[&str]| {
+        let (code, error) = failed(&mut server.client(&key, arguments.iter().copied()));
+        assert_eq!(code, 2, "{error}");
+        error
+    };
+    for (arguments, words) in [
+        (&["send", &inbox, "--to", "nobody"][..], "--to"),
+        (&["send", &inbox, "--to", "nobody"], "ada@example.com"),
+        (&["forward", &inbox, "nobody"], "ada@example.com"),
+        (&["wait", "ada@gmail.com"], "--accept-domains"),
+        (
+            &["wait", "ada@gmail.com"],
+            "accepts no mail for ada@gmail.com",
+        ),
+        (&["wait", &inbox, "--timeout", "foo"], "30s"),
+    ] {
+        let error = error(arguments);
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+    let smtp = format!("http://{}", server.smtp);
+    let tls = server.url.replace("http:", "https:");
+    for (url, words) in [(smtp, "the port for SMTP"), (tls, "write http://")] {
+        let error = error(&["inbox", "get", &inbox, "--url", &url]);
+        assert!(error.contains(words), "{url}: {error}");
+    }
+}

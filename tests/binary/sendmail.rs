@@ -123,7 +123,7 @@ fn the_exit_codes_are_sendmail_s() {
             server.smtp.as_str(),
             &["a@elsewhere.example"],
             69,
-            "relay not permitted",
+            "relay not permitted. Not accepted for: a@elsewhere.example. A server accepts mail for its own domain",
         ),
         (
             server.smtp.as_str(),

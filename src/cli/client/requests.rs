@@ -32,6 +32,9 @@ impl ApiClient {
             Err(ClientError::Refused {
                 status: 404 | 405, ..
             }) => Err(self.unsupported()),
+            Err(ClientError::Refused { status: 400, .. }) => Err(ClientError::NotAccepted {
+                address: address.to_owned(),
+            }),
             answer => self.read(answer?),
         }
     }
