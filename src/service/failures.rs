@@ -18,7 +18,6 @@ use crate::evidence::{
 };
 use crate::model::{
     Inbox, Latest, MessageFilter, Period, ProjectId, Timestamp, TotalUse, WaitEnd, WaitRecord,
-    fold_case,
 };
 use crate::store::StoreError;
 
@@ -27,8 +26,6 @@ use crate::store::StoreError;
 pub(super) const LATE_WITHIN: Duration = MAX_WAIT;
 /// The newest messages that are compared with a wait that has ended.
 const MAX_COMPARED: usize = 20;
-/// The failures in which a text is looked for: all that a project keeps.
-const SEARCHED: usize = 1_000;
 /// The stories of an inbox that are looked at.
 const STORIES_OF_INBOX: usize = 100;
 /// The age of the failures that the navigation counts.
@@ -120,25 +117,21 @@ impl Service {
     ) -> Result<Vec<Failure>, StoreError> {
         self.0.journal.written(filter.project).await;
         self.amend_stories(filter.project).await?;
-        let wanted = fold_case(&filter.text);
-        let most = if wanted.is_empty() { limit } else { SEARCHED };
         let selected = EntryFilter {
             project: filter.project,
             word: filter.cause.map_or("", Cause::as_str),
             since: filter.since.unwrap_or(Timestamp::from_millis(0)),
             before: filter.before.unwrap_or(Timestamp::from_millis(i64::MAX)),
         };
-        let told: Vec<(_, Told)> = self.0.store.recorded(selected, most).await?;
-        let mut failures: Vec<Failure> = told.into_iter().map(|(_, told)| told.failure).collect();
-        failures.retain(|failure| {
-            let address = failure.address(self.mail_domain());
-            let label = failure.label.as_deref().unwrap_or_default();
-            [address.as_str(), label]
-                .into_iter()
-                .any(|field| fold_case(field).contains(&*wanted))
-        });
-        failures.truncate(limit);
-        Ok(failures)
+        let has_text = |told: &Told, is_in: &dyn Fn(&str) -> bool| {
+            let failure = &told.failure;
+            is_in(&failure.address(self.mail_domain()))
+                || failure.label.as_deref().is_some_and(is_in)
+        };
+        let found = self
+            .with_text(selected, (&filter.text, has_text), limit)
+            .await?;
+        Ok(found.into_iter().map(|(_, told)| told.failure).collect())
     }
 
     /// The number of waits of a project that timed out in the last day.
@@ -155,14 +148,10 @@ impl Service {
         project: Option<ProjectId>,
     ) -> Result<Option<Story>, StoreError> {
         self.0.journal.written(project).await;
-        let key = id.to_string();
-        let story: Option<Story> = self.0.store.recorded_with_key(&key).await?;
+        self.amend_stories(project).await?;
         let kept_since = self.kept_since();
-        let Some(story) = story.filter(|story| story.failure.ended_at() >= kept_since) else {
-            return Ok(None);
-        };
-        self.amend_stories(Some(story.failure.wait.project)).await?;
-        self.0.store.recorded_with_key(&key).await
+        let story: Option<Story> = self.0.store.recorded_with_key(&id.to_string()).await?;
+        Ok(story.filter(|story| story.failure.ended_at() >= kept_since))
     }
 
     /// The ids of the stories of the waits on an inbox.

@@ -23,7 +23,7 @@ use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded};
 use crate::metrics;
 use crate::model::{
     Inbox, InboxClaim, MessageFilter, ProjectId, RefusedMail, SharedAddress, SmtpSession,
-    Timestamp, WaitEnd, WaitRecord,
+    Timestamp, WaitEnd, WaitRecord, fold_case,
 };
 use crate::store::StoreError;
 use crate::tcp::client_of;
@@ -52,6 +52,8 @@ const RECENT_SESSIONS: usize = 5_000;
 const SHOWN_OF_INBOX: usize = 50;
 /// Maximum number of open waits that a page shows.
 const OPEN_SHOWN: usize = 200;
+/// Maximum number of entries in which a text is looked for.
+const SEARCHED: usize = 5_000;
 /// An open wait of a node that has died is shown as ended this long after its deadline.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -239,7 +241,8 @@ impl Journal {
 /// A wait. If it is dropped without an end, its client has disconnected.
 pub(super) struct OpenRecord<'a> {
     service: &'a Service,
-    record: WaitRecord,
+    /// `None` once its end is queued.
+    record: Option<Box<WaitRecord>>,
 }
 
 impl<'a> OpenRecord<'a> {
@@ -250,7 +253,7 @@ impl<'a> OpenRecord<'a> {
         filter: &MessageFilter,
         timeout: Duration,
     ) -> Self {
-        let record = WaitRecord {
+        let record = Some(Box::new(WaitRecord {
             id: Uuid::now_v7(),
             project: caller.project,
             inbox: inbox.id.clone(),
@@ -260,33 +263,37 @@ impl<'a> OpenRecord<'a> {
             started_at: service.0.clock.now(),
             timeout,
             end: None,
-        };
+        }));
         Self { service, record }
-    }
-
-    pub(super) fn timeout(&self) -> Duration {
-        self.record.timeout
     }
 
     /// Its request remains open. One that is answered at once is recorded only when it ends.
     pub(super) fn remains_open(&self) {
-        let journal = &self.service.0.journal;
-        journal.add(Item::Wait(Box::new(self.record.clone())));
+        if let Some(record) = self.record.clone() {
+            self.add(record);
+        }
     }
 
-    /// The wait has ended. Returns its record.
-    pub(super) fn end(mut self, end: WaitEnd) -> WaitRecord {
-        self.record.end = Some((self.service.0.clock.now(), end));
-        self.record.clone()
+    /// The wait has ended. Returns its record if it is a failure.
+    pub(super) fn end(mut self, end: WaitEnd) -> Option<WaitRecord> {
+        let mut record = self.record.take()?;
+        record.end = Some((self.service.0.clock.now(), end));
+        let failed = end.is_failure().then(|| WaitRecord::clone(&record));
+        self.add(record);
+        failed
+    }
+
+    fn add(&self, record: Box<WaitRecord>) {
+        self.service.0.journal.add(Item::Wait(record));
     }
 }
 
 impl Drop for OpenRecord<'_> {
     fn drop(&mut self) {
-        let now = self.service.0.clock.now();
-        self.record.end.get_or_insert((now, WaitEnd::Left));
-        let journal = &self.service.0.journal;
-        journal.add(Item::Wait(Box::new(self.record.clone())));
+        if let Some(mut record) = self.record.take() {
+            record.end = Some((self.service.0.clock.now(), WaitEnd::Left));
+            self.add(record);
+        }
     }
 }
 
@@ -565,6 +572,23 @@ impl Service {
         all.sort_by_key(|session| session.id);
         all.drain(..all.len().saturating_sub(SHOWN_OF_INBOX));
         Ok(all)
+    }
+
+    /// The latest entries that `selected` selects with a text in a field: at most `limit`. Whether
+    /// an entry has the text is asked of `has_text`, which has the comparison for each field.
+    pub(super) async fn with_text<T: Recorded>(
+        &self,
+        selected: EntryFilter<'_>,
+        (text, has_text): (&str, impl Fn(&T, &dyn Fn(&str) -> bool) -> bool),
+        limit: usize,
+    ) -> Result<Vec<(ProjectId, T)>, StoreError> {
+        let text = fold_case(text);
+        let most = if text.is_empty() { limit } else { SEARCHED };
+        let is_in = |field: &str| fold_case(field).contains(&*text);
+        let mut found = self.0.store.recorded(selected, most).await?;
+        found.retain(|(_, entry)| has_text(entry, &is_in));
+        found.truncate(limit);
+        Ok(found)
     }
 
     async fn about<T: Recorded>(&self, inbox: &Inbox, most: usize) -> Result<Vec<T>, StoreError> {

@@ -5,7 +5,7 @@ use super::Service;
 use crate::evidence::{Entry, EntryFilter, NewEntry};
 use crate::model::{
     EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail,
-    SharedAddress, Timestamp, fold_case,
+    SharedAddress, Timestamp,
 };
 use crate::store::StoreError;
 
@@ -13,8 +13,6 @@ use crate::store::StoreError;
 pub const MAX_REFUSALS_SHOWN: usize = 200;
 /// Maximum number of rejections that are returned for one inbox.
 pub const REFUSALS_OF_INBOX: usize = 20;
-/// Maximum number of rejections in which a text is looked for.
-const SEARCHED: usize = 5_000;
 
 impl Service {
     /// The latest rejections that match a filter, newest first, each with its project.
@@ -30,19 +28,14 @@ impl Service {
         filter: &RefusalFilter,
         limit: usize,
     ) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
-        let wanted = fold_case(&filter.text);
-        let most = if wanted.is_empty() { limit } else { SEARCHED };
         let selected = EntryFilter {
             project: filter.project,
             word: filter.reason.as_ref().map_or("", RefusalReason::label),
             since: filter.since.unwrap_or(Timestamp::from_millis(0)),
             ..EntryFilter::default()
         };
-        let mut found: Vec<(ProjectId, RefusedMail)> =
-            self.0.store.recorded(selected, most).await?;
-        found.retain(|(_, refused)| contains(refused, &wanted));
-        found.truncate(limit);
-        Ok(found)
+        self.with_text(selected, (&filter.text, has_text), limit)
+            .await
     }
 
     /// The latest rejections of mail to an inbox since it was created, newest first.
@@ -154,8 +147,8 @@ impl Service {
     }
 }
 
-/// Whether one of its fields contains `wanted`, which is folded.
-fn contains(refused: &RefusedMail, wanted: &str) -> bool {
+/// Whether a text is in one of its fields.
+fn has_text(refused: &RefusedMail, is_in: &dyn Fn(&str) -> bool) -> bool {
     let RefusedMail {
         peer,
         sender,
@@ -164,7 +157,5 @@ fn contains(refused: &RefusedMail, wanted: &str) -> bool {
         ..
     } = refused;
     let fields = [peer, sender, recipient, refused.reason.label(), reply];
-    fields
-        .into_iter()
-        .any(|field| fold_case(field).contains(wanted))
+    fields.into_iter().any(is_in)
 }

@@ -247,21 +247,16 @@ fn of_wait(wait: &WaitRecord) -> Vec<Timed> {
 }
 
 fn of_session(session: SmtpSession) -> Timed {
-    let last = session
-        .exchanges
-        .iter()
-        .rev()
-        .map(|exchange| &*exchange.reply);
-    let rejected = session
-        .exchanges
-        .iter()
-        .rev()
-        .map(|exchange| &*exchange.reply);
-    let rejected = rejected
-        .into_iter()
-        .find(|reply| reply.starts_with(['4', '5']));
-    let told = rejected
-        .or_else(|| last.into_iter().find(|reply| !reply.is_empty()))
+    let replies = || {
+        session
+            .exchanges
+            .iter()
+            .rev()
+            .map(|exchange| &*exchange.reply)
+    };
+    let told = replies()
+        .find(|reply| reply.starts_with(['4', '5']))
+        .or_else(|| replies().find(|reply| !reply.is_empty()))
         .unwrap_or("no reply");
     let text = format!("An SMTP session of {}: {told}", session.client);
     let event = Event {

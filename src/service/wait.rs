@@ -50,7 +50,8 @@ impl Service {
     ) -> Result<StoredMessage, ServiceError> {
         let mut counted = metrics::WaitCount::begin();
         let record = OpenRecord::new(self, caller, inbox, filter, timeout);
-        let result = self.look_or_wait(caller, inbox, filter, &record).await;
+        let looking = self.look_or_wait(caller, inbox, filter, timeout, &record);
+        let result = looking.await;
         counted.ends(outcome(&result));
         let end = match end(&result) {
             WaitEnd::Timeout if expects_none => WaitEnd::Empty,
@@ -60,10 +61,8 @@ impl Service {
             }
             end => end,
         };
-        let record = record.end(end);
-        let story = (end.is_failure() && !timeout.is_zero())
-            .then(|| self.keep_story(record, inbox))
-            .flatten();
+        let failed = record.end(end).filter(|_| !timeout.is_zero());
+        let story = failed.and_then(|wait| self.keep_story(wait, inbox));
         match result {
             Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout { story }),
             result => result,
@@ -75,9 +74,9 @@ impl Service {
         caller: &Caller,
         inbox: &Inbox,
         filter: &MessageFilter,
+        timeout: Duration,
         record: &OpenRecord<'_>,
     ) -> Result<StoredMessage, ServiceError> {
-        let timeout = record.timeout();
         let mut search = Search::oldest_first(self.query(inbox, filter).await?);
         let deadline = self.0.clock.instant().after(timeout);
         let interest = self.0.hub.register(&inbox.id);
