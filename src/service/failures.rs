@@ -51,6 +51,16 @@ impl Service {
         self.0.journal.timed_out(draft).then_some(id)
     }
 
+    /// All requests of a wait whose client compares messages itself, of which `last` is the last.
+    async fn whole(&self, last: WaitRecord, inbox: &Inbox) -> Result<WaitRecord, StoreError> {
+        if last.filter.client.is_none() {
+            return Ok(last);
+        }
+        let waits = self.recorded_waits(inbox).await?.ended.into_iter();
+        let whole = waits.into_iter().find(|wait| wait.id == last.id);
+        Ok(whole.unwrap_or(last))
+    }
+
     /// The entry with the story of a wait. The other entries about its inbox are stored already.
     pub(super) async fn story_of(&self, draft: Draft) -> Option<NewEntry> {
         match self.compose_story(draft).await {
@@ -70,6 +80,7 @@ impl Service {
             inbox,
             watched,
         } = draft;
+        let wait = self.whole(wait, &inbox).await?;
         let period = Period::of_wait(&wait);
         let filter = wait.filter.clone();
         let watched = self
@@ -219,8 +230,13 @@ impl Service {
             if let Some(mut story) = store.recorded_with_key::<Story>(&key).await?
                 && let Some(message) = self.late_message(&story.failure.wait).await?
             {
+                let TotalUse {
+                    used, send_apis, ..
+                } = self.0.activity.at_all_nodes(store).await?;
                 story.failure.finding = late(&story.failure, &message);
+                story.evidence.messages += 1;
                 story.evidence.latest.insert(0, message);
+                (story.evidence.smtp, story.evidence.send_apis) = (used, send_apis);
                 store.append(vec![NewEntry::failed(story)]).await?;
             }
             self.0.journal.compared(key, until);

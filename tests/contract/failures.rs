@@ -169,6 +169,8 @@ async fn a_message_just_after_the_wait_was_late(engine: Engine) {
         (failure.finding.cause, evidence.latest[0].subject.as_str()),
         (Cause::Late, "Welcome")
     );
+    assert_eq!((evidence.messages, evidence.latest.len()), (1, 1));
+    assert!(evidence.smtp.last_message_at > Some(failure.ended_at()));
     let explained = explain(&api, &inbox, "subject=welcome").await;
     let summary = explained["summary"].as_str().unwrap();
     let beginning = "A matching message arrived 15 s after the wait had ended: \"Welcome\" from ";
@@ -490,6 +492,7 @@ async fn what_only_the_client_compares_is_the_cause_of_its_wait(engine: Engine) 
         let story = story(&api, answer).await;
         let filter = &story.failure.wait.filter;
         assert_eq!(filter.client.as_deref(), Some("subject /confirm/i"));
+        assert_eq!(filter.after, filter.began, "the whole wait");
         let finding = story.failure.finding;
         (finding.cause, finding.sentence.to_string())
     };
