@@ -320,9 +320,14 @@ pub(super) fn describe(message: &Message) -> String {
 }
 
 fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
-    let code = flags
-        .filter(|flags| flags.code || flags.otp)
-        .map(|_| "a one-time code".to_owned());
+    let code = flags.filter(|flags| flags.code || flags.otp).map(|flags| {
+        if flags.code {
+            "a code"
+        } else {
+            "a one-time code"
+        }
+        .to_owned()
+    });
     let link = flags
         .and_then(|flags| flags.link.as_ref())
         .map(|pattern| format!("a link that matches {pattern}"));
