@@ -9,13 +9,12 @@ use crate::model::{
 
 const INJECTED: &str = "A test has injected this fault. The inbox page lists its faults; `restante fault INBOX --clear` removes them.";
 
-/// What to set if the certificate or the handshake is the problem.
-const NO_TLS: &str = "Start the server with `--smtp-starttls off`. Or turn TLS off in the mailer, or the check of the \
-    certificate: Nodemailer `ignoreTLS: true` or `tls: { rejectUnauthorized: false }`, \
-    Symfony and Laravel `?verify_peer=0` or `?auto_tls=false`, PHPMailer `SMTPAutoTLS = false`, Django \
-    `EMAIL_USE_TLS = False`, JavaMail and Spring `mail.smtp.starttls.enable=false` or `mail.smtp.ssl.trust=*`, Rails \
-    `enable_starttls_auto: false`, smtplib without `starttls()`, Go `SSL_CERT_FILE` with the server's `tls-cert.pem`. \
-    For another host name, add it with `--tls-names`.";
+/// What to set if the certificate or the handshake is the problem; docs/applications has more.
+const NO_TLS: &str = "Start the server with `--smtp-starttls off`, or turn TLS off in the mailer: Nodemailer \
+    `ignoreTLS: true`, Django `EMAIL_USE_TLS = False`, smtplib without `starttls()`, Spring \
+    `mail.smtp.starttls.enable=false`, Symfony and Laravel `?auto_tls=false`, PHPMailer `SMTPAutoTLS = false`, Rails \
+    `enable_starttls_auto: false`, Go `SSL_CERT_FILE` with the server's `tls-cert.pem`. For another host name, add it \
+    with `--tls-names`.";
 const SEE_REPLY: &str = "See the reply.";
 
 /// What a server accepts.
@@ -62,7 +61,7 @@ pub fn title(cause: Cause) -> &'static str {
         Cause::TlsFailed => "TLS failed",
         Cause::WrongPort => "The wrong port",
         Cause::NoMail => "A session without mail",
-        Cause::SentElsewhere => "Nothing was sent to the address",
+        Cause::SentElsewhere => "Nothing arrived for the address",
         Cause::NothingConnected => "Nothing has connected",
     }
 }
@@ -76,8 +75,9 @@ pub fn advice(cause: Cause) -> &'static str {
         Cause::Arrived => "Wait again, or read the message from the list.",
         Cause::FilterMissed => "Change the filter, or what the application sends.",
         Cause::NothingNew => {
-            "The wait asks for messages after its cursor, usually the message that the last wait returned: trigger \
-             another message, or start the wait from an earlier one."
+            "The wait starts after the message that the last wait returned, or after the newest when the test asked \
+             for the address: trigger another message, ask for the address before the application sends, or start \
+             the wait from an earlier message."
         }
         Cause::InboxFull => "Delete messages of this inbox, or use a new inbox for each test.",
         Cause::Typo => {
@@ -87,8 +87,8 @@ pub fn advice(cause: Cause) -> &'static str {
             "Check that the application sends to the address that the test enters."
         }
         Cause::SentElsewhere => {
-            "Other mail arrived, so the server can be reached. Check that the application sends this message, and to \
-             which address."
+            "The server can be reached. Check that the application sends this message, to which address, and if it \
+             logs in, with the API key of which project."
         }
         Cause::NothingConnected => {
             "Set the SMTP host and port of the application. If they are right, see its log: it has not tried to send."

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use restante_api::Exchange;
+
 use super::advice::of_rejection;
 use super::similar::{EDITS, most_similar};
 use super::{Cause, Evidence, Failure, Finding, Sentence, Server, advice};
 use crate::model::{
     DEFAULT_MAIL_DOMAIN, Difference, Features, Inbox, InboxEnd, Latest, MessageFilter, MessageId,
-    Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, Timestamp,
-    TotalUse, bracketed, cut, fails_login, spoken,
+    Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, SmtpSession,
+    Timestamp, TotalUse, bracketed, cut, fails_login, spoken,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -45,6 +47,8 @@ pub struct Facts<'a> {
     pub refused: Vec<RefusedMail>,
     /// The rejections in the project, for any recipient, newest first.
     pub refused_in_project: Vec<RefusedMail>,
+    /// The latest SMTP session that named the inbox.
+    pub last_session: Option<SmtpSession>,
     /// The addresses of clients that sent mail to the project.
     pub own_clients: Vec<String>,
     /// The inboxes of the project that received mail, those with the newest mail first.
@@ -58,6 +62,8 @@ struct Decision<'a> {
     address: String,
     /// The most similar inbox that received mail, and whether its name is only a few edits away.
     similar: Option<(bool, &'a Similar)>,
+    /// The other inbox with the newest mail.
+    elsewhere: Option<Similar>,
     /// The newest refusal of a client that may be the application.
     last_refusal: Option<&'a RefusedMail>,
 }
@@ -75,6 +81,8 @@ impl Facts<'_> {
         // A stable sort: of the same rank, the newest stay first.
         refused.sort_by_key(|refused| self.rank(refused));
         self.refused = refused;
+        let mut others = self.with_mail.iter();
+        let elsewhere = others.find(|other| other.id != self.inbox.id).cloned();
         let similar = most_similar(self.inbox, std::mem::take(&mut self.with_mail));
         // While no client is known, any client may be the application. Otherwise strangers explain
         // nothing.
@@ -87,6 +95,7 @@ impl Facts<'_> {
             similar: similar
                 .first()
                 .map(|(distance, similar)| (*distance <= EDITS, similar)),
+            elsewhere,
             last_refusal: own_refusal.or_else(|| in_project.first().filter(|_| is_any_own)),
         };
         let finding = decision.finding();
@@ -190,6 +199,7 @@ impl Decision<'_> {
         self.full(part)
             .or_else(|| self.messages(part))
             .or_else(|| self.refusal(part))
+            .or_else(|| self.unfinished(part))
     }
 
     fn is_in(&self, part: Part, at: Timestamp) -> bool {
@@ -199,7 +209,7 @@ impl Decision<'_> {
     fn messages(&self, part: Part) -> Option<Finding> {
         let Facts { latest, filter, .. } = self.facts;
         let is_in = |message: &&Latest| self.is_in(part, message.received_at);
-        let latest: Vec<&Latest> = latest.iter().filter(is_in).collect();
+        let latest = closest(latest.iter().filter(is_in).collect());
         let missed = missed_filters(&latest)?;
         let (cause, origin) = match missed.iter().all(|name| *name == "after") {
             true => (Cause::NothingNew, String::new()),
@@ -246,6 +256,28 @@ impl Decision<'_> {
             .refusals()
             .find(|refused| self.is_in(part, refused.refused_at))?;
         Some(rejection(refused, self.facts.server))
+    }
+
+    /// A session named the inbox and left, without a rejection.
+    fn unfinished(&self, part: Part) -> Option<Finding> {
+        let session = self.facts.last_session.as_ref()?;
+        let is_answered = |exchange: &Exchange| {
+            let is_accepted = exchange.command == "(message)" && exchange.reply.starts_with('2');
+            is_accepted || exchange.reply.starts_with(['4', '5'])
+        };
+        let is_unfinished = session.has_failed && !session.exchanges.iter().any(is_answered);
+        if !is_unfinished || !self.is_in(part, session.ended_at) {
+            return None;
+        }
+        let (client, address) = (&session.client, &self.address);
+        let sentence = Sentence::new(format!("A session of {client} named {address} "))
+            .ago(session.ended_at)
+            .own(", but ended before its message was complete.")
+            .advice("See the log of the application: it closed the connection, or was stopped.");
+        Some(Finding {
+            origin: "unfinished".to_owned(),
+            ..Finding::new(Cause::NoMail, sentence)
+        })
     }
 
     /// The inbox was full, and the messages in it do not match.
@@ -365,36 +397,42 @@ impl Decision<'_> {
         }
         let used = used.join(" and ");
         let sentence = Sentence::new(format!(
-            "Clients use {used}, but sent nothing to {} since ",
+            "Clients use {used}, but nothing arrived for {} since ",
             self.address
         ))
         .then(self.since())
         .own(".")
         .then(self.older());
-        let Some(last) = self.last_refusal else {
-            return Some(Finding::new(Cause::SentElsewhere, sentence));
+        let sentence = match &self.elsewhere {
+            Some(other) => sentence
+                .own(" The newest mail went to ")
+                .quote(other.address(self.facts.server.mail_domain))
+                .own(", ")
+                .ago(other.last_received_at)
+                .own("."),
+            None => sentence,
         };
-        let recipient = last.recipient_address();
-        let is_other = !recipient.eq_ignore_ascii_case(&self.address);
-        let sentence = sentence.own(" The last rejection");
-        let sentence = match recipient {
-            "" => sentence,
-            _ if is_other => sentence
-                .own(" was of mail to another address, ")
-                .quote(recipient),
-            _ => sentence.own(" was of mail to ").quote(recipient),
+        let sentence = match self.last_refusal {
+            Some(last) => sentence.own(" ").then(rejected(last)).own("."),
+            None => sentence,
         };
-        let sentence = sentence.own(": ").given(&last.reply);
-        let is_foreign = last.foreign_domain().is_some() && self.facts.is_of_own(last);
-        Some(match is_foreign {
-            true => Finding {
-                cause: Cause::OtherDomain,
-                origin: origin_of(last),
-                sentence: sentence
-                    .own(".")
-                    .advice(of_rejection(last, self.facts.server)),
-            },
-            false => Finding::new(Cause::SentElsewhere, sentence),
+        let foreign = self
+            .last_refusal
+            .filter(|last| last.foreign_domain().is_some() && self.facts.is_of_own(last));
+        let (cause, origin, what_to_do) = match foreign {
+            Some(last) => {
+                let what_to_do = of_rejection(last, self.facts.server);
+                (Cause::OtherDomain, origin_of(last), what_to_do)
+            }
+            None => {
+                let what_to_do = advice(Cause::SentElsewhere).to_owned();
+                (Cause::SentElsewhere, String::new(), what_to_do)
+            }
+        };
+        Some(Finding {
+            cause,
+            origin,
+            sentence: sentence.advice(what_to_do),
         })
     }
 
@@ -563,6 +601,16 @@ fn missed_filters<'a>(messages: &[&'a Latest]) -> Option<BTreeSet<&'a str>> {
         .flat_map(|message| message.missed_by.iter().copied())
         .collect();
     (!messages.is_empty()).then_some(missed)
+}
+
+/// Of messages that all came before the cursor, those that only it excludes, if there are any.
+fn closest(mut messages: Vec<&Latest>) -> Vec<&Latest> {
+    let is_older = |message: &&Latest| message.missed_by.contains(&"after");
+    let is_only_older = |message: &&Latest| message.missed_by == ["after"];
+    if messages.iter().all(is_older) && messages.iter().any(is_only_older) {
+        messages.retain(is_only_older);
+    }
+    messages
 }
 
 /// Waits that differ only in numbers, ids and addresses have the same origin.

@@ -31,11 +31,6 @@ pub fn report(
         ("Rejected:", refused.map(rejection).collect()),
         ("Other inboxes that received mail:", similar.collect()),
     ];
-    let is_old = |message: &Latest| message.missed_by == ["after"];
-    let cursor = match evidence.latest.iter().any(is_old) && is_new(&["its cursor"]) {
-        true => "\nThe cursor is usually the message that the last wait returned.",
-        false => "",
-    };
     let mut report = summary.clone();
     for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         report = report + "\n" + title;
@@ -43,7 +38,7 @@ pub fn report(
             report = report + "\n  " + &line(&text);
         }
     }
-    report + cursor
+    report
 }
 
 /// What a message is not: the filters that exclude it, in words.
@@ -51,7 +46,7 @@ pub fn report(
 pub fn missed(message: &Latest, filter: &MessageFilter) -> String {
     let words = message.missed_by.iter().map(|name| match *name {
         "has" => features(filter.has),
-        "after" => "after the cursor".to_owned(),
+        "after" => "after the message from which the wait starts".to_owned(),
         "client" => "the client's own filter".to_owned(),
         name => name.to_owned(),
     });

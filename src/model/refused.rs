@@ -43,8 +43,7 @@ impl RefusalReason {
         }
     }
 
-    /// Whether it concerns a session before it can have a recipient: TLS, AUTH or the sender
-    /// failed.
+    /// Whether it may concern a session before it has a recipient: TLS, AUTH or MAIL failed.
     #[must_use]
     pub fn ends_session(&self) -> bool {
         match self {
@@ -55,7 +54,10 @@ impl RefusalReason {
                 fails_login(*refusal)
                     || matches!(
                         refusal,
-                        Refusal::StartTlsOff | Refusal::BadSender | Refusal::HttpRequest
+                        Refusal::StartTlsOff
+                            | Refusal::BadSender
+                            | Refusal::MessageTooLarge
+                            | Refusal::HttpRequest
                     )
             }
             Self::InvalidRequest | Self::Unknown(_) => false,
@@ -63,12 +65,13 @@ impl RefusalReason {
         }
     }
 
-    /// What happened to the mail: a fault may also accept it first.
+    /// What happened to the mail: a fault may also accept it, or not reply.
     #[must_use]
     pub fn outcome(&self) -> &'static str {
         match self {
             Self::BouncedOnRequest => "bounced",
             Self::DroppedOnRequest => "dropped",
+            Self::DisconnectedOnRequest => "cut off",
             _ => "rejected",
         }
     }

@@ -134,6 +134,7 @@ impl Service {
             latest,
             refused,
             refused_in_project,
+            last_session: self.sessions_of(inbox, period.until).await?.pop(),
             own_clients,
             with_mail: store.inboxes_with_mail(project, period).await?,
             watched: match watched {

@@ -26,7 +26,7 @@ fn a_node_explains_what_happened_at_another() {
     eventually("the other node's connection is known", || {
         explained(&inbox)["smtp"]["connections_open"] == 1
     });
-    assert!(says(&inbox, "Clients use SMTP, but sent nothing to"));
+    assert!(says(&inbox, "Clients use SMTP, but nothing arrived for"));
 
     let typo = format!("{inbox}u");
     assert!(

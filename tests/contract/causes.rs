@@ -70,6 +70,32 @@ async fn fail_to_log_in(api: &Harness, smtp: &Smtp) {
 }
 
 #[testkit::each_engine]
+async fn a_client_that_leaves_in_its_message_is_the_cause(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let smtp = Smtp::start(&api).await;
+    let inbox = api.create_inbox().await;
+    let leaves = async || {
+        let mut client = smtp.client().await;
+        let recipient = format!("RCPT TO:<{}>", address(&inbox));
+        for line in ["MAIL FROM:<app@app.example>", &recipient, "DATA"] {
+            client.say(line).await;
+        }
+        drop(client);
+        let path = format!("/v1/inboxes/{inbox}/events");
+        while !api.get(&path).await.body.contains("An SMTP session") {
+            tokio::task::yield_now().await;
+        }
+    };
+    let finding = story_with(&api, &inbox, "", leaves).await.failure.finding;
+    let sentence = finding.sentence.to_string();
+    assert_eq!(finding.cause, Cause::NoMail, "{sentence}");
+    assert!(
+        sentence.contains("ended before its message was complete"),
+        "{sentence}"
+    );
+}
+
+#[testkit::each_engine]
 async fn what_happened_long_before_the_wait_is_not_the_cause(engine: Engine) {
     let api = Harness::on(engine).await;
     let smtp = Smtp::start(&api).await;

@@ -59,9 +59,9 @@ const REASONS: [Reason; 12] = [
         ..Reason::new("nothing connected", nothing)
     },
     Reason {
-        title: "Nothing was sent to the address",
-        sentence: "Clients use SMTP, but sent nothing to",
-        advice: "Other mail arrived, so the server can be reached.",
+        title: "Nothing arrived for the address",
+        sentence: "The newest mail went to",
+        advice: "Check that the application sends this message, to which address",
         evidence: "The last client connected",
         ..Reason::new("connected elsewhere", |test| {
             test.mail(&test.site.create_inbox().1);

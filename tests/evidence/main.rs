@@ -20,9 +20,9 @@ use restante::evidence::{Facts, Reading, Server, advice, report};
 use restante::model::{
     AcceptedDomains, Domain, EmailAddress, Features, Inbox, InboxEnd, InboxId, InboxKind, Latest,
     MessageFilter, MessageId, Period, ProjectId, RefusalReason, RefusedMail, SharedAddress,
-    Similar, Timestamp, TotalUse, Via,
+    Similar, SmtpSession, Timestamp, TotalUse, Via,
 };
-use restante_api::MissedBy;
+use restante_api::{Exchange, MissedBy};
 
 const START: Timestamp = Timestamp::from_millis(1_795_167_000_000);
 const MAIL_DOMAIN: &str = "restante.example.com";
@@ -35,6 +35,7 @@ struct Given {
     latest: Vec<Latest>,
     refused: Vec<RefusedMail>,
     refused_in_project: Vec<RefusedMail>,
+    last_session: Option<SmtpSession>,
     own_clients: Vec<String>,
     with_mail: Vec<Similar>,
     watched: TotalUse,
@@ -126,6 +127,7 @@ impl Given {
             latest: Vec::new(),
             refused: Vec::new(),
             refused_in_project: Vec::new(),
+            last_session: None,
             own_clients: Vec::new(),
             with_mail: Vec::new(),
             watched: TotalUse {
@@ -138,7 +140,7 @@ impl Given {
 
     fn add(&mut self, fact: &str) {
         type Add = fn(&mut Given, &Captures<'_>);
-        let facts: [(&str, Add); 12] = [
+        let facts: [(&str, Add); 13] = [
             (r"the inbox (\S+) of (\S+)", |given, found| {
                 given.inbox = inbox(&found[1], at(&found[2]));
             }),
@@ -176,6 +178,25 @@ impl Given {
             (
                 r"(\w+) of a session() at (\S+) by (\S+?)( with a key)?: (.*)",
                 |given, found| given.add_refusal(found),
+            ),
+            (
+                r"a session at (\S+) by (\S+) that left after (.*)",
+                |given, found| {
+                    given.last_session = Some(SmtpSession {
+                        id: uuid::Uuid::nil(),
+                        named: Vec::new(),
+                        project: None,
+                        client: found[2].to_owned(),
+                        tls: None,
+                        has_failed: true,
+                        started_at: at(&found[1]),
+                        ended_at: at(&found[1]),
+                        exchanges: vec![Exchange {
+                            command: "DATA".into(),
+                            reply: found[3].to_owned().into(),
+                        }],
+                    });
+                },
             ),
             (r"the known client (\S+)", |given, found| {
                 given.own_clients.push(found[1].to_owned());
@@ -274,6 +295,7 @@ impl Given {
             latest: self.latest,
             refused: self.refused,
             refused_in_project: self.refused_in_project,
+            last_session: self.last_session,
             own_clients: self.own_clients,
             with_mail: self.with_mail,
             watched: self.watched,

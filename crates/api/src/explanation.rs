@@ -49,7 +49,7 @@ words! {
         Arrived = "arrived",
         /// Messages arrived, but the filters exclude them.
         FilterMissed = "filter_missed",
-        /// Messages arrived, but none after the cursor `after`.
+        /// A message arrived that only the cursor `after` excludes, and none after it.
         NothingNew = "nothing_new",
         /// A fault that a test had requested rejected or dropped the message.
         Fault = "fault",
@@ -71,9 +71,9 @@ words! {
         TlsFailed = "tls_failed",
         /// The client used a port for another protocol.
         WrongPort = "wrong_port",
-        /// A session ended before it named a recipient.
+        /// A session ended without mail: before it named a recipient, or in its message.
         NoMail = "no_mail",
-        /// Clients sent mail, but nothing to the inbox.
+        /// Clients have connected, but nothing arrived at the inbox.
         SentElsewhere = "sent_elsewhere",
         /// No client has connected.
         NothingConnected = "nothing_connected",
