@@ -1,20 +1,21 @@
-// A server that this process starts: on free ports, with temporary data. It stops even if this process is killed.
+// A server for tests that this process starts: `restante serve --for-tests` has the ports, the preset and the data. It
+// stops when this process ends, even if that is killed.
 
 package restante
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/restante/restante/clients/go/internal/launch"
-	"github.com/restante/restante/clients/go/internal/processes"
 )
 
 const (
@@ -29,53 +30,73 @@ type ServerConfig struct {
 	APIKey string
 	// DataDir is the directory of its data, which is kept. By default it is a temporary one, which is removed.
 	DataDir string
-	// Flags are additional flags of `restante serve`.
+	// Flags are additional flags of `restante serve --for-tests`.
 	Flags []string
 }
 
 // Server is a server that this process has started.
 type Server struct {
-	config    Config
-	pid       int
-	directory string
-	stdin     io.Closer
-	ended     chan struct{}
-	kill      func() error
-	stop      func() error
+	config Config
+	pid    int
+	stdin  io.Closer
+	ended  chan struct{}
+	kill   func() error
+	stop   func() error
+}
+
+// greeting is the line that the server prints when it is ready.
+type greeting struct {
+	URL        string
+	SMTP       SMTP
+	MailDomain string `json:"mail_domain"`
+	MailpitURL string `json:"mailpit_url"`
+	APIKey     string `json:"api_key"`
+	Log        string
+	PID        int
 }
 
 // StartServer starts a server. Close stops it; without that, it stops with this process.
 func StartServer(config ServerConfig) (*Server, error) {
-	binary, err := launch.Binary()
+	program, err := program()
 	if err != nil {
 		return nil, notStarted(err)
 	}
-	prefix := processes.Prefix("server")
-	processes.RemoveAbandoned(prefix, 0)
-	directory, err := os.MkdirTemp("", fmt.Sprintf("%s%s-", prefix, processes.Own()))
-	if err != nil {
-		return nil, notStarted(err)
+	arguments := append([]string{"serve", "--for-tests"}, config.Flags...)
+	if config.DataDir != "" {
+		arguments = append(arguments, "--data-dir", config.DataDir)
 	}
-	server, err := start(binary, directory, config)
+	command := exec.Command(program, arguments...)
+	if config.APIKey != "" {
+		command.Env = append(os.Environ(), "RESTANTE_API_KEY="+config.APIKey)
+	}
+	server, err := start(command)
 	if err != nil {
-		_ = os.RemoveAll(directory) // The cause is more important.
 		return nil, notStarted(err)
 	}
 	return server, nil
 }
 
-func start(binary, directory string, config ServerConfig) (*Server, error) {
-	path := filepath.Join(directory, "server.log")
-	log, err := os.Create(path)
-	if err != nil {
-		return nil, err
+// program returns the path of the server's program: that of RESTANTE_BIN, else `restante` on PATH.
+func program() (string, error) {
+	chosen := os.Getenv("RESTANTE_BIN")
+	if chosen == "" {
+		found, err := exec.LookPath("restante")
+		if err != nil {
+			err = errors.New("there is no Restante server to start: RESTANTE_BIN is not set, and `restante` is not on " +
+				"PATH. Install it with `cargo install --locked restante` or from a release, or set RESTANTE_URL to a " +
+				"running server")
+		}
+		return found, err
 	}
-	defer log.Close()
-	command := exec.Command(binary, launch.Arguments(config.Flags...)...)
-	command.Env = launch.Environment(or(config.DataDir, filepath.Join(directory, "data")), config.APIKey)
-	command.Stderr = log
-	// Ctrl-C is for the tests, which still need the server when they clean up.
-	command.SysProcAttr = launch.Detached()
+	if _, err := os.Stat(chosen); err != nil {
+		return "", fmt.Errorf("RESTANTE_BIN is set to a file that does not exist: %s", chosen)
+	}
+	return filepath.Abs(chosen)
+}
+
+func start(command *exec.Cmd) (*Server, error) {
+	var reason bytes.Buffer
+	command.Stderr = &reason
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -87,37 +108,30 @@ func start(binary, directory string, config ServerConfig) (*Server, error) {
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	server := &Server{
-		directory: directory, stdin: stdin, pid: command.Process.Pid,
-		ended: make(chan struct{}), kill: command.Process.Kill,
+	late := time.AfterFunc(maxStart, func() { _ = command.Process.Kill() })
+	line, _ := bufio.NewReader(stdout).ReadBytes('\n') // Without a line, its reason is on stderr.
+	late.Stop()
+	var said greeting
+	if json.Unmarshal(line, &said) != nil || said.URL == "" || said.SMTP.Port == 0 {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if len(line) > 0 {
+			text := strings.TrimSpace(string(line[:min(len(line), maxQuote)]))
+			return nil, fmt.Errorf("the program in RESTANTE_BIN is not Restante. It printed: %s", text)
+		}
+		return nil, fmt.Errorf("the Restante server did not start: %s", or(strings.TrimSpace(reason.String()), "no reason"))
+	}
+	server := &Server{pid: said.PID, stdin: stdin, ended: make(chan struct{}), kill: command.Process.Kill}
+	server.config = Config{
+		URL: said.URL, APIKey: said.APIKey, MailDomain: said.MailDomain, SMTP: said.SMTP, ServerLog: said.Log,
+		MailpitURL: or(said.MailpitURL, said.URL+"/mailpit"),
 	}
 	server.stop = sync.OnceValue(server.end)
-	greeting, err := greet(command, stdout, config.APIKey, path)
 	go func() {
 		_ = command.Wait() // How it has ended is in its log.
 		close(server.ended)
 	}()
-	if err != nil {
-		_ = command.Process.Kill()
-		<-server.ended
-		return nil, err
-	}
-	server.config = Config{
-		URL: greeting.URL, APIKey: greeting.APIKey, MailDomain: greeting.MailDomain, ServerLog: path,
-		SMTP:       SMTP{greeting.SMTP.Host, greeting.SMTP.Port},
-		MailpitURL: or(greeting.MailpitURL, greeting.URL+"/mailpit"),
-	}
 	return server, nil
-}
-
-func greet(command *exec.Cmd, stdout io.Reader, apiKey, log string) (launch.Greeting, error) {
-	late := time.AfterFunc(maxStart, func() { _ = command.Process.Kill() })
-	defer late.Stop()
-	line, err := bufio.NewReader(stdout).ReadBytes('\n')
-	if err != nil && len(line) == 0 {
-		return launch.Greeting{}, fmt.Errorf("the Restante server did not start. %s", lastLines(log))
-	}
-	return launch.Read(line, apiKey)
 }
 
 func notStarted(err error) error {
@@ -130,19 +144,15 @@ func (s *Server) Config() Config { return s.config }
 // PID is the id of its process.
 func (s *Server) PID() int { return s.pid }
 
-// Close stops the server gracefully, and removes its temporary data.
+// Close stops the server gracefully, which removes its temporary data.
 func (s *Server) Close() error { return s.stop() }
 
 func (s *Server) end() error {
-	err := s.stdin.Close() // The server ends with its standard input.
+	_ = s.stdin.Close() // The server ends with its standard input.
 	select {
 	case <-s.ended:
+		return nil
 	case <-time.After(maxStop):
-		err = s.kill()
-		<-s.ended
+		return s.kill()
 	}
-	if errors.Is(err, os.ErrClosed) {
-		err = nil
-	}
-	return errors.Join(err, os.RemoveAll(s.directory))
 }

@@ -136,6 +136,8 @@ func TestNoServerToStart(t *testing.T) {
 
 func TestTheLogOfTheOwnServerIsInTheErrorWhenItHasDied(t *testing.T) {
 	t.Setenv("RESTANTE_URL", "")
+	// In a directory of its own, because the next start of any server removes those of killed ones.
+	t.Setenv("TMPDIR", t.TempDir())
 	client, err := New(Config{Timeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -154,8 +156,5 @@ func TestTheLogOfTheOwnServerIsInTheErrorWhenItHasDied(t *testing.T) {
 	}
 	if err := client.Close(); err != nil {
 		t.Error(err)
-	}
-	if _, err := os.Stat(client.server.directory); !os.IsNotExist(err) {
-		t.Error("its directory is still there:", err)
 	}
 }

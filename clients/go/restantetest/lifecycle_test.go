@@ -7,25 +7,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// watched is a program for RESTANTE_BIN that notes its start, and keeps a pipe open until the server has ended.
+// watched is a program for RESTANTE_BIN that keeps a pipe open until the server has ended.
 const watched = `#!/bin/sh
-echo "$RESTANTE_DATA_DIR" >>"$WATCHED/started"
 exec 9<>"$WATCHED/alive"
 exec "$WATCHED_BIN" "$@"
 `
 
 const passing = `package %s
 import (
+	"fmt"
 	"testing"
 	"github.com/restante/restante/clients/go/restantetest"
 )
-func TestInbox(t *testing.T) { restantetest.New(t) }
+func TestInbox(t *testing.T) {
+	restantetest.New(t)
+	fmt.Println("server", restantetest.Client(t).URL())
+}
 `
 
 const failing = `package failing
@@ -76,6 +80,9 @@ func newProject(t *testing.T, files map[string]string) *project {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(directory, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	pipe := filepath.Join(directory, "alive")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -92,12 +99,13 @@ func (p *project) command(arguments ...string) *exec.Cmd {
 	command := exec.Command("go", arguments...)
 	command.Dir = p.directory
 	command.Env = append(os.Environ(), "WATCHED="+p.directory, "WATCHED_BIN="+os.Getenv("RESTANTE_BIN"),
-		"RESTANTE_BIN="+filepath.Join(p.directory, "watched.sh"), "RESTANTE_URL=")
+		"RESTANTE_BIN="+filepath.Join(p.directory, "watched.sh"), "RESTANTE_URL=",
+		"TMPDIR="+filepath.Join(p.directory, "tmp"))
 	return command
 }
 
-// ended waits until every server has ended, and returns the data directories of those that were started.
-func (p *project) ended() []string {
+// ended waits until every server has ended, which must leave no directory.
+func (p *project) ended() {
 	p.t.Helper()
 	if err := p.alive.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		p.t.Fatal(err)
@@ -105,27 +113,9 @@ func (p *project) ended() []string {
 	if _, err := io.ReadAll(p.alive); err != nil {
 		p.t.Fatal("a server is still running: ", err)
 	}
-	started, err := os.ReadFile(filepath.Join(p.directory, "started"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	directories := strings.Fields(string(started))
-	for _, directory := range directories {
-		p.isRemoved(filepath.Dir(directory))
-	}
-	return directories
-}
-
-// isRemoved waits until the script that has kept the server has removed its directory.
-func (p *project) isRemoved(directory string) {
-	p.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(directory); os.IsNotExist(err) {
-			return
-		}
-		if time.Now().After(deadline) {
-			p.t.Fatal(directory, " was not removed")
-		}
+	left, err := filepath.Glob(filepath.Join(p.directory, "tmp", "restante-*", "*-*"))
+	if err != nil || len(left) > 0 {
+		p.t.Error("left: ", left, err)
 	}
 }
 
@@ -137,12 +127,12 @@ func TestAllPackagesShareOneServerThatEndsWithThem(t *testing.T) {
 	}
 	project := newProject(t, files)
 	// One after another, so that no package has the server open between them.
-	if output, err := project.command("test", "-p=1", "-count=1", "./...").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	output, err := project.command("test", "-p=1", "-count=1", "-v", "./...").CombinedOutput()
+	servers := regexp.MustCompile(`server http\S+`).FindAllString(string(output), -1)
+	if err != nil || len(servers) != 2 || servers[0] != servers[1] {
+		t.Errorf("%v\n%s", err, output)
 	}
-	if servers := project.ended(); len(servers) != 1 {
-		t.Error("servers:", servers)
-	}
+	project.ended()
 }
 
 func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
@@ -161,6 +151,7 @@ func TestAFailureShowsTheExplanationAndTheMail(t *testing.T) {
 		"Expected subject \"confirm\"; arrived: \"Welcome",
 		"not: subject",
 		"What happened during this wait: http://",
+		" (TestSignUp), until the run ends\n",
 		"mail of ",
 		"code 482913",
 		"link https://app.example/c/1",
