@@ -10,6 +10,7 @@ import (
 	"crypto/sha512"
 	"encoding/base32"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"net/url"
@@ -27,6 +28,8 @@ type authenticator struct {
 	digits int
 	period int64
 }
+
+var hashes = map[string]func() hash.Hash{"SHA1": sha1.New, "SHA256": sha256.New, "SHA512": sha512.New}
 
 // TOTP returns the current code of an authenticator. The secret is in Base32, in any case and with spaces, or an
 // otpauth:// URI with algorithm, digits and period. It waits for the next code if the current one ends within three
@@ -62,50 +65,25 @@ func (a authenticator) code(at time.Time) string {
 	mac := hmac.New(a.hash, a.key)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(at.Unix()/a.period)))
 	sum := mac.Sum(nil)
-	offset := sum[len(sum)-1] & 0xf
-	number := binary.BigEndian.Uint32(sum[offset:]) & 0x7fffffff
-	text := fmt.Sprintf("%010d", number)
-	return text[len(text)-a.digits:]
+	number := binary.BigEndian.Uint32(sum[sum[len(sum)-1]&0xf:]) & 0x7fffffff
+	return fmt.Sprintf("%010d", number)[10-a.digits:]
 }
 
 // authenticatorOf reads a secret. The errors do not contain it.
 func authenticatorOf(secret string) (authenticator, error) {
-	made := authenticator{hash: sha1.New, digits: 6, period: 30}
-	if strings.HasPrefix(strings.ToLower(secret), "otpauth://") {
-		uri, err := url.Parse(secret)
-		if err != nil || !strings.EqualFold(uri.Host, "totp") {
-			return made, mistake("the otpauth URI is not one of type totp")
-		}
-		query := uri.Query()
-		secret = query.Get("secret")
-		if err := made.set(query); err != nil {
-			return made, err
-		}
+	query := url.Values{"secret": {secret}}
+	if uri, err := url.Parse(secret); err == nil && uri.Scheme == "otpauth" && strings.EqualFold(uri.Host, "totp") {
+		query = uri.Query()
 	}
-	letters := strings.ToUpper(strings.NewReplacer(" ", "", "-", "", "=", "", "\t", "", "\n", "").Replace(secret))
-	key, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(letters)
-	if err != nil || len(key) == 0 {
-		return made, mistake("the secret of an authenticator must be in Base32 (letters and the digits 2 to 7)")
+	letters := strings.NewReplacer(" ", "", "-", "", "=", "", "\t", "", "\n", "").Replace(query.Get("secret"))
+	key, wrongKey := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(letters))
+	hash := hashes[strings.ReplaceAll(strings.ToUpper(or(query.Get("algorithm"), "SHA1")), "-", "")]
+	digits, wrongDigits := strconv.Atoi(or(query.Get("digits"), "6"))
+	period, wrongPeriod := strconv.ParseInt(or(query.Get("period"), "30"), 10, 32)
+	isWrong := errors.Join(wrongKey, wrongDigits, wrongPeriod) != nil
+	if isWrong || len(key) == 0 || hash == nil || digits < 6 || digits > 8 || period < 1 {
+		return authenticator{}, mistake("the secret of an authenticator is text in Base32 (letters and the digits 2 to 7), " +
+			"or an otpauth://totp/ URI with one, and with SHA1, SHA256 or SHA512, 6 to 8 digits and a period in seconds")
 	}
-	made.key = key
-	return made, nil
-}
-
-func (a *authenticator) set(query url.Values) error {
-	hashes := map[string]func() hash.Hash{"": sha1.New, "SHA1": sha1.New, "SHA256": sha256.New, "SHA512": sha512.New}
-	name := strings.ReplaceAll(strings.ToUpper(query.Get("algorithm")), "-", "")
-	found, isKnown := hashes[name]
-	if !isKnown {
-		return mistake("the algorithm of an authenticator must be SHA1, SHA256 or SHA512, not %q", name)
-	}
-	digits, err := strconv.Atoi(or(query.Get("digits"), "6"))
-	if err != nil || digits < 6 || digits > 8 {
-		return mistake("an authenticator has 6 to 8 digits, not %q", query.Get("digits"))
-	}
-	period, err := strconv.ParseInt(or(query.Get("period"), "30"), 10, 32)
-	if err != nil || period < 1 {
-		return mistake("the period of an authenticator must be a number of seconds, not %q", query.Get("period"))
-	}
-	a.hash, a.digits, a.period = found, digits, period
-	return nil
+	return authenticator{key, hash, digits, period}, nil
 }
