@@ -63,7 +63,7 @@ func (m *Message) Check(ctx context.Context, ignore ...string) error {
 	for _, problem := range problems {
 		listed.WriteString("\n  " + problem.String())
 	}
-	return m.contentError("has %s:%s", numbered(len(problems), "problem"), listed.String())
+	return m.contentError("has %s:%s", numbered(len(problems)), listed.String())
 }
 
 // String returns the problem with its line, if it has one.
@@ -73,4 +73,11 @@ func (p Problem) String() string {
 		return text
 	}
 	return fmt.Sprintf("%s (%s, line %d: %s)", text, p.Part, p.Line, strings.TrimSpace(p.Source))
+}
+
+func numbered(problems int) string {
+	if problems == 1 {
+		return "1 problem"
+	}
+	return fmt.Sprintf("%d problems", problems)
 }

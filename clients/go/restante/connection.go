@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -26,8 +27,10 @@ const (
 	// maxRetry is how long a request that is not a wait is repeated.
 	maxRetry           = 10 * time.Second
 	minPause, maxPause = 50 * time.Millisecond, time.Second
-	maxQuote           = 200
-	maxLogTail         = 2_000
+	// maxRequest is the maximum length of a wait that the server allows in one request.
+	maxRequest = 120 * time.Second
+	maxQuote   = 200
+	maxLogTail = 2_000
 	// inboxFull is the error of 429 that does not pass.
 	inboxFull = "recipient inbox is full"
 	// maxFilters is the number of characters of filters in a header: each may take twelve bytes.
@@ -41,8 +44,8 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
-	// held is how long the server may keep the request open.
-	held time.Duration
+	// until is the deadline of a wait; other requests have none.
+	until time.Time
 	// label is that of an inbox.
 	label string
 	// filters is what only this client compares in a wait, and expectsNone that it expects no message.
@@ -50,6 +53,14 @@ type request struct {
 	expectsNone bool
 	// began is the message after which a wait began, or the word start.
 	began string
+}
+
+// held is how long the server may keep the request open.
+func (r request) held() time.Duration {
+	if r.until.IsZero() {
+		return 0
+	}
+	return min(max(0, time.Until(r.until)), maxRequest)
 }
 
 // mayBeDoneTwice is true for everything but sending. An inbox that was created twice is one that nobody uses, and
@@ -141,23 +152,34 @@ func decode[T any](c *connection, request request, answer outcome, isValid func(
 	return value, nil
 }
 
-// call sends a request, and repeats it until there is a final response or the time is up.
+// call sends a request, and repeats it until there is a final response, or the time is up: at the deadline, it is sent
+// for the last time. A wait that has found nothing gets 408, or 429 at its deadline.
 func (c *connection) call(ctx context.Context, request request) (outcome, error) {
-	pauses := c.pauses(min(maxRetry, c.config.Timeout))
+	start, deadline := time.Now(), request.until
+	if deadline.IsZero() {
+		deadline = start.Add(min(maxRetry, c.config.Timeout))
+	}
 	for isRepeated := false; ; isRepeated = true {
+		isLast := !time.Now().Before(deadline)
 		result, err := c.attempt(ctx, request)
-		if err != nil {
-			return result, err
-		}
 		// After 404, an earlier attempt has deleted it.
 		isDeleted := isRepeated && request.method == http.MethodDelete && result.status == http.StatusNotFound
-		if result.isSuccess() || isDeleted {
-			return result, nil
+		if err != nil || result.isSuccess() || isDeleted || hasFoundNothing(request, result, isLast) {
+			return result, err
 		}
-		if !mayRepeat(request, result) || !pauses.next(ctx, result) {
+		if isLast || !mayRepeat(request, result) {
 			return result, c.errorOf(request, result)
 		}
+		c.pause(ctx, result, time.Since(start), time.Until(deadline))
 	}
+}
+
+// hasFoundNothing tells whether a wait has looked and found no message. The server looks before it counts the waits, so
+// one with 429 has looked, too.
+func hasFoundNothing(request request, result outcome, isLast bool) bool {
+	_, isOurs := said(result.body)
+	isEmpty := isOurs && result.status == http.StatusRequestTimeout || isLast && result.status == http.StatusTooManyRequests
+	return isEmpty && !request.until.IsZero()
 }
 
 // mayRepeat tells whether to repeat a failed request: if it may not be done twice, only if the server cannot have
@@ -185,7 +207,13 @@ func (c *connection) attempt(ctx context.Context, request request) (outcome, err
 	if c.closed.Err() != nil {
 		return outcome{}, ErrClosed
 	}
-	limited, cancel := context.WithTimeout(ctx, request.held+requestGrace)
+	held := request.held()
+	if !request.until.IsZero() {
+		// For zero, the server would return 404, as for an inbox that has ended.
+		milliseconds := max(1, int(math.Ceil(float64(held)/float64(time.Millisecond))))
+		request.query.Set("timeout", strconv.Itoa(milliseconds))
+	}
+	limited, cancel := context.WithTimeout(ctx, held+requestGrace)
 	defer cancel()
 	defer context.AfterFunc(c.closed, cancel)()
 	result := c.send(limited, request)
@@ -334,24 +362,10 @@ func lastLines(path string) string {
 	return "Its last log lines:\n" + or(end, "(none)")
 }
 
-// pauses are the pauses between attempts: each is a tenth of the time so far, within limits, with jitter.
-type pauses struct {
-	start, deadline time.Time
-	closed          <-chan struct{}
-}
-
-func (c *connection) pauses(limit time.Duration) pauses {
-	now := time.Now()
-	return pauses{now, now.Add(limit), c.closed.Done()}
-}
-
-// next pauses at least as long as the server requests; false if the deadline has passed.
-func (p pauses) next(ctx context.Context, result outcome) bool {
-	left := time.Until(p.deadline)
-	if left <= 0 {
-		return false
-	}
-	growing := min(max(time.Since(p.start)/10, minPause), maxPause)
+// pause waits before the next attempt: a tenth of the time so far, within limits and with jitter, or as long as the
+// server requests.
+func (c *connection) pause(ctx context.Context, result outcome, waited, left time.Duration) {
+	growing := min(max(waited/10, minPause), maxPause)
 	pause := time.Duration(float64(growing) * (0.5 + rand.Float64()/2))
 	if seconds, err := strconv.Atoi(result.header.Get("Retry-After")); err == nil && seconds >= 0 &&
 		result.status == http.StatusServiceUnavailable {
@@ -362,9 +376,8 @@ func (p pauses) next(ctx context.Context, result outcome) bool {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-p.closed:
+	case <-c.closed.Done():
 	}
-	return true
 }
 
 // dashboardLine is the line of an error that links to an inbox in the dashboard.

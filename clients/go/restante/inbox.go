@@ -23,14 +23,17 @@ type Inbox struct {
 
 // story is the line of an error that links to what happened: to the page about a wait, if there is one.
 func (i *Inbox) story(link string) string {
-	line := i.connection.dashboardLine(i.ID)
+	line, until := i.connection.dashboardLine(i.ID), ""
 	if link != "" {
 		line = "What happened during this wait: " + link
+		if i.connection.config.ServerLog != "" {
+			until = ", until the run ends"
+		}
 	}
 	if i.label != "" {
 		line += " (" + i.label + ")"
 	}
-	return line
+	return line + until
 }
 
 // Outgoing is a message to send from an inbox.

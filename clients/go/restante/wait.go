@@ -5,19 +5,16 @@ package restante
 import (
 	"cmp"
 	"context"
-	"math"
+	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
 	"time"
 )
 
-const (
-	// maxRequest is the maximum length of a wait that the server allows in one request.
-	maxRequest = 120 * time.Second
-	// reserve is what a wait leaves of its caller's time for the explanation; at most half of it.
-	reserve = time.Second
-)
+// reserve is what a wait leaves of its caller's time for the explanation; at most half of it.
+const reserve = time.Second
 
 // helpLink is the header with the page about a wait that timed out.
 var helpLink = regexp.MustCompile(`<([^>]*)>\s*;[^,]*\brel="?help\b`)
@@ -92,7 +89,9 @@ func (w *wait) nothing(ctx context.Context) error {
 	if err != nil || message == nil {
 		return err
 	}
-	return unexpected(w.inbox, w.search, w.limit, message)
+	text := fmt.Sprintf("a message%s arrived at %s within %s, but none was expected: %q from %s\n%s", w.search,
+		w.inbox.Address, seconds(w.limit), message.Subject, message.From, w.inbox.story(""))
+	return &UnexpectedMessageError{failure{text: text}, message}
 }
 
 // next returns the oldest matching message that is taken, or nil at the deadline.
@@ -117,59 +116,29 @@ func (w *wait) next(ctx context.Context, after string, takes func(string) bool) 
 // ask returns the oldest message that matches the filters of the server, or nil at the deadline.
 func (w *wait) ask(ctx context.Context, after string) (*Message, error) {
 	connection := w.inbox.connection
-	pauses := connection.pauses(time.Until(w.deadline))
+	request := request{
+		method: http.MethodGet, path: inboxPath(w.inbox.ID) + "/messages/wait", query: w.search.query(after),
+		until: w.deadline, filters: w.search.here(), expectsNone: w.expectsNone, began: w.began,
+	}
 	for {
-		left := max(0, time.Until(w.deadline))
-		request := w.request(after, left)
-		result, err := connection.attempt(ctx, request)
-		switch {
-		case err != nil:
+		held := request.held()
+		result, err := connection.call(ctx, request)
+		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
+			return nil, w.ended(ctx, missing)
+		}
+		if err != nil {
 			return nil, err
-		case result.status == http.StatusOK:
+		}
+		if result.isSuccess() {
 			fields, err := decode(connection, request, result, isMessage)
 			return &Message{fields, connection}, err
-		case result.status == http.StatusRequestTimeout && isOurs(result):
-			w.noteLink(request, result)
-			if time.Until(w.deadline) <= 0 {
-				return nil, nil
-			}
-		case result.status == http.StatusNotFound && isOurs(result):
-			return nil, w.ended(ctx, connection.errorOf(request, result))
-		case result.isSuccess():
-			return nil, connection.foreign(request, result)
-		case !mayRepeat(request, result):
-			return nil, connection.errorOf(request, result)
-		// The server checks for a message before it counts the waits, so a wait with 429 has also looked.
-		case left == 0 && result.status == http.StatusTooManyRequests:
-			return nil, nil
-		case left == 0:
-			return nil, connection.errorOf(request, result)
-		default:
-			pauses.next(ctx, result)
 		}
-	}
-}
-
-func isOurs(result outcome) bool {
-	_, isOurs := said(result.body)
-	return isOurs
-}
-
-func (w *wait) request(after string, left time.Duration) request {
-	held := min(left, maxRequest)
-	// For zero, the server would return 404, as for an inbox that has ended.
-	milliseconds := max(1, int(math.Ceil(float64(held)/float64(time.Millisecond))))
-	query := w.search.query(after)
-	query.Set("timeout", strconv.Itoa(milliseconds))
-	return request{
-		method: http.MethodGet, path: inboxPath(w.inbox.ID) + "/messages/wait", query: query, held: held,
-		filters: w.search.here(), expectsNone: w.expectsNone, began: w.began,
-	}
-}
-
-func (w *wait) noteLink(request request, result outcome) {
-	if found := helpLink.FindStringSubmatch(result.header.Get("Link")); found != nil && request.held >= w.linkHeld {
-		w.link, w.linkHeld = found[1], request.held
+		if found := helpLink.FindStringSubmatch(result.header.Get("Link")); found != nil && held >= w.linkHeld {
+			w.link, w.linkHeld = found[1], held
+		}
+		if !time.Now().Before(w.deadline) {
+			return nil, nil
+		}
 	}
 }
 
@@ -182,26 +151,43 @@ func (w *wait) ended(ctx context.Context, err error) error {
 	return &NotFoundError{failure{text: text, status: http.StatusNotFound, cause: err}}
 }
 
-// timedOut returns the error with the reason why the wait failed.
+// timedOut returns the error with what was expected, the server's report, and the link to the page about the wait.
 func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error {
 	waited := time.Since(w.start)
 	after := w.walk.start
 	if len(found) > 0 {
 		after = found[len(found)-1].ID
 	}
+	reasons := "The server's explanation could not be read."
 	explanation, err := w.inbox.explain(ctx, w.search, after, cmp.Or(after, "start"))
-	if err != nil {
-		if !plain(err) {
-			return err
-		}
+	switch {
+	case err == nil:
+		reasons = explanation.Report
+	case plain(err):
 		explanation = nil
+	default:
+		return err
 	}
-	report := report{
-		address: w.inbox.Address, search: w.search, limit: w.limit, asked: w.asked, found: len(found), count: count,
-		explanation: explanation, story: w.inbox.story(w.link),
-	}
+	text := fmt.Sprintf("%s\n%s\n%s", w.expected(len(found), count), reasons, w.inbox.story(w.link))
 	return &WaitTimeoutError{
-		failure: failure{text: report.text()}, Filters: w.search.named(w.walk.start), Waited: waited,
+		failure: failure{text: text}, Filters: w.search.named(w.walk.start), Waited: waited,
 		Explanation: explanation, Link: w.link,
 	}
+}
+
+// expected is the first line of the error.
+func (w *wait) expected(found, count int) string {
+	counted, limited := "no message", ""
+	if count > 1 {
+		counted = fmt.Sprintf("%d of %d messages", found, count)
+	}
+	if w.limit < w.asked {
+		limited = fmt.Sprintf(" (not %s: limited by the deadline of the caller)", seconds(w.asked))
+	}
+	address := w.inbox.Address
+	return fmt.Sprintf("%s%s arrived at %s within %s%s.", counted, w.search, address, seconds(w.limit), limited)
+}
+
+func seconds(duration time.Duration) string {
+	return strconv.FormatFloat(duration.Round(10*time.Millisecond).Seconds(), 'f', -1, 64) + " s"
 }
