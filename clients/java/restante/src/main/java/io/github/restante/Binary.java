@@ -6,40 +6,47 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Locale;
 
-/** Finds the server's program: RESTANTE_BIN, an artifact restante-server-PLATFORM, or PATH. */
-final class Binary {
+/**
+ * The server's program: RESTANTE_BIN, an artifact restante-server-PLATFORM, or PATH.
+ *
+ * @param copy the file into which the program of an artifact was copied, or null
+ */
+record Binary(String path, Path copy) implements AutoCloseable {
   private static final boolean IS_WINDOWS = File.separatorChar == '\\';
   static final String PROGRAM = IS_WINDOWS ? "restante.exe" : "restante";
 
-  private Binary() {}
-
-  /** The path of the program; one from an artifact is copied to the directory. */
-  static Path find(Path directory) throws IOException {
+  static Binary find() throws IOException {
     String named = Environment.OF_PROCESS.get("RESTANTE_BIN");
     if (named != null) {
-      Path path = Path.of(named);
-      if (Files.isRegularFile(path)) {
-        return path;
+      if (Files.isRegularFile(Path.of(named))) {
+        return new Binary(named, null);
       }
       String text = "RESTANTE_BIN is set to a file that does not exist: " + named;
       throw new UnreachableException(text, 0, null);
     }
     String resource = "/restante-server/" + platform() + "/" + PROGRAM;
     try (InputStream packaged = Binary.class.getResourceAsStream(resource)) {
-      return packaged == null
-          ? onPath(System.getenv("PATH"))
-          : copied(packaged, directory.resolve(PROGRAM));
+      if (packaged == null) {
+        return new Binary(onPath(System.getenv("PATH")).toString(), null);
+      }
+      Path copy = Files.createTempFile("restante-", PROGRAM);
+      Files.copy(packaged, copy, StandardCopyOption.REPLACE_EXISTING);
+      if (!IS_WINDOWS && !copy.toFile().setExecutable(true)) {
+        throw new IOException("cannot make it executable: " + copy);
+      }
+      return new Binary(copy.toString(), copy);
     }
   }
 
-  private static Path copied(InputStream packaged, Path path) throws IOException {
-    Files.copy(packaged, path);
-    if (!IS_WINDOWS && !path.toFile().setExecutable(true)) {
-      throw new IOException("cannot make it executable: " + path);
+  /** Removes the copy: the server that was started does not need its file. */
+  @Override
+  public void close() {
+    if (copy != null && !copy.toFile().delete()) {
+      copy.toFile().deleteOnExit(); // On Windows, it needs it.
     }
-    return path;
   }
 
   static Path onPath(String folders) {

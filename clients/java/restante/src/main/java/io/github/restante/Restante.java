@@ -6,6 +6,8 @@ import io.github.restante.model.InboxFields;
 import io.github.restante.model.MessageFields;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * A client of one server with one key. It may be used by several threads. Closing it cancels its
@@ -37,11 +39,38 @@ public final class Restante implements AutoCloseable {
    * @return the client
    */
   public static Restante connect(Settings settings) {
+    return connect(settings, List.of());
+  }
+
+  /**
+   * As {@link #connect()}. The server that it starts is shared with the other processes of the same
+   * run, such as Maven's forks, and ends with the last of them.
+   *
+   * @return the client
+   */
+  public static Restante connectForRun() {
+    List<String> shared =
+        Stream.iterate(
+                ProcessHandle.current().parent(), Optional::isPresent, it -> it.get().parent())
+            .flatMap(Optional::stream)
+            .filter(Restante::isJava)
+            .findFirst()
+            .map(run -> List.of("--shared", "java-" + run.pid()))
+            .orElse(List.of());
+    return connect(Settings.ofEnvironment(), shared);
+  }
+
+  /** Whether a process may be a runner: Maven has a shell between itself and each fork. */
+  private static boolean isJava(ProcessHandle process) {
+    return process.info().command().orElse("").matches(".*[/\\\\]java(\\.exe)?");
+  }
+
+  private static Restante connect(Settings settings, List<String> flags) {
     Settings completed = settings.completed(Environment.OF_PROCESS);
     if (completed.url() != null) {
       return new Restante(completed, null);
     }
-    Server server = Server.start(completed.apiKey(), List.of());
+    Server server = Server.start(completed.apiKey(), flags);
     return new Restante(server.settings().withTimeout(completed.timeout()), server);
   }
 

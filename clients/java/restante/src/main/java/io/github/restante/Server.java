@@ -1,49 +1,33 @@
 package io.github.restante;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A server that this process has started: on free ports, with temporary data. It stops when it is
- * closed, and with this process, even if that crashes.
+ * A server for tests that this process has started: {@code restante serve --for-tests} has the
+ * ports, the preset and the data. It stops when it is closed, and with this process, even if that
+ * is killed.
  */
 public final class Server implements AutoCloseable {
   private static final long MAX_START = 30;
   private static final long MAX_STOP = 15;
   private static final int MAX_LOG = 2_000;
-
-  /** Settings that would connect it to the data or the URL of another server. */
-  private static final List<String> NOT_PASSED_ON =
-      List.of("RESTANTE_DATABASE", "RESTANTE_BASE_URL", "RESTANTE_DATA_DIR");
-
-  private static final Map<String, String> DEFAULTS =
-      Map.of(
-          "RESTANTE_HTTP_LISTEN", "127.0.0.1:0",
-          "RESTANTE_SMTP_LISTEN", "127.0.0.1:0",
-          "RESTANTE_MAILPIT_LISTEN", "127.0.0.1:0",
-          "RESTANTE_SMTP_STARTTLS", "off",
-          "RESTANTE_SMTP_PLAINTEXT_AUTH", "true",
-          "RESTANTE_WAITS_PER_KEY", "128");
-
   private final Process process;
-  private final Path directory;
-  private final Settings settings;
-  private final Thread atExit = new Thread(this::end, "restante-stop");
+  private final Greeting greeting;
 
-  private Server(Process process, Path directory, Settings settings) {
+  /** The line that the server prints when it is ready. */
+  private record Greeting(
+      String url, String apiKey, Smtp smtp, String mailDomain, String mailpitUrl, String log) {}
+
+  private Server(Process process, Greeting greeting) {
     this.process = process;
-    this.directory = directory;
-    this.settings = settings;
-    Runtime.getRuntime().addShutdownHook(atExit);
+    this.greeting = greeting;
   }
 
   /**
@@ -51,120 +35,51 @@ public final class Server implements AutoCloseable {
    * fixed port.
    *
    * @param apiKey the key of its default project; empty for that of the environment, or a new one
-   * @param flags additional flags of {@code restante serve}
+   * @param flags additional flags of {@code restante serve --for-tests}
    * @return the server
    */
   public static Server start(String apiKey, List<String> flags) {
-    Path directory = null;
-    try {
-      directory = Directories.create();
-      return start(Binary.find(directory), directory, apiKey, flags);
-    } catch (IOException | RuntimeException error) {
-      if (directory != null) {
-        Directories.remove(directory);
+    try (Binary program = Binary.find()) {
+      List<String> command = new ArrayList<>(List.of(program.path(), "serve", "--for-tests"));
+      command.addAll(flags);
+      ProcessBuilder builder = new ProcessBuilder(command);
+      if (!apiKey.isEmpty()) {
+        builder.environment().put("RESTANTE_API_KEY", apiKey);
       }
-      throw error instanceof RestanteException ours
-          ? ours
-          : new UnreachableException("no server was started: " + error.getMessage(), 0, error);
-    }
-  }
-
-  private static Server start(Path binary, Path directory, String apiKey, List<String> flags)
-      throws IOException {
-    List<String> command = new ArrayList<>(List.of(binary.toString(), "serve"));
-    command.addAll(List.of("--print-json", "--exit-with-stdin"));
-    command.addAll(flags);
-    ProcessBuilder builder = new ProcessBuilder(command);
-    prepare(builder.environment(), directory, apiKey);
-    openMailpit(builder.environment(), flags);
-    Path log = directory.resolve("server.log");
-    Process process = builder.redirectError(log.toFile()).start();
-    try {
-      return new Server(process, directory, greeting(process, log, apiKey));
-    } catch (IOException | RuntimeException error) {
-      process.destroyForcibly();
-      throw error;
-    }
-  }
-
-  private static void prepare(Map<String, String> environment, Path directory, String apiKey) {
-    // The server takes an empty variable as absent, so it must not replace a default here.
-    environment
-        .entrySet()
-        .removeIf(set -> set.getKey().startsWith("RESTANTE_") && set.getValue().isEmpty());
-    DEFAULTS.forEach(environment::putIfAbsent);
-    if (!environment.containsKey("RESTANTE_RELAY")) {
-      // A test must not send mail to the internet by mistake.
-      environment.putIfAbsent("RESTANTE_OUTBOUND", "off");
-    }
-    if ("off".equals(environment.get("RESTANTE_OUTBOUND"))) {
-      environment.putIfAbsent("RESTANTE_ACCEPT_DOMAINS", "*");
-    }
-    NOT_PASSED_ON.forEach(environment::remove);
-    environment.put("RESTANTE_DATA_DIR", directory.resolve("data").toString());
-    if (!apiKey.isEmpty()) {
-      environment.put("RESTANTE_API_KEY", apiKey);
-    }
-  }
-
-  /** Helpers for Mailpit have no key. Other hosts must not read without one. */
-  private static void openMailpit(Map<String, String> environment, List<String> flags) {
-    String address = environment.get("RESTANTE_HTTP_LISTEN");
-    boolean isLocal = address.startsWith("127.") || address.startsWith("[::1]");
-    if (isLocal && flags.stream().noneMatch(flag -> flag.startsWith("--http-listen"))) {
-      environment.putIfAbsent("RESTANTE_MAILPIT_API", "open");
-    }
-  }
-
-  private static Settings greeting(Process process, Path log, String apiKey) throws IOException {
-    String line = firstLine(process);
-    if (line == null) {
-      throw new UnreachableException("the server did not start. " + lastLines(log), 0, null);
-    }
-    JsonNode said;
-    try {
-      said = Connection.JSON.readTree(line);
+      Process process = builder.start();
+      try {
+        return new Server(process, greeting(process));
+      } catch (IOException | RuntimeException error) {
+        process.destroyForcibly();
+        throw error;
+      }
     } catch (IOException error) {
-      said = Connection.JSON.nullNode();
+      throw new UnreachableException("no server was started: " + error.getMessage(), 0, error);
     }
-    if (!said.path("url").isTextual() || !said.path("smtp").path("port").isInt()) {
-      String text = "the program in RESTANTE_BIN is not Restante. It printed: " + line;
-      throw new UnreachableException(text, 0, null);
-    }
-    String key =
-        Settings.or(
-            said.path("api_key").asText(""),
-            apiKey,
-            Environment.OF_PROCESS.get("RESTANTE_API_KEY"));
-    Smtp smtp = new Smtp(said.at("/smtp/host").asText(), said.at("/smtp/port").asInt());
-    String domain = said.path("mail_domain").asText();
-    String url = said.path("url").asText();
-    String mailpit = Settings.or(said.path("mailpit_url").textValue(), url + "/mailpit");
-    return new Settings(url, key, null, smtp, domain, mailpit);
   }
 
-  private static String firstLine(Process process) throws IOException {
-    Thread watch =
-        new Thread(
-            () -> {
-              try {
-                TimeUnit.SECONDS.sleep(MAX_START);
-                process.destroyForcibly();
-              } catch (InterruptedException started) {
-                // The line is there.
-              }
-            },
-            "restante-start");
-    watch.setDaemon(true);
-    watch.start();
-    try {
-      // The stream is not closed: the server's output would have no reader.
-      return new BufferedReader(
-              new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))
-          .readLine();
-    } finally {
-      watch.interrupt();
+  private static Greeting greeting(Process process) throws IOException {
+    CompletableFuture<?> late =
+        CompletableFuture.runAsync(
+            process::destroyForcibly,
+            CompletableFuture.delayedExecutor(MAX_START, TimeUnit.SECONDS));
+    String line = process.inputReader(StandardCharsets.UTF_8).readLine();
+    late.cancel(false);
+    if (line == null) {
+      byte[] reason = process.getErrorStream().readAllBytes();
+      String text = "the server did not start: " + new String(reason, StandardCharsets.UTF_8);
+      throw new UnreachableException(text.strip(), 0, null);
     }
+    try {
+      Greeting said = Connection.JSON.readValue(line, Greeting.class);
+      if (said != null && said.url() != null && said.smtp() != null) {
+        return said;
+      }
+    } catch (IOException error) {
+      // The exception below quotes the line.
+    }
+    String text = "the program in RESTANTE_BIN is not Restante. It printed: " + line;
+    throw new UnreachableException(text, 0, null);
   }
 
   static String lastLines(Path log) {
@@ -182,7 +97,9 @@ public final class Server implements AutoCloseable {
    * @return the settings
    */
   public Settings settings() {
-    return settings;
+    String mailpit = Settings.or(greeting.mailpitUrl(), greeting.url() + "/mailpit");
+    return new Settings(
+        greeting.url(), greeting.apiKey(), null, greeting.smtp(), greeting.mailDomain(), mailpit);
   }
 
   /**
@@ -195,21 +112,12 @@ public final class Server implements AutoCloseable {
   }
 
   Path log() {
-    return directory.resolve("server.log");
+    return Path.of(greeting.log());
   }
 
-  /** Stops the server gracefully, and removes its data. */
+  /** Stops the server gracefully, which removes its data. */
   @Override
   public void close() {
-    try {
-      Runtime.getRuntime().removeShutdownHook(atExit);
-    } catch (IllegalStateException error) {
-      // This process is ending.
-    }
-    end();
-  }
-
-  private synchronized void end() {
     try {
       process.getOutputStream().close(); // The server ends with its standard input.
     } catch (IOException error) {
@@ -217,12 +125,11 @@ public final class Server implements AutoCloseable {
     }
     try {
       if (!process.waitFor(MAX_STOP, TimeUnit.SECONDS)) {
-        process.destroyForcibly().waitFor();
+        process.destroyForcibly();
       }
     } catch (InterruptedException error) {
       process.destroyForcibly();
       Thread.currentThread().interrupt();
     }
-    Directories.remove(directory);
   }
 }

@@ -3,7 +3,7 @@ package io.github.restante.junit5;
 import io.github.restante.Restante;
 import io.github.restante.RestanteException;
 
-/** The client of this run. Its server stops with this process. */
+/** The client of this run. Its server stops with the last process of the run. */
 public final class RestanteRun {
   private static Restante client;
 
@@ -21,7 +21,7 @@ public final class RestanteRun {
   public static synchronized Restante client() {
     if (client == null && failure == null) {
       try {
-        client = Restante.connect();
+        client = Restante.connectForRun();
       } catch (RestanteException error) {
         failure = error;
       }
