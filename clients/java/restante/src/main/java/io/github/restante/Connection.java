@@ -26,6 +26,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
@@ -33,6 +34,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
@@ -47,6 +49,12 @@ final class Connection {
 
   /** How long a request that is not a wait is repeated. */
   private static final Duration MAX_RETRY = Duration.ofSeconds(10);
+
+  /** Maximum length of a wait that the server allows in one request. */
+  private static final long MAX_REQUEST = Duration.ofSeconds(120).toNanos();
+
+  private static final long MIN_PAUSE = Duration.ofMillis(50).toNanos();
+  private static final long MAX_PAUSE = Duration.ofSeconds(1).toNanos();
 
   private static final int MAX_QUOTE = 200;
 
@@ -88,18 +96,30 @@ final class Connection {
           .registerModule(new SimpleModule().addDeserializer(Instant.class, new Instants()));
 
   /**
-   * One request below /v1. {@code held}: how long the server may keep it open. {@code headers}:
-   * texts that it shows.
+   * One request below /v1. {@code deadline}: that of a wait, by the clock of {@link
+   * System#nanoTime}, or null. {@code headers}: texts that the server shows.
    */
   record Request(
       String method,
       String path,
       Map<String, String> query,
       Object body,
-      Duration held,
+      Long deadline,
       Map<String, String> headers) {
-    Request(String method, String path, Map<String, String> query, Object body, Duration held) {
-      this(method, path, query, body, held, Map.of());
+    static Request get(String path) {
+      return get(path, Map.of());
+    }
+
+    static Request get(String path, Map<String, String> query) {
+      return new Request("GET", path, query, null, null, Map.of());
+    }
+
+    static Request change(String method, String path, Object body) {
+      return new Request(method, path, Map.of(), body, null, Map.of());
+    }
+
+    Request withDeadline(long deadline) {
+      return new Request(method, path, query, body, deadline, headers);
     }
 
     Request withLabel(String label) {
@@ -122,25 +142,24 @@ final class Connection {
       int characters = Math.min(text.codePointCount(0, text.length()), most);
       Map<String, String> with = new HashMap<>(headers);
       with.put(name, quote(text.substring(0, text.offsetByCodePoints(0, characters))));
-      return new Request(method, path, query, body, held, with);
+      return new Request(method, path, query, body, deadline, with);
     }
 
-    static Request get(String path) {
-      return get(path, Map.of());
-    }
-
-    static Request get(String path, Map<String, String> query) {
-      return new Request("GET", path, query, null, Duration.ZERO);
-    }
-
-    static Request change(String method, String path, Object body) {
-      return new Request(method, path, Map.of(), body, Duration.ZERO);
+    /** How long the server may keep it open. */
+    Duration held() {
+      long left = deadline == null ? 0 : deadline - System.nanoTime();
+      return Duration.ofNanos(Math.max(0, Math.min(left, MAX_REQUEST)));
     }
 
     /** The path with the query. */
     String target() {
+      Map<String, String> complete = new LinkedHashMap<>(query);
+      if (deadline != null) {
+        // For zero, the server would return 404, as for an inbox that has ended.
+        complete.put("timeout", Long.toString(Math.max(1, held().plusNanos(999_999).toMillis())));
+      }
       String given =
-          query.entrySet().stream()
+          complete.entrySet().stream()
               .map(entry -> entry.getKey() + "=" + quote(entry.getValue()))
               .collect(Collectors.joining("&"));
       return "/v1" + path + (given.isEmpty() ? "" : "?" + given);
@@ -151,6 +170,15 @@ final class Connection {
      */
     boolean mayBeDoneTwice() {
       return !method.equals("POST") || path.equals("/inboxes");
+    }
+
+    /**
+     * Whether a wait has looked and found no message. The server looks before it counts the waits,
+     * so one with 429 has looked, too.
+     */
+    boolean hasFoundNothing(Outcome outcome, boolean isLast) {
+      boolean isEmpty = outcome.status() == 408 && outcome.said() != null;
+      return deadline != null && (isEmpty || isLast && outcome.status() == 429);
     }
   }
 
@@ -242,22 +270,53 @@ final class Connection {
     throw foreign(request, outcome);
   }
 
-  /** Sends a request, and repeats it until there is a final response or the time is up. */
+  /**
+   * Sends a request, and repeats it until there is a final response, or the time is up: at the
+   * deadline, it is sent for the last time. A wait that has found nothing gets 408, or 429 at its
+   * deadline.
+   */
   Outcome call(Request request) {
-    Duration limit = settings.timeout().compareTo(MAX_RETRY) < 0 ? settings.timeout() : MAX_RETRY;
-    Pauses pauses = new Pauses(limit, closed);
+    long start = System.nanoTime();
+    long limit = Math.min(settings.timeout().toNanos(), MAX_RETRY.toNanos());
+    long deadline = request.deadline() == null ? start + limit : request.deadline();
     for (boolean isRepeated = false; ; isRepeated = true) {
+      boolean isLast = System.nanoTime() - deadline >= 0;
       Outcome outcome = attempt(request);
       // After 404, an earlier attempt has deleted it.
       boolean isDeleted =
           isRepeated && request.method().equals("DELETE") && outcome.status() == 404;
-      if (outcome.isSuccess() || isDeleted) {
+      if (outcome.isSuccess() || isDeleted || request.hasFoundNothing(outcome, isLast)) {
         return outcome;
       }
-      if (!mayRepeat(request, outcome) || !pauses.next(outcome)) {
+      if (isLast || !mayRepeat(request, outcome)) {
         throw exception(request, outcome);
       }
+      long now = System.nanoTime();
+      try {
+        // Closing the client ends the pause; the next attempt says so.
+        closed.await(Math.min(pause(now - start, outcome), deadline - now), TimeUnit.NANOSECONDS);
+      } catch (InterruptedException error) {
+        throw interrupted(error);
+      }
     }
+  }
+
+  /**
+   * The pause after a time, in nanoseconds: a tenth of it, within limits and with jitter, or as
+   * long as the server requests.
+   */
+  static long pause(long waited, Outcome outcome) {
+    String after = outcome.headers().getOrDefault("retry-after", "");
+    if (outcome.status() == 503 && after.matches("\\d{1,6}")) {
+      return Duration.ofSeconds(Long.parseLong(after)).toNanos();
+    }
+    long growing = Math.min(Math.max(waited / 10, MIN_PAUSE), MAX_PAUSE);
+    return (long) (growing * (0.5 + ThreadLocalRandom.current().nextDouble() / 2));
+  }
+
+  private static RestanteException interrupted(InterruptedException error) {
+    Thread.currentThread().interrupt();
+    return new RestanteException("the thread was interrupted", 0, error);
   }
 
   /**
@@ -300,8 +359,7 @@ final class Connection {
     } catch (CancellationException error) {
       throw new RestanteException(CLOSED);
     } catch (InterruptedException error) {
-      Thread.currentThread().interrupt();
-      throw new RestanteException("the thread was interrupted", 0, error);
+      throw interrupted(error);
     } finally {
       sent.cancel(true);
       open.remove(sent);
@@ -340,6 +398,11 @@ final class Connection {
     } catch (JsonProcessingException error) {
       throw new RestanteException("the request is no JSON", 0, error);
     }
+  }
+
+  /** Whether the server was started for this run, and its pages end with it. */
+  boolean endsWithRun() {
+    return log != null;
   }
 
   /** The line of an exception that links to an inbox in the dashboard. */

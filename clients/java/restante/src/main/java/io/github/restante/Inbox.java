@@ -40,7 +40,8 @@ public final class Inbox implements AutoCloseable {
   String story(String link) {
     String line =
         link == null ? connection.dashboardLine(id()) : "\nWhat happened during this wait: " + link;
-    return label.isEmpty() ? line : line + " (" + label + ")";
+    String until = link != null && connection.endsWithRun() ? ", until the run ends" : "";
+    return line + (label.isEmpty() ? "" : " (" + label + ")") + until;
   }
 
   /**

@@ -4,19 +4,17 @@ import io.github.restante.Connection.Outcome;
 import io.github.restante.Connection.Request;
 import io.github.restante.model.Explanation;
 import io.github.restante.model.MessageFields;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** One wait until a deadline, despite the server's limits, a restart, and filters applied here. */
 final class Wait {
-  /** Maximum length of a wait that the server allows in one request. */
-  private static final long MAX_REQUEST = Duration.ofSeconds(120).toNanos();
-
   /** The header with the page about a wait that timed out. */
   private static final Pattern HELP = Pattern.compile("<([^>]*)>\\s*;[^,]*\\brel=\"?help\\b");
 
@@ -28,7 +26,7 @@ final class Wait {
   private final long start = System.nanoTime();
   private final long deadline;
 
-  /** The messages that the filters applied here exclude, with the names of the filters. */
+  /** Tells the server that the wait must stay empty. */
   private boolean expectsNone;
 
   /** The message after which the search for the next one began, or the word start. */
@@ -74,7 +72,7 @@ final class Wait {
     if (message != null) {
       String text =
           "a message%s arrived at %s within %s, but none was expected: %s"
-              .formatted(search, inbox.address(), Report.seconds(timeout), message);
+              .formatted(search, inbox.address(), seconds(timeout), message);
       throw new UnexpectedMessageException(text + inbox.story(null), message);
     }
   }
@@ -98,58 +96,36 @@ final class Wait {
 
   /** The oldest message that matches the filters of the server, or null at the deadline. */
   private Message ask(String after) {
-    Pauses pauses = new Pauses(left(), connection.closed);
-    while (true) {
-      boolean isLast = left().isZero();
-      Request request = request(after);
-      Outcome outcome = connection.attempt(request);
-      boolean isOurs = outcome.said() != null;
-      if (outcome.status() == 200) {
+    Request request =
+        Request.get(inbox.path("/messages/wait"), search.query(after))
+            .withDeadline(deadline)
+            .withBegan(began)
+            .withFilters(search.here());
+    if (expectsNone) {
+      request = request.expectingNone();
+    }
+    do {
+      Duration held = request.held();
+      Outcome outcome = answer(request);
+      if (outcome.isSuccess()) {
         MessageFields fields =
             connection.decode(request, outcome, MessageFields.class, Message::isMessage);
         return new Message(connection, fields);
-      } else if (outcome.status() == 408 && isOurs) {
-        noteLink(request, outcome);
-        if (left().isZero()) {
-          return null;
-        }
-      } else if (outcome.status() == 404 && isOurs) {
-        throw ended(connection.exception(request, outcome));
-      } else if (outcome.isSuccess()) {
-        throw connection.foreign(request, outcome);
-      } else if (isLast && outcome.status() == 429) {
-        // The server checks for a message before it counts the waits.
-        return null;
-      } else if (isLast || !Connection.mayRepeat(request, outcome)) {
-        throw connection.exception(request, outcome);
-      } else {
-        pauses.next(outcome);
       }
-    }
+      Matcher page = HELP.matcher(outcome.headers().getOrDefault("link", ""));
+      if (page.find() && held.compareTo(linkHeld) >= 0) {
+        link = page.group(1);
+        linkHeld = held;
+      }
+    } while (System.nanoTime() - deadline < 0);
+    return null;
   }
 
-  private Duration left() {
-    return Duration.ofNanos(Math.max(0, deadline - System.nanoTime()));
-  }
-
-  private Request request(String after) {
-    Duration held = Duration.ofNanos(Math.min(left().toNanos(), MAX_REQUEST));
-    // For zero, the server would return 404, as for an inbox that has ended.
-    long milliseconds = Math.max(1, held.plusNanos(999_999).toMillis());
-    Map<String, String> query = search.query(after);
-    query.put("timeout", Long.toString(milliseconds));
-    Request request =
-        new Request("GET", inbox.path("/messages/wait"), query, null, held)
-            .withBegan(began)
-            .withFilters(search.here());
-    return expectsNone ? request.expectingNone() : request;
-  }
-
-  private void noteLink(Request request, Outcome outcome) {
-    Matcher found = HELP.matcher(outcome.headers().getOrDefault("link", ""));
-    if (found.find() && request.held().compareTo(linkHeld) >= 0) {
-      link = found.group(1);
-      linkHeld = request.held();
+  private Outcome answer(Request request) {
+    try {
+      return connection.call(request);
+    } catch (NotFoundException error) {
+      throw ended(error);
     }
   }
 
@@ -163,16 +139,33 @@ final class Wait {
     return new NotFoundException(text, error.status(), error);
   }
 
+  /** What was expected, the server's report, and the link to the page about the wait. */
   private WaitTimeoutException timedOut(List<Message> found, int count) {
     Duration waited = Duration.ofNanos(System.nanoTime() - start);
     String after = found.isEmpty() ? walk.start() : found.get(found.size() - 1).id();
     Explanation explanation =
         explanation(search, after, after == null || after.isEmpty() ? "start" : after);
-    Report report =
-        new Report(
-            inbox.address(), search, timeout, found.size(), count, explanation, inbox.story(link));
-    return new WaitTimeoutException(
-        report.text(), search.named(walk.start()), waited, explanation, link);
+    String text =
+        "%s%s arrived at %s within %s.\n%s%s"
+            .formatted(
+                count == 1 ? "no message" : found.size() + " of " + count + " messages",
+                search,
+                inbox.address(),
+                seconds(timeout),
+                explanation == null
+                    ? "The server's explanation could not be read."
+                    : explanation.report(),
+                inbox.story(link));
+    return new WaitTimeoutException(text, search.named(walk.start()), waited, explanation, link);
+  }
+
+  private static String seconds(Duration duration) {
+    return new BigDecimal(duration.toMillis())
+            .movePointLeft(3)
+            .setScale(2, RoundingMode.HALF_UP)
+            .stripTrailingZeros()
+            .toPlainString()
+        + " s";
   }
 
   private Explanation explanation(Search filters, String after, String began) {

@@ -60,12 +60,12 @@ class RequestsTest {
   void thePausesGrowWithinLimits() {
     Connection.Outcome busy = new Connection.Outcome(429, Map.of(), new byte[0], null);
     for (long[] each : new long[][] {{0, 50}, {100, 50}, {4_000, 400}, {60_000, 1_000}}) {
-      long pause = Duration.ofNanos(Pauses.pause(each[0] * 1_000_000, busy)).toMillis();
+      long pause = Duration.ofNanos(Connection.pause(each[0] * 1_000_000, busy)).toMillis();
       assertTrue(pause >= each[1] / 2 && pause <= each[1], each[0] + " ms: " + pause + " ms");
     }
     Connection.Outcome stopping =
         new Connection.Outcome(503, Map.of("retry-after", "2"), new byte[0], null);
-    assertEquals(Duration.ofSeconds(2).toNanos(), Pauses.pause(0, stopping));
+    assertEquals(Duration.ofSeconds(2).toNanos(), Connection.pause(0, stopping));
   }
 
   @Test
