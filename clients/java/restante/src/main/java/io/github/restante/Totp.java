@@ -1,6 +1,6 @@
 package io.github.restante;
 
-import java.io.ByteArrayOutputStream;
+import java.math.BigInteger;
 import java.net.URLDecoder;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -20,15 +20,12 @@ public final class Totp {
   private static final long MIN_VALID = 3_000;
 
   private static final String ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-  private static final int BITS_OF_LETTER = 5;
-  private final byte[] key;
-  private final String algorithm;
+  private final Mac mac;
   private final int digits;
   private final int period;
 
-  private Totp(byte[] key, String algorithm, int digits, int period) {
-    this.key = key;
-    this.algorithm = algorithm;
+  private Totp(Mac mac, int digits, int period) {
+    this.mac = mac;
     this.digits = digits;
     this.period = period;
   }
@@ -72,83 +69,58 @@ public final class Totp {
   }
 
   private String at(Instant time) {
-    byte[] hash;
-    try {
-      Mac mac = Mac.getInstance(algorithm);
-      mac.init(new SecretKeySpec(key, algorithm));
-      hash = mac.doFinal(ByteBuffer.allocate(8).putLong(time.getEpochSecond() / period).array());
-    } catch (GeneralSecurityException error) {
-      throw new RestanteException("this Java has no " + algorithm, 0, error);
-    }
-    int offset = hash[hash.length - 1] & 0xf;
-    int value = ByteBuffer.wrap(hash).getInt(offset) & 0x7fffffff;
+    byte[] hash =
+        mac.doFinal(ByteBuffer.allocate(8).putLong(time.getEpochSecond() / period).array());
+    int value = ByteBuffer.wrap(hash).getInt(hash[hash.length - 1] & 0xf) & 0x7fffffff;
     // Of another locale, the digits may be others.
-    String number = String.format(Locale.ROOT, "%010d", value);
-    return number.substring(number.length() - digits);
+    return String.format(Locale.ROOT, "%010d", value).substring(10 - digits);
   }
 
   /** Reads a secret. The exceptions do not contain it. */
   private static Totp of(String secret) {
-    if (!secret.toLowerCase(Locale.ROOT).startsWith("otpauth://")) {
-      return new Totp(decoded(secret), "HmacSHA1", 6, 30);
+    try {
+      Map<String, String> query = query(secret);
+      String algorithm = query.getOrDefault("algorithm", "SHA1").toUpperCase(Locale.ROOT);
+      String hash = "Hmac" + algorithm.replace("-", "");
+      int digits = Integer.parseInt(query.getOrDefault("digits", "6"));
+      int period = Integer.parseInt(query.getOrDefault("period", "30"));
+      if (hash.matches("HmacSHA(1|256|512)") && digits >= 6 && digits <= 8 && period > 0) {
+        Mac mac = Mac.getInstance(hash);
+        mac.init(new SecretKeySpec(decoded(query.getOrDefault("secret", "")), hash));
+        return new Totp(mac, digits, period);
+      }
+    } catch (GeneralSecurityException | IllegalArgumentException error) {
+      // The exception below says it, without the secret.
     }
+    throw new RestanteException(
+        "the secret of an authenticator is text in Base32 (letters and the digits 2 to 7), or an"
+            + " otpauth://totp/ URI with one, and with SHA1, SHA256 or SHA512, 6 to 8 digits and a"
+            + " period in seconds");
+  }
+
+  private static Map<String, String> query(String secret) {
     if (!secret.toLowerCase(Locale.ROOT).startsWith("otpauth://totp/")) {
-      throw new RestanteException("the otpauth URI is not one of type totp");
+      return Map.of("secret", secret);
     }
     Map<String, String> query = new HashMap<>();
     for (String part : secret.substring(secret.indexOf('?') + 1).split("&")) {
       String[] pair = part.split("=", 2);
-      String value = pair.length == 2 ? pair[1] : "";
-      query.put(pair[0], URLDecoder.decode(value, StandardCharsets.UTF_8));
+      query.put(pair[0], URLDecoder.decode(pair[pair.length - 1], StandardCharsets.UTF_8));
     }
-    String algorithm = query.getOrDefault("algorithm", "SHA1").toUpperCase(Locale.ROOT);
-    algorithm = algorithm.replace("-", "");
-    if (!algorithm.matches("SHA(1|256|512)")) {
-      throw new RestanteException("the algorithm must be SHA1, SHA256 or SHA512: " + algorithm);
-    }
-    int digits = number(query, "digits", 6, 6, 8);
-    int period = number(query, "period", 30, 1, Integer.MAX_VALUE);
-    return new Totp(decoded(query.getOrDefault("secret", "")), "Hmac" + algorithm, digits, period);
+    return query;
   }
 
-  private static int number(Map<String, String> query, String name, int other, int min, int max) {
-    String text = query.getOrDefault(name, Integer.toString(other));
-    try {
-      int number = Integer.parseInt(text);
-      if (number >= min && number <= max) {
-        return number;
-      }
-    } catch (NumberFormatException error) {
-      // The exception below says it.
-    }
-    throw new RestanteException(name + " must be from " + min + " to " + max + ", not " + text);
-  }
-
+  /** The bytes of a text in Base32, which is a number in another alphabet than Java's. */
   private static byte[] decoded(String secret) {
     String letters = secret.replaceAll("[\\s=-]", "").toUpperCase(Locale.ROOT);
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    int bits = 0;
-    int buffer = 0;
-    for (char letter : letters.toCharArray()) {
-      int value = ALPHABET.indexOf(letter);
-      if (value < 0) {
-        throw noSecret();
-      }
-      buffer = buffer << BITS_OF_LETTER | value;
-      bits += BITS_OF_LETTER;
-      if (bits >= Byte.SIZE) {
-        bits -= Byte.SIZE;
-        bytes.write(buffer >> bits);
-      }
+    StringBuilder number = new StringBuilder();
+    letters.chars().forEach(it -> number.append(Character.forDigit(ALPHABET.indexOf(it), 32)));
+    int bits = letters.length() * 5;
+    BigInteger value = new BigInteger(number.toString(), 32).shiftRight(bits % 8);
+    byte[] bytes = new byte[bits / 8];
+    for (int index = bytes.length - 1; index >= 0; index--, value = value.shiftRight(8)) {
+      bytes[index] = value.byteValue();
     }
-    if (bytes.size() == 0) {
-      throw noSecret();
-    }
-    return bytes.toByteArray();
-  }
-
-  private static RestanteException noSecret() {
-    return new RestanteException(
-        "the secret of an authenticator must be in Base32 (letters and the digits 2 to 7)");
+    return bytes;
   }
 }
