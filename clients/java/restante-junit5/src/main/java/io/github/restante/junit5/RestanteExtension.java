@@ -18,16 +18,25 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
+import org.junit.jupiter.api.extension.LifecycleMethodExecutionExceptionHandler;
 import org.junit.jupiter.api.extension.MediaType;
 import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolutionException;
 import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
 import org.opentest4j.TestAbortedException;
 
 /** Resolves the parameters of {@link RestanteTest}, and reports the mail of a failed test. */
 public final class RestanteExtension
-    implements ParameterResolver, AfterEachCallback, AfterAllCallback {
+    implements BeforeAllCallback,
+        ParameterResolver,
+        TestExecutionExceptionHandler,
+        LifecycleMethodExecutionExceptionHandler,
+        AfterEachCallback,
+        AfterAllCallback {
   private static final Namespace NAMESPACE = Namespace.create(RestanteExtension.class);
   private static final MediaType HTML = MediaType.parse("text/html");
   private static final MediaType EML = MediaType.parse("message/rfc822");
@@ -40,14 +49,29 @@ public final class RestanteExtension
   /** For JUnit. */
   public RestanteExtension() {}
 
+  /** Without a server, this is the reason of the class: Spring would add its own text before it. */
+  @Override
+  public void beforeAll(ExtensionContext context) {
+    RestanteRun.client();
+  }
+
   @Override
   public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
     Class<?> type = parameter.getParameter().getType();
     return type == Inbox.class || type == Restante.class;
   }
 
+  /** JUnit adds its own text to any other exception, before the reason. */
   @Override
   public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+    try {
+      return resolved(parameter, context);
+    } catch (RestanteException error) {
+      throw new ParameterResolutionException(error.getMessage(), error);
+    }
+  }
+
+  private static Object resolved(ParameterContext parameter, ExtensionContext context) {
     Restante client = RestanteRun.client();
     if (parameter.getParameter().getType() == Restante.class) {
       return client;
@@ -57,6 +81,30 @@ public final class RestanteExtension
         .findAnnotation(InboxFor.class)
         .map(fixed -> mail.fixed(client, fixed.value()))
         .orElseGet(() -> mail.created(client, indexOf(parameter)));
+  }
+
+  @Override
+  public void handleTestExecutionException(ExtensionContext context, Throwable error)
+      throws Throwable {
+    throw reason(error);
+  }
+
+  @Override
+  public void handleBeforeAllMethodExecutionException(ExtensionContext context, Throwable error)
+      throws Throwable {
+    throw reason(error);
+  }
+
+  @Override
+  public void handleBeforeEachMethodExecutionException(ExtensionContext context, Throwable error)
+      throws Throwable {
+    throw reason(error);
+  }
+
+  /** Why a parameter has no inbox, without the exception of JUnit around it. */
+  private static Throwable reason(Throwable error) {
+    boolean isOurs = error.getCause() instanceof RestanteException;
+    return error instanceof ParameterResolutionException && isOurs ? error.getCause() : error;
   }
 
   /** Counts the inboxes among the parameters before this one. */
