@@ -8,25 +8,28 @@ import io.github.restante.Inbox;
 import io.github.restante.Message;
 import io.github.restante.junit5.RestanteTest;
 import org.junit.jupiter.api.Test;
-import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
-import org.springframework.boot.test.web.client.TestRestTemplate;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.web.client.RestClient;
 
 @RestanteTest
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
 class SignUpTest {
-  @Autowired private TestRestTemplate shop;
+  @LocalServerPort private int port;
 
   @Test
   void signsUp(Inbox inbox) {
-    shop.postForEntity("/sign-up?email={email}", null, Void.class, inbox.address());
+    RestClient shop = RestClient.create("http://localhost:" + port);
+    shop.post().uri("/sign-up?email={email}", inbox.address()).retrieve().toBodilessEntity();
 
     Message mail = inbox.waitForMessage(subject("confirm"));
     assertThat(mail).hasCode();
     String page =
-        shop.postForObject(
-            "/confirm?email={email}&code={code}", null, String.class, inbox.address(), mail.code());
+        shop.post()
+            .uri("/confirm?email={email}&code={code}", inbox.address(), mail.code())
+            .retrieve()
+            .body(String.class);
 
     assertThat(page).isEqualTo("Welcome, " + inbox.address());
   }
