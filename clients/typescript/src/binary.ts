@@ -16,7 +16,8 @@ export function findBinary(): string {
     if (existsSync(named)) return named;
     throw new RestanteError(`RESTANTE_BIN is set to a file that does not exist: ${named}`);
   }
-  const found = packaged() ?? onPath();
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const found = packaged() ?? folders.map((folder) => join(folder, PROGRAM)).find(isProgram);
   if (found !== undefined) return found;
   throw new RestanteError(
     `The restante binary is missing: there is neither the package ${PACKAGE} nor \`restante\` on PATH. Install ` +
@@ -32,23 +33,14 @@ function packaged(): string | undefined {
   }
 }
 
-/** The first `restante` on PATH that is the binary. */
-function onPath(): string | undefined {
-  const candidates = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, PROGRAM));
-  return candidates.find(isProgram);
-}
-
 /** Whether a file is no script: this package's command, to which some package managers add a script, searches again. */
 function isProgram(path: string): boolean {
+  const start = Buffer.alloc(2);
   try {
     const file = openSync(path, "r");
-    try {
-      const start = Buffer.alloc(2);
-      readSync(file, start);
-      return start.toString() !== "#!";
-    } finally {
-      closeSync(file);
-    }
+    readSync(file, start);
+    closeSync(file);
+    return start.toString() !== "#!";
   } catch {
     // It is missing, a directory, or not readable.
     return false;

@@ -16,11 +16,10 @@ export {
 } from "./errors.js";
 export type { Content, Filters, WaitOptions } from "./filters.js";
 export { Inbox } from "./inbox.js";
-export { startServer, type Server, type ServerAddress, type ServerOptions } from "./launch.js";
 export type { TextMatch } from "./match.js";
 export { Message, type LinkMatch, type PageLike } from "./message.js";
 export { Restante } from "./restante.js";
-export { serverForRun } from "./run.js";
+export { serverForRun, startServer, type Server, type ServerAddress, type ServerOptions } from "./server.js";
 export type { RestanteOptions } from "./settings.js";
 export { totp } from "./totp.js";
 export type {

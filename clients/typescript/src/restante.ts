@@ -3,12 +3,12 @@
 import { RestanteError } from "./errors.js";
 import { Http } from "./http.js";
 import { Inbox, listed, type Connection, type WaitHooks } from "./inbox.js";
-import { startServer, type Server, type ServerAddress } from "./launch.js";
 import { Message } from "./message.js";
 import { printOpen } from "./open.js";
-import { logOfRun } from "./run.js";
+import { logOfRun, startServer, type Server, type ServerAddress } from "./server.js";
 import {
   checkedKey,
+  DEFAULT_DOMAIN,
   given,
   namedMailpitUrl,
   serverUrl,
@@ -75,7 +75,7 @@ export class Restante implements AsyncDisposable {
     if (apiKey === undefined) {
       throw new RestanteError(`RESTANTE_API_KEY is not set. The server at ${url} printed a key at its first start.`);
     }
-    const mailDomain = given(options.mailDomain) ?? variable("RESTANTE_MAIL_DOMAIN") ?? "restante.example.com";
+    const mailDomain = given(options.mailDomain) ?? variable("RESTANTE_MAIL_DOMAIN") ?? DEFAULT_DOMAIN;
     const http = new Http(url, checkedKey(apiKey), timeout, logOfRun(url));
     const address = { url, smtp, mailDomain, mailpitUrl: namedMailpitUrl(url) };
     return new Restante(address, { http, timeout, hooks });

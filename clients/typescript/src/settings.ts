@@ -19,6 +19,8 @@ export interface RestanteOptions {
   mailDomain?: string | undefined;
 }
 
+/** The mail domain of a server that has no other. */
+export const DEFAULT_DOMAIN = "restante.example.com";
 const DEFAULT_TIMEOUT = 30_000;
 const DEFAULT_SMTP_PORT = 1025;
 const MAX_PORT = 65_535;

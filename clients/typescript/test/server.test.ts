@@ -1,7 +1,7 @@
 /** A server that the client starts. */
 
 import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -43,59 +43,29 @@ test("a helper of Mailpit finds it at the root of a listener of its own", async 
 });
 
 test("the data of a server is removed with it, unless its folder was given", async () => {
-  const server = await startServer();
-  const flags = readFileSync(`/proc/${server.pid}/cmdline`, "utf8").split("\0");
-  const dataDir = flags[flags.indexOf("--data-dir") + 1] ?? "";
-  expect(existsSync(dataDir)).toBe(true);
-  await server.stop();
-  expect(existsSync(dataDir)).toBe(false);
-});
-
-const RELAY = "smtp://127.0.0.1:2525";
-
-test.each([
-  ["nothing is set", {}, { outbound: "off", domains: "*" }],
-  [
-    "empty settings count as absent",
-    { OUTBOUND: "", RELAY: "", ACCEPT_DOMAINS: "" },
-    { outbound: "off", domains: "*" },
-  ],
-  ["a relay", { RELAY }, {}],
-  ["a relay that is not used", { RELAY, OUTBOUND: "off" }, { outbound: "off", domains: "*" }],
-  ["mail is sent", { OUTBOUND: "direct" }, { outbound: "direct" }],
-  ["the domains are chosen", { ACCEPT_DOMAINS: "a.example" }, { outbound: "off", domains: "a.example" }],
-])("whether a started server sends mail, and the domains it accepts: %s", async (_name, settings, expected) => {
-  for (const name of ["OUTBOUND", "RELAY", "ACCEPT_DOMAINS"]) vi.stubEnv(`RESTANTE_${name}`, undefined);
-  for (const [name, value] of Object.entries(settings)) vi.stubEnv(`RESTANTE_${name}`, value);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const { RESTANTE_OUTBOUND: outbound, RESTANTE_ACCEPT_DOMAINS: domains } = await startedWith();
-  expect({ outbound, domains }).toEqual(expected);
-});
-
-test("a started server does not get the data or the URL of another one, or empty settings", async () => {
-  const others = {
-    DATABASE: "postgres://db.example/mail",
-    DATA_DIR: "/var/lib/restante",
-    BASE_URL: "https://m.example",
-  };
-  const settings = { ...others, SMTP_STARTTLS: "", WAITS_PER_KEY: "" };
-  for (const [name, value] of Object.entries(settings)) vi.stubEnv(`RESTANTE_${name}`, value);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const environment = await startedWith();
-  for (const name of Object.keys(others)) expect(environment).not.toHaveProperty(`RESTANTE_${name}`);
-  expect(environment).toMatchObject({ RESTANTE_SMTP_STARTTLS: "off", RESTANTE_WAITS_PER_KEY: "128" });
-});
-
-/** The environment of a server that is started now. */
-async function startedWith(): Promise<Record<string, string>> {
-  const server = await startServer();
-  try {
-    const variables = readFileSync(`/proc/${server.pid}/environ`, "utf8").split("\0");
-    return Object.fromEntries(variables.map((variable) => variable.split(/=(.*)/s, 2) as [string, string]));
-  } finally {
+  const dataDir = mkdtempSync(join(tmpdir(), "restante-test-"));
+  for (const [options, isKept] of [
+    [{}, false],
+    [{ dataDir }, true],
+  ] as const) {
+    const server = await startServer(options);
+    expect(existsSync(server.log)).toBe(true);
     await server.stop();
+    expect(existsSync(server.log)).toBe(false);
+    expect(existsSync(join(dataDir, "restante.db"))).toBe(isKept);
   }
-}
+});
+
+test("a started server reads its settings from the environment, and not those of another server", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "restante-test-"));
+  const settings = { MAIL_DOMAIN: "shop.example", DATA_DIR: dataDir, BASE_URL: "https://m.example", SMTP_LISTEN: "" };
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(`RESTANTE_${name}`, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const server = await startServer();
+  await server.stop();
+  expect(server).toMatchObject({ mailDomain: "shop.example", url: expect.stringContaining("127.0.0.1") as string });
+  expect(readdirSync(dataDir)).toEqual([]);
+});
 
 test("a mailer needs nothing but host and port", async () => {
   const restante = await Restante.connect();
@@ -127,16 +97,23 @@ test("closing cancels the open waits first, and leaves no data", async () => {
   // Without the cancellation, they last 30 s.
   expect(performance.now() - begin).toBeLessThan(10_000);
   await expect(restante.createInbox()).rejects.toThrow("The client was closed.");
-  expect(readdirSync(folder)).toEqual([]);
+  expect(serversIn(folder)).toEqual([]);
 });
+
+/** The directories of servers in a folder for temporary files. */
+function serversIn(folder: string): string[] {
+  const users = readdirSync(folder).filter((name) => /^restante-\d/.test(name));
+  const entries = users.flatMap((user) => readdirSync(join(folder, user), { withFileTypes: true }));
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
 
 test("the log of the run's own server is in the error when it has died", async () => {
   const own = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "ignore"] });
   const script = `
-    const { serverOfProcess } = require(${JSON.stringify(join(PACKAGE, "dist/run.js"))});
+    const { serverOfProcess } = require(${JSON.stringify(join(PACKAGE, "dist/server.js"))});
     const { Restante } = require(${JSON.stringify(PACKAGE)});
     const server = serverOfProcess(${own.pid});
-    const { readFileSync, writeFileSync, readdirSync } = require("node:fs");
+    const { readFileSync, readdirSync, writeFileSync } = require("node:fs");
     const pid = readdirSync("/proc").find((name) => {
       try {
         return readFileSync("/proc/" + name + "/cmdline", "utf8").includes(require("node:path").dirname(server.log));
@@ -188,16 +165,15 @@ test("a server that cannot start says why", async () => {
 test("many processes of a run start one server, which ends with the run", async () => {
   const owner = spawn(process.execPath, ["-e", "process.stdin.resume()"], { stdio: ["pipe", "ignore", "ignore"] });
   const script = `
-    const { serverOfProcess } = require(${JSON.stringify(join(PACKAGE, "dist/run.js"))});
+    const { serverOfProcess } = require(${JSON.stringify(join(PACKAGE, "dist/server.js"))});
     console.log(serverOfProcess(${owner.pid}).url);`;
   const callers = Array.from({ length: 4 }, () => promisify(execFile)(process.execPath, ["-e", script]));
   const urls = (await Promise.all(callers)).map(({ stdout }) => stdout.trim());
   expect(new Set(urls).size).toBe(1);
-  const left = () => readdirSync(tmpdir()).filter((name) => name.includes(`-${owner.pid}-`));
-  expect(left()).toHaveLength(1);
+  expect(serversIn(tmpdir())).not.toEqual([]);
   owner.kill("SIGKILL");
   await untilDown(urls[0] ?? "");
-  await vi.waitUntil(() => left().length === 0, { timeout: 100_000 });
+  await vi.waitUntil(() => serversIn(tmpdir()).length === 0, { timeout: 100_000 });
 });
 
 async function untilDown(url: string): Promise<void> {

@@ -6,7 +6,7 @@
 import { RestanteError } from "../errors.js";
 import type { Inbox } from "../inbox.js";
 import { Restante } from "../restante.js";
-import { serverForRun } from "../run.js";
+import { serverForRun } from "../server.js";
 import { waitTimeout } from "../settings.js";
 import { receive, type Requests, type Wire } from "./wire.js";
 

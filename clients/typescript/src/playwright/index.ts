@@ -8,7 +8,7 @@ import { test as base, type TestInfo } from "@playwright/test";
 import { RestanteError } from "../errors.js";
 import type { Inbox } from "../inbox.js";
 import { Restante } from "../restante.js";
-import { serverOfProcess } from "../run.js";
+import { serverOfProcess } from "../server.js";
 import { given, variable } from "../settings.js";
 import { attachMail, type PictureBrowser } from "./report.js";
 import { noteFailedWaits, runnerHooks, startClock } from "./runner.js";
