@@ -37,5 +37,6 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
     """The servers that a test starts."""
     watched = Watched(tmp_path, find_binary())
     monkeypatch.setenv("RESTANTE_BIN", str(watched.program))
+    monkeypatch.setenv("TMPDIR", str(watched.temporary))
     yield watched
     watched.close()

@@ -216,7 +216,7 @@ def test_no_server_is_left_by_a_program_that_forgets_to_close(watched: Watched) 
         env={**os.environ, "RESTANTE_BIN": str(watched.program)},
     )
     watched.wait_until_ended()
-    assert not any(directory.exists() for directory in watched.directories())
+    assert watched.left() == []
 
 
 def test_the_module_is_the_command() -> None:

@@ -18,8 +18,7 @@ def find_binary() -> str:
     """The path in `RESTANTE_BIN`, of the packaged binary, or of `restante` on PATH."""
     if chosen := os.environ.get("RESTANTE_BIN"):
         return chosen
-    packaged = next((path for path in _packaged() if path.is_file()), None)
-    found = str(packaged) if packaged else shutil.which("restante")
+    found = next((str(path) for path in _packaged() if path.is_file()), None) or shutil.which("restante")
     if found is None:
         raise UnreachableError(
             "There is no Restante server to start: this package has none for this platform, and `restante` is not on "

@@ -52,7 +52,7 @@ def connect(url: str | None, api_key: str | None, timeout: float | None, server:
     started = server.started
     mailpit = started.mailpit_url or f"{started.url}/mailpit"
     named = (started.smtp, started.mail_domain, mailpit)
-    return Connection(started.url, _Secret(server.api_key), seconds, *named, server, str(server.log_path))
+    return Connection(started.url, _Secret(server.api_key), seconds, *named, server, started.log)
 
 
 def _timeout(option: float | None) -> float:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import pytest
 
 from ._async_client import AsyncInbox, AsyncSession
 from ._client import Inbox, Restante
+from ._connection import Connection, connect
 from ._django import smtp_settings
 from ._job_summary import note_in_job_summary
 from ._report import MailReport, attach_to_allure, html_extras
-from ._run import Desk, Options, Run, WorkerRun
 from .errors import RestanteError
+from .server import Server
 
+RUN = "RESTANTE_RUN"
+"""The variable with the name of the server of this run, and the process that it belongs to."""
+SMTP_VARIABLES = "restante_smtp_variables"
 MARKER = "restante(timeout=seconds): how long the waits of this test last"
 
 
@@ -34,15 +38,7 @@ class TestMail:
     properties: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
 
 
-class Worker(Protocol):
-    """The argument of xdist's hook, which is not available without xdist."""
-
-    config: pytest.Config
-    workerinput: dict[str, object]
-
-
-RUN = pytest.StashKey[Run]()
-DESK = pytest.StashKey[Desk]()
+CONNECTION = pytest.StashKey[Connection]()
 MAIL = pytest.StashKey[TestMail]()
 
 
@@ -53,42 +49,71 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--restante-api-key", metavar="KEY", help="the API key; by default that of the started server")
     parser.addini("restante_url", "URL of the Restante server; by default one is started for the run")
     parser.addini("restante_timeout", "how long a wait lasts, in seconds (30)")
+    parser.addini(SMTP_VARIABLES, "the variables that get the host and the port of the SMTP server", "args", [])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Sets the variables with the SMTP server, before conftest.py and the tests import the application."""
+    names: list[str] = early_config.getini(SMTP_VARIABLES)
+    if not names:
+        return
+    if len(names) != 2:
+        raise pytest.UsageError(f"{SMTP_VARIABLES} must be two names, not {' '.join(names)}")
+    try:
+        smtp = _connection(early_config).smtp
+    except RestanteError as error:
+        raise pytest.UsageError(str(error)) from None
+    os.environ.update(zip(names, (smtp.host, str(smtp.port)), strict=True))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepares the run. The server is started when a test first needs it."""
+    """Checks the settings. The server is started when a test first needs it."""
     config.addinivalue_line("markers", MARKER)
-    url = config.getoption("--restante-url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url") or None
-    timeout = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
-    options = Options(
-        url=url,
-        api_key=config.getoption("--restante-api-key"),
-        timeout=_seconds(timeout),
-    )
-    directions = getattr(config, "workerinput", {}).get("restante")
-    config.stash[RUN] = WorkerRun(options, directions) if directions else Run(options)
+    _timeout_of_run(config)
+    _run()
 
 
-def _seconds(text: str | None) -> float | None:
+def _run() -> tuple[str, int]:
+    """The name of the server of this run, and the process that it belongs to. Workers of xdist find both."""
+    name, owner = os.environ.setdefault(RUN, f"pytest-{secrets.token_hex(8)} {os.getpid()}").split()
+    return name, int(owner)
+
+
+def _timeout_of_run(config: pytest.Config) -> float | None:
+    text = os.environ.get("RESTANTE_TIMEOUT") or config.getini("restante_timeout") or None
     try:
         return None if text is None else float(text)
     except ValueError:
         raise pytest.UsageError(f"restante_timeout must be a number of seconds, not {text}") from None
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Worker) -> None:
-    """Passes to a worker of xdist where it can request the server."""
-    stash = node.config.stash
-    if DESK not in stash:
-        stash[DESK] = Desk(stash[RUN])
-    node.workerinput["restante"] = stash[DESK].directions()
+def _connection(config: pytest.Config) -> Connection:
+    """The server of the settings, or that of this run, which the first process that needs it starts."""
+    if CONNECTION not in config.stash:
+        url = _option(config, "restante_url") or os.environ.get("RESTANTE_URL") or config.getini("restante_url")
+        key = _option(config, "restante_api_key")
+        name, owner = _run()
+        # A worker of xdist may crash. Then the server goes on, because it belongs to the process that the user started.
+        owned = () if owner == os.getpid() else ("--owner", str(owner))
+        server = None if url else Server("--shared", name, *owned, api_key=key)
+        config.stash[CONNECTION] = connect(url, key, _timeout_of_run(config), server)
+    return config.stash[CONNECTION]
+
+
+def _option(config: pytest.Config, name: str) -> str | None:
+    """An option of the command line, even before all of it has been read."""
+    options = config.option if hasattr(config.option, name) else config.known_args_namespace
+    value: str | None = getattr(options, name)
+    return value
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stops the server of the run."""
-    if RUN in config.stash:
-        config.stash[RUN].close()
+    if _run()[1] == os.getpid():
+        del os.environ[RUN]
+    if (connection := config.stash.get(CONNECTION, None)) and connection.server:
+        connection.server.close()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -107,7 +132,7 @@ def pytest_runtest_makereport(
 
 def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, error: BaseException | None) -> None:
     addresses = [inbox.address for inbox in mail.inboxes]
-    with contextlib.closing(MailReport(config.stash[RUN].connection(), addresses, error)) as found:
+    with contextlib.closing(MailReport(_connection(config), addresses, error)) as found:
         report.sections.append(("mail of this test", found.text()))
         # Properties of the test in JUnit's XML.
         link = found.link()
@@ -127,8 +152,7 @@ def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, 
 @pytest.fixture(scope="session")
 def restante(pytestconfig: pytest.Config) -> Iterator[Restante]:
     """The client of the run's server."""
-    run = pytestconfig.stash[RUN]
-    with Restante(connection=replace(run.connection(), server=None)) as client:
+    with Restante(connection=replace(_connection(pytestconfig), server=None)) as client:
         # Reports a wrong URL once, and not in each test.
         client.health()
         yield client
@@ -198,7 +222,7 @@ def restante_async_inbox(
     request: pytest.FixtureRequest, pytestconfig: pytest.Config, restante_new_inbox: Callable[[], Inbox]
 ) -> AsyncInbox:
     """An inbox for this test, whose operations are awaited. Works with every plugin for async tests."""
-    session = AsyncSession(pytestconfig.stash[RUN].connection())
+    session = AsyncSession(_connection(pytestconfig))
     return AsyncInbox(session, restante_new_inbox().data, timeout=_timeout(request))
 
 
