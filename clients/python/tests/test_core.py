@@ -141,7 +141,7 @@ def test_a_message_whose_details_cannot_be_read_is_no_message_that_does_not_matc
 
 
 def test_a_wait_looks_once_more_at_its_deadline_after_a_pause() -> None:
-    script = Script((BUSY, 1.0), reply(200, MESSAGE))
+    script = Script((BUSY, 0.97), reply(200, MESSAGE))
     assert script.wait(1)[0].id == "m1"
     assert script.timeouts() == [1_000, 1]
 

@@ -76,6 +76,30 @@ def test_a_ci_job_and_junit_have_the_reason(  # type: ignore[no-untyped-def]
     assert f"(<{found['what happened during the wait']}>)" in section
 
 
+LATE = """
+import smtplib
+
+def test_the_wait_is_too_short(restante, restante_inbox):
+    try:
+        restante_inbox.wait_for_message(re.compile("conf", re.I), timeout=0.2)
+    finally:
+        with smtplib.SMTP(restante.smtp.host, restante.smtp.port) as smtp:
+            smtp.sendmail("a@app.example", restante_inbox.address, "Subject: Confirm")
+"""
+
+
+def test_a_report_says_that_the_message_came_after_the_wait(run) -> None:  # type: ignore[no-untyped-def]
+    for filters in ("", '"confirm", ', 're.compile("conf", re.I), '):
+        result = run("import re" + LATE.replace('re.compile("conf", re.I), ', filters))
+        result.stdout.fnmatch_lines(
+            [
+                "E *Nothing has connected*",
+                "*mail of this test*",
+                "*essage arrived * after the wait had ended: *Use a timeout *",
+            ]
+        )
+
+
 def test_without_a_ci_job_nothing_is_written(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     run(NOTHING).assert_outcomes(failed=1)
     assert [path.name for path in pytester.path.iterdir() if path.suffix in (".md", ".xml")] == []

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from ._connection import Connection, connect
-from ._core import Core, inbox_path, message_path
+from ._core import Core, inbox_path, message_path, question_about
 from ._decode import fields_of
 from ._filters import After, AfterOrGoOn, Filters, Has, Text, checked_seconds, id_of
 from ._position import Position
@@ -360,7 +360,7 @@ class AsyncInbox:
     ) -> Explanation:
         """Explains why no matching message arrived."""
         filters = Filters[AsyncMessage](subject, from_, to, text, header, has)
-        return await self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
+        return await self._session.run(self._session.core.explain(question_about(self.id, filters, id_of(after))))
 
     async def events(self) -> list[InboxEvent]:
         """What happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and more."""

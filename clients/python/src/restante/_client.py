@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from ._connection import Connection, connect
-from ._core import Core, inbox_path, message_path
+from ._core import Core, inbox_path, message_path, question_about
 from ._decode import fields_of
 from ._filters import After, AfterOrGoOn, Filters, Has, Text, checked_seconds, id_of
 from ._position import Position
@@ -361,7 +361,7 @@ class Inbox:
     ) -> Explanation:
         """Explains why no matching message arrived."""
         filters = Filters[Message](subject, from_, to, text, header, has)
-        return self._session.run(self._session.core.explain(self.id, filters, id_of(after)))
+        return self._session.run(self._session.core.explain(question_about(self.id, filters, id_of(after))))
 
     def events(self) -> list[InboxEvent]:
         """What happened to the inbox, oldest first: waits, SMTP sessions with their commands, messages, and more."""

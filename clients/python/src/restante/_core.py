@@ -62,21 +62,30 @@ class Core:
         self.timeout = timeout
         self.clock = clock
 
-    def call(self, request: Request) -> Steps[Reply]:
-        """Sends a request, and repeats it until there is a final response or the time limit has passed."""
+    def repeated(self, request: Callable[[], Request], seconds: float) -> Steps[tuple[Request, Outcome, bool]]:
+        """Sends a request, and repeats it until there is a final response or the time is up.
+
+        Returns the last one with its outcome, and whether it was not the first.
+        """
         started = self.clock()
-        deadline = started + min(MAX_RETRY_SECONDS, self.timeout)
-        is_repeated = False
+        deadline, is_repeated = started + seconds, False
         while True:
-            outcome = yield request
+            sent = request()
+            outcome = yield sent
             now = self.clock()
-            if is_repeated and request.method == "DELETE" and isinstance(outcome, Reply) and outcome.status == 404:
-                return outcome  # An earlier attempt has deleted it.
-            pause = pause_before_repeat(request, outcome, now - started)
+            pause = pause_before_repeat(sent, outcome, now - started)
             if pause is None or now >= deadline:
-                return self.checked(request, outcome)
+                return sent, outcome, is_repeated
             yield Pause(min(pause, deadline - now))
             is_repeated = True
+
+    def call(self, request: Request) -> Steps[Reply]:
+        """Sends a request that is not a wait."""
+        seconds = min(MAX_RETRY_SECONDS, self.timeout)
+        _, outcome, is_repeated = yield from self.repeated(lambda: request, seconds)
+        if is_repeated and request.method == "DELETE" and isinstance(outcome, Reply) and outcome.status == 404:
+            return outcome  # An earlier attempt has deleted it.
+        return self.checked(request, outcome)
 
     def checked(self, request: Request, outcome: Outcome) -> Reply:
         """Returns a successful response; otherwise raises the error for it."""
@@ -264,17 +273,21 @@ class Core:
         reply = yield from self.call(Request("GET", f"{message_path(message)}/{part}"))
         return reply.body
 
-    def explain(
-        self, inbox: str, filters: Filters[Any], after: str | None, headers: Mapping[str, str] | None = None
-    ) -> Steps[Explanation]:
-        """Explains why no message arrived that matches the filters which the server applies."""
-        request = Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after), headers=headers or {})
-        return (yield from self.fetch(request, partial(decode, Explanation)))
+    def explain(self, question: Request) -> Steps[Explanation]:
+        """The answer to `question_about`."""
+        return (yield from self.fetch(question, partial(decode, Explanation)))
 
     def events(self, inbox: str) -> Steps[list[InboxEvent]]:
         """What happened to an inbox, oldest first."""
         request = Request("GET", f"{inbox_path(inbox)}/events")
         return (yield from self.fetch(request, lambda data: [decode(InboxEvent, event) for event in data["events"]]))
+
+
+def question_about(
+    inbox: str, filters: Filters[Any], after: str | None, headers: Mapping[str, str] | None = None
+) -> Request:
+    """The request for the reason why no message arrived that matches the filters which the server applies."""
+    return Request("GET", f"{inbox_path(inbox)}/explain", filters.query(after), headers=headers or {})
 
 
 def message_json(data: Mapping[str, Any]) -> Mapping[str, Any]:

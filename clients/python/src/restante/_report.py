@@ -14,7 +14,7 @@ from ._client import Inbox, Message, Restante
 from ._connection import Connection
 from ._django import django_hint
 from .errors import NotFoundError, RestanteError, UnreachableError, WaitTimeoutError
-from .model import InboxEvent
+from .model import Explanation, InboxEvent
 
 SECONDS = 3.0
 """How long the report waits for a server that does not answer."""
@@ -41,8 +41,11 @@ class Attachment:
 class MailReport:
     """The messages in the inboxes of a failed test."""
 
-    def __init__(self, connection: Connection, addresses: Sequence[str], error: BaseException | None) -> None:
-        self._error = error
+    def __init__(
+        self, connection: Connection, addresses: Sequence[str], error: BaseException | None, hint: str = ""
+    ) -> None:
+        """`hint`: what may be the reason why nothing has connected."""
+        self._error, self._hint = error, hint
         self._mail: list[tuple[Inbox, list[Message]]] = []
         self._events: dict[str, list[InboxEvent]] = {}
         self._lost: list[str] = []
@@ -56,6 +59,18 @@ class MailReport:
                 break
             except RestanteError as problem:
                 self._lost.append(f"Cannot read the mail of {address}: {problem}")
+        self._explanation = self._explain_again()
+
+    def _explain_again(self) -> Explanation | None:
+        """The explanation of the wait that timed out, with what has arrived since."""
+        timed_out = self._timed_out()
+        if timed_out is None or timed_out.question is None or self._lost:
+            return timed_out.explanation if timed_out else None
+        session = self._client._session  # pyright: ignore[reportPrivateUsage]
+        try:
+            return session.run(session.core.explain(timed_out.question))
+        except RestanteError:
+            return timed_out.explanation
 
     def _read(self, address: str) -> None:
         inbox = self._client.inbox(address)
@@ -70,6 +85,10 @@ class MailReport:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
+        if self._explanation and self._explanation.cause == "late":
+            yield self._explanation.summary
+        if self._hint and any(why.cause == "nothing_connected" for why in self._reasons()):
+            yield self._hint
         for inbox, messages in self._mail:
             number = _texts.numbered(min(len(messages), MAX_MESSAGES), "message")
             shown = number if len(messages) <= MAX_MESSAGES else f"the last {number}"
@@ -79,7 +98,7 @@ class MailReport:
                 yield from (f"    code {code}" for code in message.labelled_codes())
                 yield from (f"    link {link}" for link in message.links)
             if not messages and not self._timed_out():
-                yield from (f"  {line}" for line in self._why(inbox))
+                yield from (f"  {line}" for why in self._why(inbox) for line in why.report.splitlines())
                 if hint := django_hint(inbox.address):
                     yield f"  {hint}"
             yield from (f"  {line}" for line in self._timeline(inbox))
@@ -91,11 +110,17 @@ class MailReport:
             yield "timeline:" if len(events) <= MAX_EVENTS else f"timeline, the last {MAX_EVENTS} events:"
             yield from (f"  {event.at:%H:%M:%S.%f}"[:-3] + f" {event.text}" for event in events[-MAX_EVENTS:])
 
-    def _why(self, inbox: Inbox) -> list[str]:
+    def _why(self, inbox: Inbox) -> list[Explanation]:
         try:
-            return inbox.explain().report.splitlines()
+            return [inbox.explain()]
         except RestanteError:
             return []
+
+    def _reasons(self) -> list[Explanation]:
+        """The explanation of the wait that timed out, or of each inbox without mail."""
+        if self._timed_out():
+            return [self._explanation] if self._explanation else []
+        return [why for inbox, messages in self._mail if not messages for why in self._why(inbox)]
 
     def _timed_out(self) -> WaitTimeoutError | None:
         """The timeout that made the test fail."""
@@ -130,10 +155,8 @@ class MailReport:
         return timed_out.link if timed_out else None
 
     def causes(self) -> list[str]:
-        """Why no message arrived: the server's summary for each inbox without mail, or for the wait that timed out."""
-        if timed_out := self._timed_out():
-            return [timed_out.explanation.summary] if timed_out.explanation else []
-        return [why[0] for inbox, messages in self._mail if not messages and (why := self._why(inbox))]
+        """Why no message arrived, in a sentence each."""
+        return [why.summary for why in self._reasons()]
 
     def close(self) -> None:
         """Closes the connection."""

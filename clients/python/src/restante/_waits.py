@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Generic
 
 from . import _texts
-from ._core import Core, Read, inbox_path, message_json, pause_before_repeat
+from ._core import Core, Read, inbox_path, message_json, question_about
 from ._filters import AfterOrGoOn, Filters, M, checked_seconds
 from ._position import Position, Walk
-from ._protocol import REQUEST_SECONDS, Pause, Reply, Request, Steps
+from ._protocol import REQUEST_SECONDS, Reply, Request, Steps
 from .errors import NotFoundError, RestanteError, UnexpectedMessageError, WaitTimeoutError
 from .model import Explanation, InboxData
 
@@ -82,41 +83,35 @@ class Wait(Generic[M]):
         """The oldest message that matches, or None after a last check at the deadline."""
         began = after or "start"
         while True:
-            left = self._left()
-            request = self._request(after, left, began)
-            outcome = yield request
-            if isinstance(outcome, Reply):
-                if outcome.status == 200:
+            ask = partial(self._request, after, began)
+            request, outcome, _ = yield from self._core.repeated(ask, self._left())
+            is_ours = isinstance(outcome, Reply) and _texts.said(outcome) is not None
+            match outcome:
+                case Reply(status=200):
                     data = self._core.read(request, outcome, message_json)
                     after = str(data["id"])
                     missed = self._filters.missed_texts(data["subject"], data["from"], data["text"])
                     message = None if missed else (yield from self._core.with_details(data, self._read))
-                    missed = self._filters.missed_by(message) if message else missed
-                    if message and not missed:
+                    if message and not self._filters.missed_by(message):
                         return message
-                    continue
-                is_ours = _texts.said(outcome) is not None
-                if outcome.status == 408 and is_ours:
-                    self._note_page(outcome, min(left, MAX_REQUEST_SECONDS))
+                case Reply(status=408) if is_ours:
+                    self._note_page(outcome, request.seconds)
                     if self._left() == 0:
                         return None
-                    continue
                 # All waits of the key are in use. The server checks for a message before it counts.
-                if outcome.status == 429 and left == 0:
+                case Reply(status=429):
                     return None
-                if outcome.status == 404 and is_ours:
+                case Reply(status=404) if is_ours:
                     raise (yield from self._ended(outcome))
-            pause = pause_before_repeat(request, outcome, self._seconds - left)
-            if pause is None or left == 0:
-                # No other success is an answer to a wait.
-                raise self._core.foreign(request, self._core.checked(request, outcome))
-            yield Pause(min(pause, self._left()))
+                case _:
+                    # No other success is an answer to a wait.
+                    raise self._core.foreign(request, self._core.checked(request, outcome))
 
     def _left(self) -> float:
         return max(0.0, self._started + self._seconds - self._core.clock())
 
-    def _request(self, after: str | None, left: float, began: str) -> Request:
-        seconds = min(left, MAX_REQUEST_SECONDS)
+    def _request(self, after: str | None, began: str) -> Request:
+        seconds = min(self._left(), MAX_REQUEST_SECONDS)
         # For zero, the server would return 404, as for an inbox that has ended.
         milliseconds = max(1, math.ceil(seconds * 1000))
         query = {**self._filters.query(after), "timeout": str(milliseconds)}
@@ -131,28 +126,30 @@ class Wait(Generic[M]):
 
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
         """The error for an inbox that has ended; the server's explanation has the time and the reason."""
-        explanation = yield from self._explanation()
+        explanation = yield from self._explanation(question_about(self._inbox.id, self._filters, None))
         known = explanation.summary if explanation and explanation.ended else None
         why = known or f"{_texts.reason(reply)}. The inbox was {self._inbox.address}."
         return NotFoundError(why, status=reply.status)
 
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         after = found[-1].id if found else self._walk.start
-        explanation = yield from self._explanation(after, self._filters.headers(after or "start", expects_none=False))
+        headers = self._filters.headers(after or "start", expects_none=False)
+        question = question_about(self._inbox.id, self._filters, after, headers)
+        explanation = yield from self._explanation(question)
         last = _texts.link_line(self._link, self._label, self._core.log is not None) if self._link else self._story()
         text = _texts.timed_out(self._inbox, self._filters, self._seconds, explanation, len(found), count, last)
         given = self._filters.as_given(self._walk.start)
         waited = self._core.clock() - self._started
-        return WaitTimeoutError(text, filters=given, waited=waited, explanation=explanation, link=self._link)
+        return WaitTimeoutError(
+            text, filters=given, waited=waited, explanation=explanation, link=self._link, question=question
+        )
 
     def _story(self) -> str:
         return _texts.dashboard_line(self._core.url, self._inbox.id, self._label)
 
-    def _explanation(
-        self, after: str | None = None, headers: Mapping[str, str] | None = None
-    ) -> Steps[Explanation | None]:
+    def _explanation(self, question: Request) -> Steps[Explanation | None]:
         """The server's explanation; None if it cannot be read, so that the original error is still raised."""
         try:
-            return (yield from self._core.explain(self._inbox.id, self._filters, after, headers))
+            return (yield from self._core.explain(question))
         except RestanteError:
             return None

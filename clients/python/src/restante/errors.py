@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._protocol import Request
     from .model import Explanation, MessageData
 
 
@@ -49,7 +50,8 @@ class WaitTimeoutError(RestanteError, AssertionError):
     """No message matched in time. The text contains the server's explanation.
 
     `filters` are those of the wait, `waited` the seconds, `explanation` the server's explanation, if it could be read,
-    `link` the page about this wait in the dashboard: why it failed, and what happened meanwhile.
+    `link` the page about this wait in the dashboard: why it failed, and what happened meanwhile. `question` is the
+    request for the explanation, to which the answer is another one when the message has arrived.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class WaitTimeoutError(RestanteError, AssertionError):
         waited: float,
         explanation: Explanation | None,
         link: str | None = None,
+        question: Request | None = None,
     ) -> None:
         super().__init__(message)
+        self.question = question
         self.filters = filters
         self.waited = waited
         self.explanation = explanation

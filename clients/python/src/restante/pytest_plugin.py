@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,10 @@ from .server import Server
 RUN = "RESTANTE_RUN"
 """The variable with the name of the server of this run, and the process that it belongs to."""
 SMTP_VARIABLES = "restante_smtp_variables"
+HINT = (
+    "If the application reads its SMTP server when it is imported, set the variables before, with "
+    f"{SMTP_VARIABLES} in the configuration of pytest: `python -m restante init`."
+)
 MARKER = "restante(timeout=seconds): how long the waits of this test last"
 
 
@@ -132,7 +137,8 @@ def pytest_runtest_makereport(
 
 def _add_mail(config: pytest.Config, report: pytest.TestReport, mail: TestMail, error: BaseException | None) -> None:
     addresses = [inbox.address for inbox in mail.inboxes]
-    with contextlib.closing(MailReport(_connection(config), addresses, error)) as found:
+    hint = "" if config.getini(SMTP_VARIABLES) or "django" in sys.modules else HINT
+    with contextlib.closing(MailReport(_connection(config), addresses, error, hint)) as found:
         report.sections.append(("mail of this test", found.text()))
         # Properties of the test in JUnit's XML.
         link = found.link()
