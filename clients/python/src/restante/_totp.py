@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import hashlib
 import hmac
 import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from ._protocol import Pause, Steps
 from .errors import RestanteError
@@ -20,26 +17,10 @@ __tracebackhide__ = True  # A failed test shows its own line, not ours.
 
 MIN_VALID = 3.0
 """A code that ends sooner than this is not returned, in seconds."""
-HASHES = {"SHA1": hashlib.sha1, "SHA256": hashlib.sha256, "SHA512": hashlib.sha512}
-DIGITS = ("6", "7", "8")
-
-
-@dataclass(frozen=True)
-class Authenticator:
-    """What an app for one-time passwords knows about an account. `period`: how long a code lasts, in seconds."""
-
-    key: bytes
-    algorithm: str = "SHA1"
-    digits: int = 6
-    period: int = 30
-
-    def code_at(self, now: float) -> str:
-        """The code at a time."""
-        counter = int(now // self.period).to_bytes(8, "big")
-        found = hmac.digest(self.key, counter, HASHES[self.algorithm])
-        start = found[-1] & 0xF
-        number = int.from_bytes(found[start : start + 4], "big") & 0x7FFFFFFF
-        return f"{number:010d}"[-self.digits :]
+MISTAKE = (
+    "The secret of an authenticator must be in Base32 (letters and the digits 2 to 7), or an otpauth URI of the type "
+    "totp, with SHA1, SHA256 or SHA512, 6 to 8 digits, and a period in seconds."
+)
 
 
 def totp(secret: str) -> str:
@@ -70,41 +51,31 @@ def real_time(clock: Callable[[], float] = time.time) -> float:
 
 def lasting_code(secret: str, clock: Callable[[], float] = real_time) -> Steps[str]:
     """The steps of `totp`."""
-    authenticator = authenticator_of(secret)
+    try:
+        key, algorithm, digits, period = _read(secret)
+    except ValueError:
+        # The error must not contain the secret.
+        raise RestanteError(MISTAKE) from None
     now = clock()
-    end = now - now % authenticator.period + authenticator.period
+    end = now - now % period + period
     if end - now <= MIN_VALID:
         # A pause may end a moment too early.
         while (left := end - clock()) > 0:
             yield Pause(left)
-    return authenticator.code_at(clock())
+    found = hmac.digest(key, int(clock() // period).to_bytes(8, "big"), algorithm)
+    start = found[-1] & 0xF
+    number = int.from_bytes(found[start : start + 4], "big") & 0x7FFFFFFF
+    return f"{number:010d}"[-digits:]
 
 
-def authenticator_of(secret: str) -> Authenticator:
-    """Reads a secret. The errors do not contain it."""
-    if not secret.lower().startswith("otpauth:"):
-        return Authenticator(_decoded(secret))
-    uri = urlsplit(secret)
-    if uri.netloc.lower() != "totp":
-        raise RestanteError("The otpauth URI is not one of the type totp.")
+def _read(secret: str) -> tuple[bytes, str, int, int]:
+    """The key, the algorithm, the digits and the period in seconds."""
+    uri = urlsplit(secret if secret.lower().startswith("otpauth:") else f"otpauth://totp?secret={quote(secret)}")
     given = {name: values[0] for name, values in parse_qs(uri.query).items()}
-    algorithm = given.get("algorithm", "SHA1").upper().replace("-", "")
-    digits, period = given.get("digits", "6"), given.get("period", "30")
-    if algorithm not in HASHES:
-        raise RestanteError(f"The algorithm of an authenticator must be SHA1, SHA256 or SHA512, not {algorithm}.")
-    if digits not in DIGITS:
-        raise RestanteError(f"An authenticator has 6 to 8 digits, not {digits}.")
-    if not re.fullmatch("[1-9][0-9]{0,8}", period):
-        raise RestanteError(f"The period of an authenticator must be a number of seconds, not {period}.")
-    return Authenticator(_decoded(given.get("secret", "")), algorithm, int(digits), int(period))
-
-
-def _decoded(secret: str) -> bytes:
-    """The bytes of a secret in Base32, as apps and web pages show it."""
-    letters = re.sub(r"[\s=-]", "", secret).upper()
-    try:
-        if letters:
-            return base64.b32decode(letters + "=" * (-len(letters) % 8))
-    except (ValueError, binascii.Error):
-        pass
-    raise RestanteError("The secret of an authenticator must be in Base32 (letters and the digits 2 to 7).")
+    letters = re.sub(r"[\s=-]", "", given.get("secret", "")).upper()
+    algorithm = given.get("algorithm", "sha1").lower().replace("-", "")
+    digits, period = int(given.get("digits", "6")), int(given.get("period", "30"))
+    is_usual = uri.netloc.lower() == "totp" and algorithm in ("sha1", "sha256", "sha512")
+    if not (letters and is_usual and 6 <= digits <= 8 and period > 0):
+        raise ValueError
+    return base64.b32decode(letters + "=" * (-len(letters) % 8)), algorithm, digits, period
