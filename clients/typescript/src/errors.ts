@@ -27,12 +27,24 @@ export class WaitTimeoutError extends RestanteError {
   /** The page about this wait in the dashboard: why it failed, and what happened meanwhile. */
   readonly link: string | undefined;
 
-  constructor(message: string, details: Pick<WaitTimeoutError, "filters" | "waited" | "explanation" | "link">) {
+  /**
+   * The server's explanation with what has happened since: the message may have arrived.
+   * @internal
+   */
+  readonly explainNow: () => Promise<Explanation | undefined>;
+
+  constructor(
+    message: string,
+    details: Pick<WaitTimeoutError, "filters" | "waited" | "explanation" | "link"> & {
+      explainNow?: () => Promise<Explanation | undefined>;
+    },
+  ) {
     super(message);
     this.filters = details.filters;
     this.waited = details.waited;
     this.explanation = details.explanation;
     this.link = details.link;
+    this.explainNow = details.explainNow ?? (() => Promise.resolve(details.explanation));
   }
 }
 

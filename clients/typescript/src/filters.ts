@@ -78,20 +78,29 @@ function matches(text: string, filter: TextMatch | undefined): boolean {
   return !(filter instanceof RegExp) || matchesText(text, filter);
 }
 
+/** The filters that compare texts, in words, and whether only this client applies them. */
+function described(filters: Filters): { words: string; isOurs: boolean }[] {
+  const { subject, from, to, text, header = {} } = filters;
+  const [sent] = serverField(filters) ?? [];
+  const given = Object.entries({ subject, from, to, text }).filter((entry): entry is [string, TextMatch] => !!entry[1]);
+  const texts = given.map(([name, filter]) => ({ name, filter, isOurs: filter instanceof RegExp }));
+  const fields = Object.entries(header).map(([name, filter]) => ({
+    name: `header ${name}`,
+    filter,
+    isOurs: name !== sent,
+  }));
+  return [...texts, ...fields].map(({ name, filter, isOurs }) => ({ words: `${name} ${quoted(filter)}`, isOurs }));
+}
+
 /** All filters except the cursor, as a text. */
 export function describeFilters(filters: Filters): string {
   const contents = typeof filters.has === "string" ? [filters.has] : (filters.has ?? []);
-  const { subject, from, to, text, header = {} } = filters;
-  const texts = Object.entries({ subject, from, to, text }).filter((entry): entry is [string, TextMatch] => !!entry[1]);
   const named = [
-    ...texts.map(([name, filter]) => `${name} ${quoted(filter)}`),
-    ...Object.entries(header).map(([name, filter]) => `header ${name} ${quoted(filter)}`),
-    ...(contents.length === 0
-      ? []
-      : [contents.map((one) => (one === "otp" ? "a one-time code" : `a ${one}`)).join(" and ")]),
-    ...(filters.where ? ["where"] : []),
+    ...described(filters).map(({ words }) => words),
+    contents.map((one) => (one === "otp" ? "a one-time code" : `a ${one}`)).join(" and "),
+    filters.where ? "where" : "",
   ];
-  return named.join(", ");
+  return named.filter(Boolean).join(", ");
 }
 
 /** What a server can show about the filters that only this client applies. */
@@ -108,14 +117,8 @@ const SHOWN = 160;
 
 /** The headers of a wait: where it began, what only the client compares, and whether it expects nothing. */
 export function waitHeaders({ filters, expectsNone, began }: Asked): Record<string, string> {
-  const { subject, from, to, text, header = {}, where } = filters;
-  const [sent] = serverField(filters) ?? [];
-  const fields = Object.entries(header).filter(([name]) => name !== sent);
-  const named = [
-    ...Object.entries({ subject, from, to, text }).filter(([, filter]) => filter instanceof RegExp),
-    ...fields.map(([name, filter]) => [`header ${name}`, filter] as const),
-  ].map(([name, filter]) => `${name} ${quoted(filter ?? "")}`);
-  const all = (where ? [...named, `where ${String(where)}`] : named).join(", ");
+  const ours = described(filters).flatMap(({ words, isOurs }) => (isOurs ? [words] : []));
+  const all = [...ours, ...(filters.where ? [`where ${String(filters.where)}`] : [])].join(", ");
   const shown = Array.from(all).slice(0, SHOWN).join("");
   return {
     "X-Restante-Began": began ?? "start",

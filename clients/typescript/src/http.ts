@@ -29,6 +29,8 @@ export interface Request {
   query?: Record<string, string | undefined>;
   body?: unknown;
   headers?: Record<string, string>;
+  /** How long the server may keep it open, in milliseconds. */
+  held?: number;
 }
 
 /** The result of one attempt. */
@@ -85,26 +87,37 @@ export class Http {
     return value as T;
   }
 
-  /** The pauses between attempts until a deadline. */
-  pauses(deadline: number): Pauses {
-    return new Pauses(deadline, this.#closed.signal);
-  }
-
   /** The bytes of a successful response. Requests that may be repeated are retried. */
   async bytes(request: Request): Promise<Buffer> {
-    const pauses = this.pauses(now() + this.#retryMs);
+    const { outcome, isRepeated } = await this.repeated(() => request, now() + this.#retryMs);
+    // An earlier attempt has deleted it.
+    const isGone = isRepeated && request.method === "DELETE" && outcome.status === 404;
+    if (isSuccess(outcome) || isGone) return outcome.body;
+    throw this.error(request, outcome);
+  }
+
+  /**
+   * Sends a request, and repeats it until there is a final answer or the deadline has passed. Each pause is as long as
+   * the server requests, or a tenth of the time so far, within limits, with jitter.
+   */
+  async repeated(
+    next: () => Request,
+    deadline: number,
+  ): Promise<{ request: Request; outcome: Outcome; isRepeated: boolean }> {
+    const start = now();
     for (let isRepeated = false; ; isRepeated = true) {
-      const outcome = await this.attempt(request);
-      if (isSuccess(outcome)) return outcome.body;
-      // An earlier attempt has deleted it.
-      if (isRepeated && request.method === "DELETE" && outcome.status === 404) return outcome.body;
-      if (!mayRepeat(request, outcome) || !(await pauses.next(outcome))) throw this.error(request, outcome);
+      const request = next();
+      const outcome = await this.#attempt(request);
+      const time = now();
+      if (!mayRepeat(request, outcome) || time >= deadline) return { request, outcome, isRepeated };
+      const growing = Math.min(Math.max((time - start) / 10, MIN_PAUSE_MS), MAX_PAUSE_MS);
+      const pause = outcome.retryAfter ?? growing * (0.5 + Math.random() / 2);
+      await sleep(Math.min(pause, deadline - time), this.#closed.signal).catch(() => undefined);
     }
   }
 
-  /** One attempt; `held` is how long the server may keep the request open, in milliseconds. */
-  async attempt(request: Request, held = 0): Promise<Outcome> {
-    const { method, path, query, body } = request;
+  async #attempt(request: Request): Promise<Outcome> {
+    const { method, path, query, body, held = 0 } = request;
     const type = body === undefined ? {} : { "Content-Type": "application/json" };
     const headers = { ...this.#headers, ...request.headers, ...type };
     const options = { method, headers, timeout: held + GRACE, signal: this.#closed.signal };
@@ -208,29 +221,6 @@ const REMEDIES = new Map([
   ["invalid field: at", "It is rcpt or data; bounce, drop and duplicate are only at data."],
   ["invalid field: reply", "It is one line such as 451 4.7.1 Come back later: 4xx with defer, 5xx with reject."],
 ]);
-
-/** Pauses until a deadline: each is a tenth of the time so far, within limits, with jitter. */
-export class Pauses {
-  readonly #start = now();
-  readonly #deadline: number;
-  readonly #closed: AbortSignal;
-
-  constructor(deadline: number, closed: AbortSignal) {
-    this.#deadline = deadline;
-    this.#closed = closed;
-  }
-
-  /** Pauses at least as long as the server requests; returns false without a pause if the deadline has passed. */
-  async next(outcome?: Outcome): Promise<boolean> {
-    const time = now();
-    const left = this.#deadline - time;
-    if (left <= 0) return false;
-    const growing = Math.min(Math.max((time - this.#start) / 10, MIN_PAUSE_MS), MAX_PAUSE_MS);
-    const pause = outcome?.retryAfter ?? growing * (0.5 + Math.random() / 2);
-    await sleep(Math.min(pause, left), this.#closed).catch(() => undefined);
-    return true;
-  }
-}
 
 /** Whether the attempt succeeded. */
 export function isSuccess({ status }: Outcome): boolean {

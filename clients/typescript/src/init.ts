@@ -15,12 +15,16 @@ interface Runner {
 }
 
 const TIMEOUT = "// Longer than a wait (30 s), so that a test shows why no message arrived.";
+const TO_FILL_IN = `  // Where the application is, and how it is started after the mail server.
+  // use: { baseURL: "http://127.0.0.1:3000" },
+  // webServer: { command: "npm start", url: "http://127.0.0.1:3000" },
+`;
 const RUNNERS: Runner[] = [
   {
     name: "Playwright",
     dependency: "@playwright/test",
     files: ["playwright.config"],
-    body: (isModule) => `${exported(isModule)} {\n  ${TIMEOUT}\n  timeout: 40_000,\n};\n`,
+    body: (isModule) => `${exported(isModule)} {\n  ${TIMEOUT}\n  timeout: 40_000,\n${TO_FILL_IN}};\n`,
   },
   {
     name: "Vitest",

@@ -10,11 +10,12 @@ import { variable } from "./settings.js";
 export function noteFailedWait(
   inbox: Pick<Inbox, "address" | "label">,
   error: Pick<WaitTimeoutError, "message" | "explanation" | "link">,
+  explanation = error.explanation,
 ): void {
   const file = variable("GITHUB_STEP_SUMMARY");
   if (file === undefined) return;
   const title = singleLine(inbox.label ?? inbox.address);
-  const cause = singleLine(error.explanation?.summary ?? "");
+  const cause = singleLine(explanation?.summary ?? "");
   const link = error.link === undefined ? "" : `[What happened during this wait](<${error.link}>)\n\n`;
   // Four backticks, and no line of the text begins with as many, so that a mail cannot end the block.
   const text = error.message.replace(/`{4,}/g, "```");

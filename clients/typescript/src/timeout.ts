@@ -35,18 +35,19 @@ export function explain(
 
 /** The error with the reason why the wait failed. */
 export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTimeoutError> {
+  const { filters, waited, notes, inbox } = wait;
   const after = wait.found.at(-1) ?? wait.after;
-  const headers = waitHeaders({ filters: wait.filters, began: after });
-  const explanation = await explain(http, wait.inbox.id, wait.filters, after, headers).catch((error: unknown) => {
-    if (error instanceof RestanteError) return undefined;
-    throw error;
-  });
-  const { filters, waited } = wait;
-  const { link } = wait.notes;
-  const { dashboardUrl, label } = wait.inbox;
+  const explainNow = () =>
+    explain(http, inbox.id, filters, after, waitHeaders({ filters, began: after })).catch((error: unknown) => {
+      if (error instanceof RestanteError) return undefined;
+      throw error;
+    });
+  const explanation = await explainNow();
+  const { link } = notes;
+  const { dashboardUrl, label } = inbox;
   const last = link === undefined ? dashboardLine(dashboardUrl, label) : storyLine(link, label, http.endsWithRun);
   const text = [opening(wait), ...(explanation ? [explanation.report] : []), last].join("\n");
-  return new WaitTimeoutError(text, { filters, waited, explanation, link });
+  return new WaitTimeoutError(text, { filters, waited, explanation, link, explainNow });
 }
 
 /** The line of an error that links to the inbox in the dashboard. */

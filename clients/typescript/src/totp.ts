@@ -9,19 +9,11 @@ import { sleep, wallClock } from "./runtime.js";
 /** A code that ends sooner than this is not returned, in milliseconds. */
 const MIN_VALID = 3_000;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-/** The lengths, modulo 8, that no encoded bytes have. */
-const IMPOSSIBLE_LENGTHS = new Set([1, 3, 6]);
-const MIN_DIGITS = 6;
-const MAX_DIGITS = 8;
-
-/** What an app for one-time passwords knows about an account. */
-interface Authenticator {
-  key: Buffer;
-  algorithm: string;
-  digits: number;
-  /** How long a code lasts, in milliseconds. */
-  period: number;
-}
+/** The lengths in Base32, modulo 8, that no bytes have. */
+const IMPOSSIBLE_LENGTHS = [1, 3, 6];
+const MISTAKE =
+  "The secret of an authenticator must be in Base32 (letters and the digits 2 to 7), or an otpauth URI of the type " +
+  "totp, with SHA1, SHA256 or SHA512, 6 to 8 digits, and a period in seconds.";
 
 /**
  * The time, in milliseconds since 1970, and a pause.
@@ -49,50 +41,34 @@ export function totp(secret: string): Promise<string> {
  * @internal
  */
 export async function lastingCode(secret: string, clock: Clock): Promise<string> {
-  const authenticator = authenticatorOf(secret);
-  const { period } = authenticator;
+  const { key, algorithm, digits, period } = authenticatorOf(secret);
   const now = clock.now();
   const end = now - (now % period) + period;
   // A timer may end a moment too early.
   if (end - now <= MIN_VALID) while (clock.now() < end) await clock.sleep(end - clock.now());
-  return codeAt(authenticator, clock.now());
-}
-
-function codeAt({ key, algorithm, digits, period }: Authenticator, time: number): string {
   const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(time / period)));
+  counter.writeBigUInt64BE(BigInt(Math.floor(clock.now() / period)));
   const hash = createHmac(algorithm, key).update(counter).digest();
   const number = hash.readUInt32BE((hash.at(-1) ?? 0) & 0xf) & 0x7fffffff;
   return String(number).padStart(digits, "0").slice(-digits);
 }
 
-function authenticatorOf(secret: string): Authenticator {
-  if (!/^otpauth:/i.test(secret)) return { key: decoded(secret), algorithm: "SHA1", digits: 6, period: 30_000 };
-  const uri = URL.canParse(secret) ? new URL(secret) : undefined;
-  if (uri?.host.toLowerCase() !== "totp") throw new RestanteError("The otpauth URI is not one of the type totp.");
-  const given = (name: string, usual: string) => uri.searchParams.get(name) ?? usual;
+/** What an app for one-time passwords knows about an account. How long a code lasts is in milliseconds. */
+function authenticatorOf(secret: string): { key: Buffer; algorithm: string; digits: number; period: number } {
+  const text = /^otpauth:/i.test(secret) ? secret : `otpauth://totp?secret=${encodeURIComponent(secret)}`;
+  const uri = URL.canParse(text) ? new URL(text) : undefined;
+  const given = (name: string, usual: string) => uri?.searchParams.get(name) ?? usual;
+  const letters = given("secret", "")
+    .toUpperCase()
+    .replace(/[\s=-]/g, "");
   const algorithm = given("algorithm", "SHA1").toUpperCase().replace("-", "");
-  const digits = Number(given("digits", "6"));
-  const period = Number(given("period", "30"));
-  if (!["SHA1", "SHA256", "SHA512"].includes(algorithm)) {
-    throw new RestanteError(`The algorithm of an authenticator must be SHA1, SHA256 or SHA512, not ${algorithm}.`);
-  }
-  if (!Number.isInteger(digits) || digits < MIN_DIGITS || digits > MAX_DIGITS) {
-    throw new RestanteError(`An authenticator has 6 to 8 digits, not ${given("digits", "")}.`);
-  }
-  if (!Number.isInteger(period) || period < 1) {
-    throw new RestanteError(`The period of an authenticator must be a number of seconds, not ${given("period", "")}.`);
-  }
-  return { key: decoded(given("secret", "")), algorithm, digits, period: period * 1000 };
-}
-
-/** The bytes of a secret in Base32, as apps and web pages show it. */
-function decoded(secret: string): Buffer {
-  const letters = secret.toUpperCase().replace(/[\s=-]/g, "");
-  if (!/^[A-Z2-7]+$/.test(letters) || IMPOSSIBLE_LENGTHS.has(letters.length % 8)) {
-    throw new RestanteError("The secret of an authenticator must be in Base32 (letters and the digits 2 to 7).");
+  const [digits, period] = [given("digits", "6"), given("period", "30")];
+  const isUsual = uri?.host.toLowerCase() === "totp" && /^SHA(?:1|256|512)$/.test(algorithm);
+  const isBase32 = /^[A-Z2-7]+$/.test(letters) && !IMPOSSIBLE_LENGTHS.includes(letters.length % 8);
+  if (!isUsual || !isBase32 || !/^[678]$/.test(digits) || !/^[1-9]\d{0,9}$/.test(period)) {
+    throw new RestanteError(MISTAKE);
   }
   const bits = Array.from(letters, (letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, "0")).join("");
-  const bytes = bits.match(/.{8}/g) ?? [];
-  return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)));
+  const bytes = (bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2));
+  return { key: Buffer.from(bytes), algorithm, digits: Number(digits), period: Number(period) * 1000 };
 }

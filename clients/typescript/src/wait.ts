@@ -70,35 +70,25 @@ export async function nextMessage(http: Http, wait: Wait): Promise<Message | und
 }
 
 async function askUntilDeadline(http: Http, wait: Wait, after: string | undefined): Promise<MessageFields | undefined> {
-  const pauses = http.pauses(wait.deadline);
   const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages/wait`;
   const query = serverQuery(wait.filters, after);
   const headers = waitHeaders({ ...wait, began: wait.after });
+  const next = (): Request => {
+    const held = Math.min(Math.max(0, Math.ceil(wait.deadline - now())), MAX_REQUEST_MS);
+    return { method: "GET", path, query: { ...query, timeout: String(held) }, headers, held };
+  };
   for (;;) {
-    const left = Math.max(0, Math.ceil(wait.deadline - now()));
-    const timeout = Math.min(left, MAX_REQUEST_MS);
-    const request: Request = { method: "GET", path, query: { ...query, timeout: String(timeout) }, headers };
-    const outcome = await http.attempt(request, timeout);
+    const { request, outcome } = await http.repeated(next, wait.deadline);
     if (isSuccess(outcome)) return http.decoded<MessageFields>(request, outcome.body, "id", "links");
-    if (isEndOfWait(outcome)) {
-      wait.notes.page(outcome.help, timeout);
-      if (left === 0 || now() >= wait.deadline) return undefined;
-    } else if (!isPassing(outcome)) {
-      throw http.error(request, outcome);
-    } else if (!(await pauses.next(outcome))) {
-      // The server checks for a message before it counts a wait, so the last request has also checked.
-      if (outcome.status === 429) return undefined;
-      throw http.error(request, outcome);
-    }
+    // The server checks for a message before it counts a wait, so the last request has also checked.
+    if (outcome.status === 429) return undefined;
+    if (!isEndOfWait(outcome)) throw http.error(request, outcome);
+    wait.notes.page(outcome.help, request.held ?? 0);
+    if (now() >= wait.deadline) return undefined;
   }
 }
 
 /** Whether the wait ended after its full timeout. */
 function isEndOfWait(outcome: Outcome): boolean {
   return (outcome.status === 408 && isOurs(outcome)) || (outcome.status === 404 && wordsOf(outcome) === NO_MATCH);
-}
-
-/** Whether the failure is temporary: too many open waits, a server restart, or a lost connection. */
-function isPassing({ status }: Outcome): boolean {
-  return status === 429 || status === 503 || status === 0;
 }

@@ -40,7 +40,13 @@ test("a configuration is kept, and starts with the server", () => {
 });
 
 test.for<[string, Record<string, string>, Record<string, unknown>, string, RegExp]>([
-  ["Playwright", { "@playwright/test": "1" }, {}, "playwright.config.ts", /from "restante"[^]*export default \{/],
+  [
+    "Playwright",
+    { "@playwright/test": "1" },
+    {},
+    "playwright.config.ts",
+    /from "restante"[^]*\{[^]*\/\/ use: \{ baseURL[^]*\/\/ webServer: /,
+  ],
   ["Vitest", { vitest: "1" }, { type: "module" }, "vitest.config.js", /from "restante"[^]*testTimeout: 40_000/],
   ["Jest", { jest: "1" }, {}, "jest.config.js", /require\("restante"\)[^]*testTimeout: 40_000/],
 ])("a new configuration of %s", ([, devDependencies, fields, name, expected]) => {

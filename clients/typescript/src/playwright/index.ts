@@ -191,7 +191,7 @@ export const test = base.extend<
       await use(undefined);
       const hasPassed = testInfo.status === testInfo.expectedStatus;
       _restanteShared.hasFailed ||= !hasPassed;
-      if (!hasPassed) noteFailedWaits(testInfo);
+      if (!hasPassed) await noteFailedWaits(testInfo);
       if (_restanteShared.inboxes.length > 0 && !hasPassed && restanteAttach !== "off") {
         await attachMail(testInfo, _restanteShared.inboxes, _restanteBrowser);
       }

@@ -38,9 +38,10 @@ interface Page {
 /** Attaches the timelines and messages of all inboxes, and why waits timed out. Never fails the test. */
 export async function attachMail(testInfo: TestInfo, inboxes: Inbox[], browser: PictureBrowser): Promise<void> {
   for (const { error } of timedOutWaits(testInfo)) {
-    const { explanation, link } = error;
+    const { link } = error;
     // Reporters write annotations too: the JUnit reporter as properties of the test.
     if (link) testInfo.annotations.push({ type: "what happened during the wait", description: link });
+    const explanation = (await error.explainNow()) ?? error.explanation;
     if (!explanation) continue;
     await attachJson(testInfo, "why no message arrived", { ...explanation, link });
     testInfo.annotations.push({ type: "why no message arrived", description: explanation.summary });

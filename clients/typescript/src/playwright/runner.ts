@@ -33,8 +33,8 @@ export function timedOutWaits(testInfo: TestInfo): readonly TimedOutWait[] {
 }
 
 /** Adds the waits of a failed test that timed out to the job's summary. A test that passed expected them. */
-export function noteFailedWaits(testInfo: TestInfo): void {
-  for (const { inbox, error } of timedOutWaits(testInfo)) noteFailedWait(inbox, error);
+export async function noteFailedWaits(testInfo: TestInfo): Promise<void> {
+  for (const { inbox, error } of timedOutWaits(testInfo)) noteFailedWait(inbox, error, await error.explainNow());
 }
 
 /** Makes each wait a step of the running test. */
