@@ -64,14 +64,14 @@ test("the report names the filter that the server does not know", () => {
   expect(contentOf(failed, "why no message arrived")).toContain('"missedBy": [\n          "client"');
 });
 
-test("the report says that the mail came after the wait", () => {
+test("the report says that the mail arrived after the wait", () => {
   const cause = /^A message arrived .* after the wait had ended: "Late" from a@app\.example\. Use a timeout of \d+ s/;
-  const failed = find("the mail comes after the wait");
+  const failed = find("the mail arrives after the wait");
   expect(failed.annotations).toContainEqual({
     type: "why no message arrived",
     description: expect.stringMatching(cause) as string,
   });
-  expect(summary).toMatch(new RegExp(`the mail comes after the wait\n\n${cause.source.slice(1)}`));
+  expect(summary).toMatch(new RegExp(`the mail arrives after the wait\n\n${cause.source.slice(1)}`));
 });
 
 test("without mail, the error has the server's explanation", () => {

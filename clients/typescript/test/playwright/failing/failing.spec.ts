@@ -44,7 +44,7 @@ test("there are many messages", async ({ restante, inbox }) => {
   await inbox.waitForMessage({ subject: "confirm", timeout: 300 });
 });
 
-test("the mail comes after the wait", async ({ restante, inbox }) => {
+test("the mail arrives after the wait", async ({ restante, inbox }) => {
   const waiting = inbox.waitForMessage({ subject: /^Late/, timeout: 300 });
   await waiting.catch(() => mail(restante, inbox.address, "Late"));
   await waiting;
