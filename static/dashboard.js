@@ -20,7 +20,9 @@ function follow() {
   stream = undefined;
   const main = $("main[data-live]");
   if (!main || document.hidden) return;
-  const source = new EventSource(`${main.dataset.live}?seen=${encodeURIComponent(main.dataset.seen)}`);
+  const url = new URL(main.dataset.live, location.href);
+  url.searchParams.set("seen", main.dataset.seen);
+  const source = new EventSource(url);
   stream = source;
   source.onopen = () => { $(".lost").hidden = true; };
   source.onmessage = () => refresh();
@@ -74,6 +76,9 @@ function show(response, page, own) {
   Object.assign(main.dataset, fresh.dataset);
   countFailures(fresh.dataset.failures);
   for (const region of $$("main [data-region]")) renew(region, $(`[data-region="${region.dataset.region}"]`, page));
+  mark();
+  // The first message takes the place of the help.
+  if ($(".reader.idle") && $(".message-row") && !$("[data-search]")?.value) visit(location.href, false);
   // A search on a page without live updates can lead to one that has them.
   if (own.reconnects || live !== main.dataset.live) follow();
   own.reconnects = false;
@@ -83,27 +88,59 @@ function countFailures(count) {
   const shown = $(".nav-count");
   if (!shown) return;
   shown.textContent = count;
-  for (const name of ["title", "aria-label"]) shown.setAttribute(name, `${count} timed out in the last day`);
+  for (const name of ["title", "aria-label"]) shown.setAttribute(name, `${count} new`);
   shown.hidden = count === "0";
 }
 
-// Replaces a region. One that a search has extended keeps what was found, and gets only what is new.
+// Replaces a region. A list that was extended, or whose reader is not at its top, keeps its rows: new ones wait behind
+// a button until the reader is there again.
 function renew(old, fresh) {
   if (!fresh) return;
-  const list = old.extended === location.href && $("[data-found]", old);
-  if (old.extended === location.href && !fresh.querySelector("[data-key]")) return;
-  if (list) return insert(list, fresh, true);
+  const list = $("[data-found]", old);
+  const freshList = $("[data-found]", fresh);
+  const isExtended = old.extended === location.href;
+  const isAway = list && freshList && old.parentElement.scrollTop > 0;
+  if (isAway || isExtended) {
+    if (!freshList) return;
+    const rows = newRows(list, freshList);
+    notice(rows);
+    if (isAway) return void wait(old, fresh, rows.length);
+    if (list) return void list.prepend(...rows);
+  }
+  wait(old, undefined, 0);
   replace(old, fresh);
   search(old);
 }
 
-// Adds the rows that a list does not have yet, and returns how many.
-function insert(list, fresh, atTop) {
+// What has arrived while the reader is not at the top of the list.
+let waiting;
+
+function wait(region, fresh, count) {
+  const button = $("[data-newer]");
+  if (region.dataset.region !== "mail" || !button) return;
+  waiting = count ? { region, fresh } : undefined;
+  button.hidden = !count;
+  button.textContent = `${count} new`;
+}
+
+function showNewer() {
+  const { region, fresh } = waiting ?? {};
+  if (!region?.isConnected) return;
+  region.parentElement.scrollTop = 0;
+  renew(region, fresh);
+  mark();
+}
+
+function newRows(list, fresh) {
   const known = new Set($$("[data-key]", list).map((row) => row.dataset.key));
-  const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
-  if (atTop) list.prepend(...rows);
-  else list.append(...rows);
-  return rows.length;
+  return $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
+}
+
+// Adds the rows that a list does not have yet.
+function append(list, fresh) {
+  list.append(...newRows(list, fresh));
+  const count = $("[data-count]");
+  if (count) count.textContent = list.children.length;
 }
 
 // A search looks at messages in short steps. The script follows them until it has looked at everything, found enough,
@@ -115,7 +152,7 @@ async function search(region, link = $("[data-continue=auto]", region)) {
   while (link && region.turn === turn) {
     const step = await load(link.href, true).catch(() => undefined);
     const fresh = step?.response.ok && $(`[data-region="${region.dataset.region}"]`, step.page);
-    if (region.turn !== turn || !region.isConnected || region.closest("dialog:not([open])")) break;
+    if (region.turn !== turn || !region.isConnected) break;
     if (step && hasEnded(step.response)) location.reload();
     // What the server refuses now, it would also refuse later.
     if (step?.response.redirected || /^4/.test(step?.response.status)) break;
@@ -145,11 +182,48 @@ function extend(region, fresh) {
   const list = $("[data-found]", region);
   keepFocus(region, () => {
     if (list) {
-      insert(list, fresh, false);
+      append(list, fresh);
       $("[data-searched]", region)?.replaceWith($("[data-searched]", fresh) ?? "");
     } else region.replaceChildren(...fresh.childNodes);
   });
   region.extended = location.href;
+  mark();
+}
+
+// The next page is loaded when its link comes near.
+const nearEnd = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) {
+    const region = target.closest("[data-region]");
+    if (isIntersecting && region && region.turn === undefined) search(region, target);
+  }
+}, { rootMargin: "300px" });
+
+// Which message is open, and which ones this browser has opened before.
+const READ = 5000;
+
+function mark() {
+  const open = $(".reader")?.dataset.message;
+  let read = [];
+  try { read = JSON.parse(localStorage.getItem("read") ?? "[]"); } catch { /* Without storage, all are unread. */ }
+  if (open && !read.includes(open) && isShown($(".reader"))) {
+    read = [...read, open].slice(-READ);
+    try { localStorage.setItem("read", JSON.stringify(read)); } catch { /* As above. */ }
+  }
+  const known = new Set(read);
+  for (const row of $$(".message-row")) {
+    const isOpen = row.dataset.key === open;
+    row.toggleAttribute("data-open", isOpen);
+    row.classList.toggle("unread", !known.has(row.dataset.key));
+    const link = $(".row-link", row);
+    if (isOpen) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+  nearEnd.disconnect();
+  for (const link of $$("[data-more]")) nearEnd.observe(link);
+}
+
+function isShown(element) {
+  return element.offsetParent !== null;
 }
 
 function searchAll() {
@@ -161,17 +235,20 @@ searchAll();
 
 function replace(old, fresh) {
   if (!fresh || old.innerHTML === fresh.innerHTML) return;
-  const known = new Set($$("[data-key]", old).map((row) => row.dataset.key));
   const opened = new Map($$("details", old).map((one) => [detailsKey(one), one.open]));
   const chosen = $$(".choose[name]:checked", old).map((box) => box.value);
-  const rows = $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
+  const rows = newRows(old, fresh);
   rows.forEach((row) => row.classList.add("fresh"));
   $$("details", fresh).forEach((one) => { one.open = opened.get(detailsKey(one)) ?? one.open; });
   keepFocus(old, () => old.replaceChildren(...fresh.childNodes));
   $$(".choose[name]", old).forEach((box) => { box.checked = chosen.includes(box.value); });
   countChosen();
+  notice(rows);
+}
+
+function notice(rows) {
   if (rows.length) announce(rows.length === 1 ? "One new entry" : `${rows.length} new entries`);
-  if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row, .mail-row"))) missed(rows);
+  if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row"))) missed(rows);
 }
 
 // The same panel has the same key after an update. The text of its summary may contain a count.
@@ -243,9 +320,13 @@ function announce(text) {
   $(".announce").textContent = text;
 }
 
+function scroller() {
+  return $(".list") ?? $("main");
+}
+
 // Navigation without flicker. The place in the list is kept in the history, and found again with Back.
 async function visit(url, push = true, top = 0) {
-  if (push) history.replaceState({ top: $("main")?.scrollTop ?? 0 }, "");
+  if (push) history.replaceState({ top: scroller()?.scrollTop ?? 0 }, "");
   const turn = ++latest;
   leaving = true;
   loading = undefined;
@@ -256,22 +337,22 @@ async function visit(url, push = true, top = 0) {
     if (turn !== latest) return;
     leaving = false;
     $(".lost").hidden = true;
-    $(".palette[open]")?.close();
     const [app, fresh] = [$(".app"), $(".app", page)];
     if (!app || !fresh) return location.assign(url);
-    const [list, freshList] = [$(".list", app), $(".list", fresh)];
-    const scrolled = list && freshList && sameInbox(url) ? list.scrollTop : 0;
-    app.replaceWith(fresh);
+    const wasInList = Boolean(document.activeElement.closest(".list"));
     document.title = page.title;
-    if (push) history.pushState(null, "", response.url);
-    if (freshList) freshList.scrollTop = scrolled;
-    $("main").scrollTop = top;
-    fit();
+    // The URL after a redirection has no fragment.
+    if (push) history.pushState(null, "", response.url + new URL(url, location.href).hash);
+    if (stays(fresh)) return opened(fresh, wasInList);
+    app.replaceWith(fresh);
+    scroller().scrollTop = top;
     follow();
-    showTab();
     showNotify();
     countChosen();
     searchAll();
+    mark();
+    settle();
+    if (location.hash === "#search") return focusSearch();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
   } catch (error) {
     if (turn !== latest) return;
@@ -284,6 +365,33 @@ async function visit(url, push = true, top = 0) {
     const busy = $(".busy");
     if (busy && turn === latest) busy.hidden = true;
   }
+}
+
+// Whether a page differs only in the message that is open: the list stays as it is.
+function stays(fresh) {
+  const [list, freshList] = [$(".list"), $(".list", fresh)];
+  const readers = [$(".reader[data-message]"), $(".reader[data-message]", fresh)];
+  const sameSearch = $("[data-search]")?.value === $("[data-search]", fresh)?.value;
+  return list && freshList && sameSearch && readers.every(Boolean) && list.dataset.list === freshList.dataset.list
+    && $(`.message-row[data-key="${readers[1].dataset.message}"]`, list);
+}
+
+function opened(fresh, wasInList) {
+  $(".reader").replaceWith($(".reader", fresh));
+  $("main").className = $("main", fresh).className;
+  const region = $("[data-region=mail]");
+  if (region.extended) region.extended = location.href;
+  mark();
+  settle();
+  const current = $(".message-row [aria-current]");
+  if (wasInList && isShown(current)) current.focus({ preventScroll: true });
+  else $(".reader [aria-current]")?.focus({ preventScroll: true });
+}
+
+// What depends on the size of the window.
+function settle() {
+  fit();
+  showTab();
 }
 
 // A width that does not fit is scaled down.
@@ -301,11 +409,6 @@ addEventListener("resize", fit);
 // On a phone the row of tabs is wider than the window.
 function showTab() {
   $(".reader .tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
-}
-
-function sameInbox(url) {
-  const inbox = (path) => path.split("/").slice(0, 5).join("/");
-  return inbox(new URL(url, location.href).pathname) === inbox(location.pathname);
 }
 
 function isPlain(event) {
@@ -327,10 +430,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-next]");
   if (button) return void copy(button);
   if (event.target.closest("[data-notify]")) return void toggleNotify();
-  if (event.target.closest("[data-find]")) {
-    event.preventDefault();
-    return openPalette();
-  }
+  if (event.target.closest("[data-newer]")) return showNewer();
   if (event.target.closest("[data-shortcuts]")) return $(".shortcuts").showModal();
   $$("details.menu[open]").filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
   if (event.target.closest("[data-stop]")) return stopSearch(event.target.closest("[data-region]"));
@@ -453,112 +553,80 @@ setInterval(() => {
   }
 }, 5000);
 
-showTab();
-fit();
+settle();
 look();
+mark();
 showNotify();
+focusSearch();
 countChosen();
 
 // Shortcuts.
 function step(by) {
-  const links = $$("main [data-row] .row-link");
+  const links = $$("main [data-row] .row-link").filter(isShown);
   const at = links.indexOf(document.activeElement);
   const open = links.findIndex((link) => link.hasAttribute("aria-current"));
   const from = at >= 0 ? at : open;
   const next = links[from < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(from + by, 0), links.length - 1)];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
-  if (next && $(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader:not(.idle)")) next.click();
+  if (next?.closest(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader[data-message]")) next.click();
 }
 
-// The command palette: the results of the search page, in a dialog.
-let finding = 0;
-// Whether the results are still those of an earlier text, and whether the first of the new ones is to be opened.
-let outdated = false;
-let opensFirst = false;
-
-function openPalette() {
-  const palette = $(".palette");
-  if (!palette || !$("[data-find]")) return;
-  opensFirst = false;
-  palette.showModal();
-  $("input", palette).select();
-  findIn(palette);
+// The one search: on the page of all mail, which opens with the field in focus.
+function find() {
+  const link = $("[data-find]");
+  if (!link) return;
+  if (link.pathname === location.pathname) return void $("[data-search]")?.select();
+  visit(`${link.href}#search`);
 }
 
-async function findIn(palette) {
-  const turn = ++finding;
-  outdated = true;
-  const url = new URL($("[data-find]").href);
-  url.searchParams.set("q", $("input", palette).value);
-  const found = await load(url, true).catch(() => undefined);
-  if (turn !== finding) return;
-  if (!found) return void setTimeout(() => turn === finding && palette.open && findIn(palette), 2000);
-  if (hasEnded(found.response)) return location.reload();
-  const results = $(".palette-results", palette);
-  results.replaceChildren(...($('[data-region="found"]', found.page)?.childNodes ?? []));
-  outdated = false;
-  search(results);
-  if (opensFirst && palette.open) $(".row-link", results)?.click();
-  opensFirst = false;
+function focusSearch() {
+  if (location.hash === "#search") $("[data-search]")?.focus();
 }
 
-document.addEventListener("input", (event) => {
-  const palette = event.target.closest(".palette");
-  if (!palette) return;
-  // A load that is under way is for an earlier text.
-  finding += 1;
-  outdated = true;
-  opensFirst = false;
-  clearTimeout(typing);
-  typing = setTimeout(() => findIn(palette), 150);
-});
-
-document.addEventListener("keydown", (event) => {
-  // The key belongs to the input method, such as Enter that confirms a word.
-  if (event.isComposing) return;
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
-    event.preventDefault();
-    return openPalette();
+function back() {
+  if ($(".list") && isShown($(".list"))) {
+    return ($(".message-row [aria-current]") ?? $(".message-row .row-link"))?.focus();
   }
-  const palette = event.target.closest(".palette");
-  if (!palette) return;
-  const links = $$(".row-link", palette);
-  const at = links.indexOf(document.activeElement);
-  if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
-  else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : $("input", palette)).focus();
-  else if (event.key === "Enter" && at < 0 && outdated) opensFirst = true;
-  else if (event.key === "Enter" && at < 0) links[0]?.click();
-  // A browser would only clear the field at the first press.
-  else if (event.key === "Escape") palette.close();
-  else return;
-  event.preventDefault();
-});
+  ($(".reader .up") ?? $("[data-up], .list .up"))?.click();
+}
 
 const keys = {
   j: () => step(1),
   k: () => step(-1),
   ArrowDown: () => step(1),
   ArrowUp: () => step(-1),
-  "/": () => $("[data-search]")?.focus(),
+  "/": () => ($("[data-search]") ? $("[data-search]").select() : find()),
+  "#": () => $("[data-delete]")?.click(),
   n: () => ($("[data-new] summary") ?? $("[data-new]"))?.click(),
   r: () => $("[data-reply]")?.click(),
-  c: () => ($(".letter .copy") ?? $(".top .copy") ?? $("main .copy"))?.click(),
-  u: () => ($(".letter .up") ?? $("[data-up]"))?.click(),
+  c: () => ($(".letter .copy") ?? $(".list-top .copy") ?? $("main .copy"))?.click(),
+  u: () => ($(".reader .up") ?? $("[data-up], .list .up"))?.click(),
   "?": () => $(".shortcuts")?.showModal(),
 };
 
 document.addEventListener("keydown", (event) => {
+  // The key belongs to the input method, such as Enter that confirms a word.
   if (event.isComposing) return;
+  const menus = $$("details.menu[open]");
+  const isOver = $("dialog[open], :popover-open");
   if (event.key === "Escape") {
-    const [menus, over] = [$$("details.menu[open]"), $("dialog[open], :popover-open")];
     menus.forEach((menu) => { menu.open = false; $("summary", menu).focus(); });
     if (event.target.matches("[data-search]")) event.target.blur();
-    else if (!menus.length && !over && !event.target.matches("input, textarea")) keys.u();
+    else if (!menus.length && !isOver && !event.target.matches("input, textarea")) back();
     return;
   }
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    return find();
+  }
+  if (event.key === "ArrowDown" && event.target.matches("[data-search]")) {
+    event.preventDefault();
+    return $("main [data-row] .row-link")?.focus();
+  }
+  // What is open over the page, or takes text, has the keys.
   const writes = event.target.matches("input, textarea, select, [contenteditable]");
-  if (writes || event.metaKey || event.ctrlKey || event.altKey || $("dialog[open]")) return;
+  if (writes || menus.length || isOver || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key.startsWith("Arrow") && !event.target.matches("body, main, .row-link")) return;
   const tab = /^[1-9]$/.test(event.key) ? $$("[data-tab]")[event.key - 1] : undefined;
   const action = tab ? () => tab.click() : Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
@@ -566,3 +634,9 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   action();
 });
+
+// A panel that opens over the page takes the focus.
+document.addEventListener("toggle", ({ target }) => {
+  if (!target.matches("details.menu[open], :popover-open")) return;
+  $("input:not([type=hidden]), a, button", $(".pop", target) ?? target)?.focus();
+}, true);

@@ -60,6 +60,8 @@ pub struct Condition {
 pub enum Part {
     /// The address of the inbox, which is on this domain unless it has one of its own.
     Inbox(Domain),
+    /// The label of the inbox.
+    Label,
     /// The addresses to which it was sent, also those of other inboxes that have it.
     Recipient(Domain),
     /// The address of the sender.

@@ -41,11 +41,12 @@ impl Service {
         id: &str,
         most: usize,
     ) -> Result<MessageStart, ServiceError> {
-        let message = self.open_message(caller, id).await?;
-        message
-            .start(most)
-            .await?
-            .ok_or(ServiceError::MessageNotFound)
+        let now = self.0.clock.now();
+        let store = &self.0.store;
+        let found = store
+            .message_start(caller.project, parse(id)?, most, now)
+            .await?;
+        found.ok_or(ServiceError::MessageNotFound)
     }
 
     /// Opens a message in one of the caller's live inboxes. Its parts are read in pieces.

@@ -42,17 +42,12 @@ impl Service {
             .scan(project.map_or(Uuid::nil(), |project| project.0))
             .await?;
         let mut search = Search::newest_first(query);
-        let deadline = Some(Instant::now() + STEP);
+        let step = (TEXT_BYTES, Instant::now() + STEP);
         let now = self.0.clock.now();
-        let page = self
-            .0
-            .store
-            .page(&mut search, (limit, PAGE_BYTES), deadline, now)
+        let store = &self.0.store;
+        let messages = store
+            .page_of_starts(&mut search, (limit, PAGE_BYTES), step, now)
             .await?;
-        let mut messages = Vec::with_capacity(page.len());
-        for message in page {
-            messages.extend(message.start(TEXT_BYTES).await?);
-        }
         Ok(FoundMail {
             messages,
             next: search.position(),
@@ -66,19 +61,19 @@ impl Service {
         self.0.store.message_count(inbox).await
     }
 
-    /// The number of messages of a project, or of all projects.
-    pub async fn messages_of(&self, project: Option<ProjectId>) -> Result<i64, StoreError> {
+    /// The number of messages of a project.
+    pub async fn messages_of(&self, project: ProjectId) -> Result<i64, StoreError> {
         self.0
             .store
             .count_messages(project, self.0.clock.now())
             .await
     }
 
-    /// At most `limit` inboxes whose address contains a text, of one project or of all: live ones,
-    /// or those that have ended in the last 30 days.
+    /// At most `limit` inboxes of a project whose address or label contains a text: live ones, or
+    /// those that have ended in the last 30 days.
     pub async fn find_inboxes(
         &self,
-        project: Option<ProjectId>,
+        project: ProjectId,
         text: &SearchText,
         have_ended: bool,
         limit: usize,

@@ -66,6 +66,10 @@ impl Condition {
                     .chain(&own)
                     .any(|reached| reached.addresses(domain).any(|address| self.fits(&address)))
             }
+            MailPart::Label => {
+                let label = head.label.as_deref().unwrap_or_default();
+                self.is_within(&fold_case(label))
+            }
             MailPart::Sender => self.fits(&head.from),
             MailPart::Subject => self.is_within(&head.subject_folded),
             MailPart::Text | MailPart::Field(_) | MailPart::MessageId => false,
@@ -88,6 +92,7 @@ impl Condition {
                     .any(|value| self.is_within(&fold_case(&value))),
                 MailPart::MessageId => self.is_within(&fold_case(&start.addressing().message_id)),
                 MailPart::Inbox(_)
+                | MailPart::Label
                 | MailPart::Recipient(_)
                 | MailPart::Sender
                 | MailPart::Subject => false,
@@ -244,6 +249,7 @@ mod tests {
             raw_size: 0,
             recipients: None,
             is_shared: false,
+            label: None,
             content: None,
         }
     }

@@ -1,7 +1,5 @@
-//! Finds inboxes by their address, in one project or in all: live ones, and those that have ended
-//! and whose address is still reserved.
-
-use uuid::Uuid;
+//! Finds inboxes of a project by their address or label: live ones, and those that have ended and
+//! whose address is still reserved.
 
 use super::explanation::read_end;
 use super::inbox_list::pattern;
@@ -19,21 +17,22 @@ macro_rules! find {
             "SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at, label,
                 CASE WHEN last_received_at > created_at THEN last_received_at ELSE created_at END AS activity
              FROM inboxes
-             WHERE ($2 = 0 OR project_id = $3) AND COALESCE(address, id || $4) LIKE $5 ESCAPE '\\' AND ",
+             WHERE project_id = $2 AND (COALESCE(address, id || $3) LIKE $4 ESCAPE '\\'
+                OR LOWER(label) LIKE $4 ESCAPE '\\') AND ",
             $condition,
-            " ORDER BY CASE WHEN COALESCE(address, id || $4) = $6 THEN 0 ELSE 1 END, ",
+            " ORDER BY CASE WHEN COALESCE(address, id || $3) = $5 THEN 0 ELSE 1 END, ",
             $latest,
-            " DESC, id LIMIT $7"
+            " DESC, id LIMIT $6"
         )
     };
 }
 
 impl Store {
-    /// At most `limit` inboxes whose address contains a text, of one project or of all: live ones,
-    /// or those that have ended in the last 30 days.
+    /// At most `limit` inboxes of a project whose address or label contains a text: live ones, or
+    /// those that have ended in the last 30 days.
     pub async fn find_inboxes(
         &self,
-        project: Option<ProjectId>,
+        project: ProjectId,
         text: &SearchText,
         have_ended: bool,
         limit: usize,
@@ -41,20 +40,11 @@ impl Store {
     ) -> Result<Vec<FoundInbox>, StoreError> {
         const LIVE: &str = find!(live!("$1"), "activity");
         const ENDED: &str = find!(
-            "(closed = 1 OR expires_at <= $1) AND COALESCE(deleted_at, expires_at) > $8",
+            "(closed = 1 OR expires_at <= $1) AND COALESCE(deleted_at, expires_at) > $7",
             "COALESCE(deleted_at, expires_at)"
         );
-        let one = project.unwrap_or(ProjectId(Uuid::nil()));
         let (pattern, exact) = pattern(text);
-        let mut parameters = values![
-            now,
-            project.is_some(),
-            one,
-            text.domain_part(),
-            pattern,
-            exact,
-            limit
-        ];
+        let mut parameters = values![now, project, text.domain_part(), pattern, exact, limit];
         let sql = if have_ended {
             parameters.extend(values![now.before(RESERVATION)]);
             ENDED

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::content::ORDINARY;
-use super::parts::start_of_text;
 use super::reading::Pieces;
 use super::search::{Candidate, Search};
 use super::{ContentForm, Store, StoreError, live};
@@ -59,6 +58,8 @@ pub struct Head {
     pub(super) is_shared: bool,
     /// The recipients as addressed, if not only the inbox's address.
     pub(super) recipients: Option<String>,
+    /// The label of the inbox, for example the title of its test.
+    pub label: Option<String>,
     /// The trace and the content, if they were read with the head.
     pub(super) content: Option<(String, Bytes)>,
 }
@@ -77,6 +78,8 @@ pub struct MessageStart {
     pub head: Head,
     /// The start of its text.
     pub text: String,
+    /// The name beside the sender's address, if the message has one.
+    pub sender_name: Option<String>,
 }
 
 /// The columns of a [`Head`].
@@ -84,7 +87,7 @@ macro_rules! head_columns {
     () => {
         "m.id, i.id, i.address, m.sequence, m.sender, m.subject, m.subject_folded, m.received_at, m.has_otp, m.has_link,
             m.code, m.attachments, COALESCE(m.content_number, 0), m.parsed_size, m.raw_size, m.is_shared,
-            m.recipients"
+            m.recipients, i.label"
     };
 }
 pub(super) use head_columns;
@@ -202,10 +205,74 @@ impl Store {
     pub async fn page(
         &self,
         search: &mut Search,
-        (limit, bytes): (usize, usize),
+        most: (usize, usize),
         deadline: Option<Instant>,
         now: Timestamp,
     ) -> Result<Vec<StoredMessage>, StoreError> {
+        let found = self.found(search, most, deadline, now).await?;
+        let opened = stream::iter(found)
+            .map(|candidate| self.opened(candidate.head))
+            .buffered(CONTENTS_AT_ONCE);
+        let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
+        Ok(messages.into_iter().flatten().collect())
+    }
+
+    /// The same as a list shows it, each with at most `text` bytes of its text, until `deadline`.
+    ///
+    /// # Errors
+    /// See [`Store::message`].
+    pub async fn page_of_starts(
+        &self,
+        search: &mut Search,
+        most: (usize, usize),
+        (text, deadline): (usize, Instant),
+        now: Timestamp,
+    ) -> Result<Vec<MessageStart>, StoreError> {
+        let found = self.found(search, most, Some(deadline), now).await?;
+        let started = stream::iter(found)
+            .map(|candidate| self.started(candidate.head, text))
+            .buffered(CONTENTS_AT_ONCE);
+        let messages: Vec<Option<MessageStart>> = started.try_collect().await?;
+        Ok(messages.into_iter().flatten().collect())
+    }
+
+    /// A message as a list shows it, if `project` owns it.
+    ///
+    /// # Errors
+    /// See [`Store::message`].
+    pub async fn message_start(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        text: usize,
+        now: Timestamp,
+    ) -> Result<Option<MessageStart>, StoreError> {
+        match self.owned_head(project, id, now).await? {
+            Some(head) => self.started(head, text).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Of a large message, only the first pieces are read.
+    async fn started(&self, head: Head, text: usize) -> Result<Option<MessageStart>, StoreError> {
+        let Some(start) = self.start(&head).await? else {
+            return Ok(None);
+        };
+        let mut senders = start.addressing().from.into_iter();
+        Ok(Some(MessageStart {
+            text: start.text(text)?.0.to_owned(),
+            sender_name: senders.find_map(|sender| sender.name),
+            head: head.compared(),
+        }))
+    }
+
+    async fn found(
+        &self,
+        search: &mut Search,
+        (limit, bytes): (usize, usize),
+        deadline: Option<Instant>,
+        now: Timestamp,
+    ) -> Result<Vec<Candidate>, StoreError> {
         let mut found = Vec::new();
         search.is_opened = true;
         loop {
@@ -224,11 +291,7 @@ impl Store {
                 break;
             }
         }
-        let opened = stream::iter(found)
-            .map(|candidate| self.opened(candidate.head))
-            .buffered(CONTENTS_AT_ONCE);
-        let messages: Vec<Option<StoredMessage>> = opened.try_collect().await?;
-        Ok(messages.into_iter().flatten().collect())
+        Ok(found)
     }
 
     pub(super) async fn owned_head(
@@ -271,23 +334,6 @@ impl Store {
     }
 }
 
-impl StoredMessage {
-    /// The message with the start of its text, at most `most` bytes; `None` if it was removed in
-    /// the meantime. Of a large message, only the first piece is read.
-    ///
-    /// # Errors
-    /// See [`Pieces::next`].
-    pub async fn start(mut self, most: usize) -> Result<Option<MessageStart>, StoreError> {
-        let piece = match self.parts.next().await {
-            Err(StoreError::Removed) => return Ok(None),
-            piece => piece?.unwrap_or_default(),
-        };
-        let text = start_of_text(&piece, most)?.0.to_owned();
-        let head = self.head;
-        Ok(Some(MessageStart { head, text }))
-    }
-}
-
 impl Head {
     pub(super) fn read(row: &mut Row) -> Result<Self, DatabaseError> {
         let id = row.uuid()?;
@@ -322,6 +368,7 @@ impl Head {
             raw_size: row.count()?,
             is_shared: row.integer()? == 1,
             recipients: row.optional_text()?,
+            label: row.optional_text()?,
             content: None,
         })
     }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use restante_mail::Addressing;
-use uuid::Uuid;
 
 use super::content::on_blocking_thread;
 use super::messages::Head;
@@ -191,22 +190,18 @@ impl Store {
         Ok(distinct_inboxes(copies, head))
     }
 
-    /// The number of messages in the live inboxes of a project, or of all projects.
+    /// The number of messages in the live inboxes of a project.
     pub async fn count_messages(
         &self,
-        project: Option<ProjectId>,
+        project: ProjectId,
         now: Timestamp,
     ) -> Result<i64, StoreError> {
         const COUNT: &str = concat!(
             "SELECT CAST(COALESCE(SUM(message_count), 0) AS BIGINT) FROM inboxes
-             WHERE ($2 = 0 OR project_id = $3) AND ",
+             WHERE project_id = $2 AND ",
             live!("$1")
         );
-        let one = project.unwrap_or(ProjectId(Uuid::nil()));
-        let rows = self
-            .database
-            .query(COUNT, values![now, project.is_some(), one])
-            .await?;
+        let rows = self.database.query(COUNT, values![now, project]).await?;
         Ok(Row::only_integer(rows)?)
     }
 

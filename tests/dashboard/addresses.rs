@@ -73,33 +73,6 @@ async fn a_permanent_inbox_is_made_on_an_accepted_domain() {
 }
 
 #[tokio::test]
-async fn the_administrator_sees_whose_inbox_it_is() {
-    let harness = Harness::accepting(Engine::Sqlite, "example.com").await;
-    for key in [&harness.key, &harness.other_key] {
-        assert_eq!(
-            harness
-                .call_with(key, "PUT", &format!("/v1/inboxes/{ADA}"), "")
-                .await
-                .status,
-            201
-        );
-    }
-    let administrator = Visitor::administrator(&harness).await;
-    let found = administrator.get(&format!("/find?q={ADA}")).await.body;
-    for project in ["default", "other"] {
-        assert!(
-            found.contains(&format!("in the project {project}")),
-            "{project}: {found}"
-        );
-    }
-    assert_eq!(
-        found.matches(ADA).count(),
-        3,
-        "the search and two inboxes: {found}"
-    );
-}
-
-#[tokio::test]
 async fn refused_mail_for_another_domain_names_the_flag() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;

@@ -130,12 +130,12 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
         path.replace("{message}", message)
             .replace("{failure}", story)
     };
-    let is_page = |path: &&str| !NO_PAGES.contains(&path.rsplit('/').next().unwrap());
+    let is_page = |path: &String| !NO_PAGES.contains(&path.rsplit('/').next().unwrap());
     let routes = routes()
         .into_iter()
         .filter(|route| route.method == "GET")
         .map(|route| route.path);
-    let mut pages: Vec<String> = routes.filter(is_page).map(fill).collect();
+    let mut pages: Vec<String> = routes.filter(is_page).map(|path| fill(&path)).collect();
     let tabs = [
         "text",
         "links",
@@ -154,10 +154,19 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
         "/full?q=code",
         "/full?q=nothing",
         "/none",
+        "/full/waits",
         "?q=nothing",
         "/someone@elsewhere.example/timeline",
     ];
     pages.extend(more.map(|more| fill(&format!("/projects/{{project}}/inboxes{more}"))));
+    let searches = [
+        "?m={message}",
+        "?q=full",
+        "?q=nothing",
+        "?q=is:failed",
+        "?before=1",
+    ];
+    pages.extend(searches.map(|more| fill(&format!("/projects/{{project}}/mail{more}"))));
     pages
 }
 

@@ -102,7 +102,7 @@ fn look_at(payloads: &[String]) {
         assert_eq!(canary.try_recv(), Err(TryRecvError::Empty), "{payloads:?}");
     }
     // All of them in the lists, and in the results of a search.
-    for page in ["inboxes", "mail", "find?q=subject"] {
+    for page in ["inboxes", "mail", "mail?q=subject"] {
         browser.go(&site.url(&project.replace("inboxes", page)));
         assert_eq!(browser.run(STATE), json!([true, false, 1, 0]), "{page}");
     }

@@ -20,6 +20,10 @@ pub fn sign_in(browser: &Browser, site: &Site, secret: &str) {
     browser.write("#secret", secret);
     browser.click(".card .primary");
     browser.sees(".brand", "Restante");
+    if secret == KEY {
+        browser.click(".side [data-icon=inbox]");
+        browser.sees("h1", "Inboxes");
+    }
 }
 
 #[test]
@@ -31,7 +35,7 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     browser.click("[data-new]");
     browser.sees("h2", "No messages yet");
     browser.sees("pre", "messages/wait");
-    let address = browser.text(".top h1");
+    let address = browser.text(".list h1");
     // A page that was loaded again would have lost this.
     browser.run("window.stayed = true");
     assert!(
@@ -45,8 +49,6 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
     browser.sees(".message-row", "482913");
     assert_eq!(browser.run("return window.stayed"), true);
 
-    browser.press("j");
-    browser.press("\u{e007}");
     browser.sees(".letter", "Confirm your address");
     read_every_tab(&browser);
     assert_eq!(browser.run("return window.stayed"), true);
@@ -84,9 +86,12 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
         address.split('@').next().unwrap()
     );
     browser.click(&format!("{row} .row-link"));
-    browser.sees("h1", &address);
-    browser.click(".top .menu summary");
-    browser.click(".top .menu .danger");
+    browser.sees("p", &address);
+    browser.click(".list-top .menu summary");
+    browser.click(".list-top .menu form:last-child .danger");
+    browser.sees(".note", "This inbox was deleted");
+    browser.sees(".timeline", "The inbox was deleted.");
+    browser.click(".side [data-icon=inbox]");
     browser.sees("h1", "Inboxes");
     assert!(!browser.has(&row));
 
@@ -114,12 +119,12 @@ fn read_every_tab(browser: &Browser) {
     browser.press("7");
     browser.sees(".source", "boundary=m");
     browser.press("1");
-    browser.sees(".view-options", "Phone");
+    browser.click(".view-options summary");
     browser.click(".choice a:nth-child(2)");
     browser.sees(".phone", "");
     assert_eq!(
         browser.run("return document.querySelector('.sheet iframe').clientWidth"),
-        373
+        375
     );
 }
 
@@ -150,6 +155,7 @@ fn an_administrator_does_the_same_on_a_phone() {
         .starts_with("250")
     );
     browser.click(".message-row .row-link");
+    browser.waits_for(".is-open");
     browser.sees(".letter", "Confirm your address");
     assert_eq!(
         browser.run("return getComputedStyle(document.querySelector('.list')).display"),
@@ -160,8 +166,7 @@ fn an_administrator_does_the_same_on_a_phone() {
         390
     );
     browser.click(".letter .up");
-    // The page with the message also has the list.
-    browser.waits_for("body:not(:has(.letter)) .message-row");
+    browser.waits_for("main:not(.is-open) .message-row");
     browser.sees(".message-row", "Confirm your address");
 
     browser.click(".more-button");

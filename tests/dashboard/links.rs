@@ -59,7 +59,9 @@ fn a_link_of_a_message_opens_in_a_new_tab_after_its_url_was_shown() {
     );
     sign_in(&browser, &site, KEY);
     browser.click(".inbox-row .row-link");
+    browser.waits_for(".list");
     browser.click(".message-row .row-link");
+    browser.waits_for(".is-open");
     browser.waits_for(".sheet iframe");
     let message = browser.address();
 

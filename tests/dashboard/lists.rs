@@ -117,15 +117,16 @@ fn back_leads_to_the_place_in_a_list() {
         site.create_inbox();
     }
     sign_in(&browser, &site, KEY);
-    goes_back(
-        &browser,
-        "main",
-        ".inbox-row .row-link",
-        ".message-list, .waiting",
-    );
+    goes_back(&browser, "main", ".inbox-row .row-link", ".list .waiting");
     browser.click("[data-icon=mail]");
-    browser.waits_for(".mail-row");
-    goes_back(&browser, "main", ".mail-row .row-link", ".letter");
+    browser.waits_for(".message-row");
+    browser.run("document.querySelector('.list').scrollTop = 300");
+    browser.run("document.querySelector('.side [data-icon=outgoing]').click()");
+    browser.sees("h1", "Outgoing");
+    browser.run("history.back()");
+    browser.waits_for(".message-row");
+    let top = browser.run("return document.querySelector('.list').scrollTop");
+    assert_eq!(top, 300);
     browser.click(".side [data-icon=failures]");
     browser.waits_for(".failure-row");
     browser.click(".failure-group p:last-child a");

@@ -35,7 +35,9 @@ impl Events {
     /// The mark of a page, and the stream that continues from it.
     async fn of(visitor: &Visitor<'_>, page: &str) -> (String, Self) {
         let mark = seen(visitor, page).await;
-        let events = Self::open(visitor, &format!("{page}/events?seen={mark}"), None).await;
+        let stream = attribute(visitor, page, "data-live").await;
+        let joint = if stream.contains('?') { '&' } else { '?' };
+        let events = Self::open(visitor, &format!("{stream}{joint}seen={mark}"), None).await;
         (mark, events)
     }
 
@@ -57,8 +59,12 @@ impl Events {
 
 /// The mark of the page, as the page has it.
 async fn seen(visitor: &Visitor<'_>, path: &str) -> String {
+    attribute(visitor, path, "data-seen").await
+}
+
+async fn attribute(visitor: &Visitor<'_>, path: &str, name: &str) -> String {
     let page = visitor.get(path).await.body;
-    page.split("data-seen=\"")
+    page.split(&format!("{name}=\""))
         .nth(1)
         .unwrap()
         .split('"')
@@ -273,7 +279,7 @@ async fn a_quiet_stream_ends_at_the_first_heartbeat_after_its_session() {
 async fn a_session_has_at_most_twenty_streams() {
     let harness = Harness::start().await;
     let own = Visitor::of_default(&harness).await;
-    let path = format!("{}/inboxes/events", own.project_path().await);
+    let path = format!("{}/events", own.project_path().await);
     let mut open = Vec::new();
     for _ in 0..20 {
         open.push(Events::open(&own, &path, None).await);

@@ -105,7 +105,7 @@ async fn a_search_in_an_inbox_stops_in_time_and_continues() {
             .replace("&#38;", "&");
     };
     assert!(steps > 0, "the first step compared all messages");
-    assert!(!found.contains("before="), "{found}");
+    assert!(!found.contains("data-continue"), "{found}");
     assert!(
         found.contains("Searched all 160 messages, found 1."),
         "{found}"
@@ -133,7 +133,8 @@ async fn a_list_of_large_messages_has_all_of_them() {
         format!("{project}/mail"),
     ] {
         let page = own.get(&list).await.body;
-        let rows = page.split(">Large ").skip(1);
+        let list = page.split("<article").next().unwrap();
+        let rows = list.split(">Large ").skip(1);
         let subjects: Vec<&str> = rows.map(|rest| &rest[..1]).collect();
         assert_eq!(subjects, ["4", "3", "2", "1", "0"], "{list}");
     }

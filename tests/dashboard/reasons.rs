@@ -237,7 +237,7 @@ fn the_url_of_a_failed_wait_leads_to_each_cause() {
         (reason.after)(&test);
         browser.go(&url);
         let places = [
-            ("h1", reason.title),
+            (".story h1", reason.title),
             (".sentence", reason.sentence),
             ("section[aria-labelledby=do]", reason.advice),
             (".why", reason.evidence),

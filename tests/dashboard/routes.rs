@@ -102,14 +102,14 @@ async fn every_page_is_shown_to_those_who_may_see_it() {
     let ids = Ids::of(&harness, &own, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "GET") {
         let expected = if matches!(
-            route.path,
+            &*route.path,
             "/" | "/sign-in" | "/failures" | "/inboxes" | "/inboxes/{inbox}"
         ) {
             303
         } else {
             200
         };
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         assert_eq!(
             status_of_get(&administrator, &path).await,
             expected,
@@ -133,7 +133,7 @@ async fn no_page_opens_without_a_session() {
         .iter()
         .filter(|route| route.access != Access::Public)
     {
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         for cookie in ["", "restante_session=", "restante_session=0123456789"] {
             let request = request(route.method, &path)
                 .header("origin", BASE_URL)
@@ -162,7 +162,7 @@ async fn no_other_host_is_served() {
     let administrator = Visitor::administrator(&harness).await;
     let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
     for route in routes() {
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         for host in [
             Some("rebound.example"),
             Some("restante.example.com.evil.example:8025"),
@@ -191,7 +191,7 @@ async fn another_site_opens_a_page_and_loads_nothing() {
     let administrator = Visitor::administrator(&harness).await;
     let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "GET") {
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         for (site, mode, to, is_refused) in [
             ("same-site", "no-cors", "object", true),
             ("cross-site", "navigate", "iframe", true),
@@ -221,7 +221,7 @@ async fn no_other_site_changes_anything() {
     let administrator = Visitor::administrator(&harness).await;
     let ids = Ids::of(&harness, &Visitor::of_default(&harness).await, &harness.key).await;
     for route in routes().iter().filter(|route| route.method == "POST") {
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         let origins = [
             "null",
             "http://evil.example",
@@ -255,7 +255,7 @@ async fn no_change_without_its_token() {
         .iter()
         .filter(|route| route.method == "POST" && route.access != Access::Public)
     {
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         for form in [
             "",
             "csrf=",
@@ -293,9 +293,9 @@ async fn another_project_s_ids_are_no_ids() {
         .iter()
         .filter(|route| route.access == Access::Project)
     {
-        let own_path = mine.fill(route.path);
+        let own_path = mine.fill(&route.path);
         for path in (1..16)
-            .map(|bits| mixed(bits).fill(route.path))
+            .map(|bits| mixed(bits).fill(&route.path))
             .filter(|path| *path != own_path)
         {
             let request = match route.method {
@@ -335,7 +335,7 @@ async fn a_key_opens_nothing_of_the_administrator_s() {
         .iter()
         .filter(|route| route.access == Access::Administrator)
     {
-        let path = ids.fill(route.path);
+        let path = ids.fill(&route.path);
         let request = match route.method {
             "GET" => own.request("GET", &path).body(Body::empty()).unwrap(),
             _ => own.form(&path, &[("name", "default")]),

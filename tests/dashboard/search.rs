@@ -1,14 +1,14 @@
-//! The search of the dashboard: in the palette, in all mail, in an inbox and in the list of
-//! inboxes.
+//! The search of the dashboard: in all mail, with inboxes and failures, and in an inbox.
 
 use std::time::Duration;
 
 use super::visitor::Visitor;
 use testkit::{Engine, Harness};
 
-/// The results of the page `Find`: kind, URL and text of each.
-async fn found(visitor: &Visitor<'_>, path: &str) -> Vec<String> {
-    let page = visitor.get(path).await;
+/// The inboxes and failures that the search of all mail finds by their name.
+async fn found(visitor: &Visitor<'_>, search: &str) -> Vec<String> {
+    let path = format!("{}/mail?q={search}", visitor.project_path().await);
+    let page = visitor.get(&path).await;
     assert_eq!(page.status, 200, "{path}");
     let rows = page.body.split("class=\"row found-row\"").skip(1);
     rows.map(|row| row.split("</li>").next().unwrap().to_owned())
@@ -19,40 +19,26 @@ async fn found(visitor: &Visitor<'_>, path: &str) -> Vec<String> {
 async fn a_whole_address_is_the_first_result_and_the_only_inbox(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let project = own.project_path().await;
     for name in ["u5", "u59", "xu5"] {
         harness.deliver(name, &format!("Mail for {name}")).await;
     }
-    let rows = found(&own, &format!("{project}/find?q=u5@restante.example.com")).await;
+    let rows = found(&own, "u5@restante.example.com").await;
     assert!(
-        rows[0].contains("/inboxes/u5\"") && rows[0].contains("<time "),
+        rows.len() == 1 && rows[0].contains("/inboxes/u5\"") && rows[0].contains("<time "),
         "{rows:?}"
     );
-    let others = |row: &&String| row.contains("u59") || row.contains("xu5");
-    assert_eq!(
-        (rows.len(), rows.iter().filter(others).count()),
-        (2, 0),
+    let rows = found(&own, "u5").await;
+    assert!(
+        rows.len() == 3 && rows[0].contains("/inboxes/u5\""),
         "{rows:?}"
     );
-    assert!(
-        rows[1].contains("Mail for u5") && rows[1].contains("to u5@restante.example.com"),
-        "{rows:?}"
+    let list = format!(
+        "{}/mail?q=u5@restante.example.com",
+        own.project_path().await
     );
-
-    let rows = found(&own, &format!("{project}/find?q=u5")).await;
-    assert!(rows[0].contains("/inboxes/u5\""), "{rows:?}");
-    let list = own.get(&format!("{project}/inboxes?q=u5")).await.body;
-    let place = |name: &str| list.find(&format!("data-key=\"{name}\"")).unwrap();
+    let list = own.get(&list).await.body;
     assert!(
-        place("u5") < place("xu5") && place("u5") < place("u59"),
-        "{list}"
-    );
-    let list = own
-        .get(&format!("{project}/inboxes?q=u5@restante.example.com"))
-        .await
-        .body;
-    assert!(
-        list.contains("data-key=\"u5\"") && !list.contains("data-key=\"u59\""),
+        list.contains("Mail for u5<") && !list.contains("Mail for u59"),
         "{list}"
     );
 }
@@ -66,143 +52,88 @@ async fn an_inbox_that_has_ended_is_found_with_its_end(engine: Engine) {
     let failed = harness.create_inbox().await;
     harness.time_out(&failed, "").await;
     for inbox in [&quiet, &failed] {
-        assert_eq!(
-            own.post(&format!("{project}/inboxes/{inbox}/delete"), &[])
-                .await
-                .status,
-            303
-        );
+        let delete = format!("{project}/inboxes/{inbox}/delete");
+        assert_eq!(own.post(&delete, &[]).await.status, 303);
     }
     harness.clock.advance(Duration::from_secs(7_200));
-    let rows = found(
-        &own,
-        &format!("{project}/find?q={quiet}@restante.example.com"),
-    )
-    .await;
+    let rows = found(&own, &format!("{quiet}@restante.example.com")).await;
     assert!(
-        rows[0].contains(&format!("{project}/inboxes/{quiet}/timeline\"")),
+        rows[0].contains(&format!("{project}/inboxes/{quiet}\""))
+            && rows[0].contains("deleted · ")
+            && rows[0].contains(">2 h ago<"),
         "{rows:?}"
     );
+    // The page of the inbox stays, with its timeline.
+    let page = own.get(&format!("{project}/inboxes/{quiet}")).await.body;
     assert!(
-        rows[0].contains("<bdi>deleted</bdi>") && rows[0].contains(">2 h ago<"),
-        "{rows:?}"
+        page.contains("This inbox was deleted 2 h ago.") && page.contains("The inbox was created."),
+        "{page}"
     );
-    let rows = found(&own, &format!("{project}/find?q={failed}")).await;
-    assert!(
-        rows[0].contains("href=\"/failures/") && rows[0].contains("a wait on it timed out"),
-        "{rows:?}"
-    );
-    let list = own.get(&format!("{project}/inboxes?q={quiet}")).await.body;
-    assert!(
-        list.contains("Ended in the last 30 days") && list.contains("<bdi>deleted</bdi>"),
-        "{list}"
-    );
+    let is_failure = |row: &String| row.contains("href=\"/failures/") && row.contains(&failed);
+    assert!(found(&own, &failed).await.iter().any(is_failure));
+    let rows = found(&own, "is:failed").await;
+    assert!(rows.len() == 1 && is_failure(&rows[0]), "{rows:?}");
 
     let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
-    let path = other.project_path().await;
-    assert!(
-        found(&other, &format!("{path}/find?q={quiet}"))
-            .await
-            .is_empty()
-    );
-    let rows = found(&own, &format!("{project}/find?q=is:failed")).await;
-    assert!(
-        rows.len() == 1 && rows[0].contains("href=\"/failures/") && rows[0].contains(&failed),
-        "{rows:?}"
-    );
-    assert!(
-        found(&other, &format!("{path}/find?q=is:failed"))
-            .await
-            .is_empty()
-    );
+    for search in [&*quiet, "is:failed"] {
+        assert!(found(&other, search).await.is_empty());
+    }
 }
 
 #[testkit::each_engine]
 async fn results_that_are_not_shown_are_announced(engine: Engine) {
     let harness = Harness::on(engine).await;
     let own = Visitor::of_default(&harness).await;
-    let administrator = Visitor::administrator(&harness).await;
     let project = own.project_path().await;
     for number in 1..=9 {
         harness.deliver(&format!("signup-{number}"), "Hello").await;
-        let more = own
-            .get(&format!("{project}/find?q=signup"))
-            .await
-            .body
-            .contains(">All inboxes<");
-        assert_eq!(more, number > 8, "{number}");
         harness
             .time_out(&format!("signup-{number}"), "subject=code")
             .await;
     }
-    for (search, list, all) in [
-        ("signup", "inboxes?q=signup", "signup-1@"),
-        ("is:failed+signup", "failures?q=signup", "9 timed out"),
+    let page = own.get(&format!("{project}/mail?q=signup")).await.body;
+    assert_eq!(page.matches("found-row").count(), 16, "{page}");
+    for (list, all) in [
+        ("inboxes?q=signup", "signup-1@"),
+        ("failures?q=signup", "9 timed out"),
     ] {
-        let rows = found(&own, &format!("{project}/find?q={search}")).await;
-        let link = format!("href=\"{project}/{list}\"");
         assert!(
-            rows[8].contains("only 8 are shown here") && rows[8].contains(&link),
-            "{rows:?}"
+            page.contains(&format!("href=\"{project}/{list}\"")),
+            "{list}"
         );
         let page = own.get(&format!("{project}/{list}")).await.body;
         assert!(page.contains(all), "{list}: {page}");
-        let rows = found(&administrator, &format!("/find?q={search}")).await;
-        assert!(
-            rows[8].contains("only 8 are shown here") && rows[8].contains("href=\"/projects\""),
-            "{rows:?}"
-        );
     }
 }
 
 #[testkit::each_engine]
-async fn the_administrator_finds_inboxes_and_messages_of_all_projects(engine: Engine) {
+async fn the_name_of_a_test_finds_its_inbox_its_mail_and_its_failure(engine: Engine) {
     let harness = Harness::on(engine).await;
-    let administrator = Visitor::administrator(&harness).await;
     let own = Visitor::of_default(&harness).await;
-    let other = Visitor::sign_in(&harness, harness.other_key.as_str()).await;
-    let project = own.project_path().await;
-    let others = other.project_path().await;
-    let mine = harness.create_inbox().await;
-    harness.deliver(&mine, "Invoice of mine").await;
-    assert_eq!(
-        other
-            .post(
-                &format!("{others}/inboxes"),
-                &[("kind", "permanent"), ("name", "theirs")]
-            )
-            .await
-            .status,
-        303
-    );
-    harness.deliver("theirs", "Invoice of theirs").await;
-    for path in ["/find".to_owned(), format!("{project}/find")] {
-        let rows = found(&administrator, &format!("{path}?q=invoice")).await;
-        let of = |subject: &str| rows.iter().find(|row| row.contains(subject)).unwrap();
+    let caller = harness.service.authenticate(harness.key.as_str()).await;
+    let label = Some("Checkout › pays with a card");
+    let inbox = harness
+        .service
+        .create_labelled_inbox(&caller.unwrap().unwrap(), label)
+        .await
+        .unwrap()
+        .id;
+    harness.deliver(inbox.as_str(), "Receipt").await;
+    harness.deliver("other", "Newsletter").await;
+    harness.time_out(inbox.as_str(), "subject=missing").await;
+    for search in ["pays+with", "test:CHECKOUT"] {
+        let rows = found(&own, search).await;
         assert!(
-            of("Invoice of theirs").contains(&format!("href=\"{others}/inboxes/theirs/messages/")),
-            "{rows:?}"
+            rows.len() == 2 && rows[1].contains("href=\"/failures/"),
+            "{search}: {rows:?}"
         );
+        let page = format!("{}/mail?q={search}", own.project_path().await);
+        let page = own.get(&page).await.body;
         assert!(
-            of("Invoice of mine").contains("project default"),
-            "{rows:?}"
+            page.contains(">Receipt<") && !page.contains(">Newsletter<"),
+            "{search}: {page}"
         );
-        let rows = found(
-            &administrator,
-            &format!("{path}?q=theirs@restante.example.com"),
-        )
-        .await;
-        assert!(
-            rows[0].contains(&format!("href=\"{others}/inboxes/theirs\"")),
-            "{rows:?}"
-        );
-        assert!(rows[0].contains("project "), "{rows:?}");
     }
-    let rows = found(&own, &format!("{project}/find?q=invoice")).await;
-    assert!(
-        rows.len() == 1 && rows[0].contains("Invoice of mine") && !rows[0].contains("project "),
-        "{rows:?}"
-    );
 }
 
 #[tokio::test]
@@ -226,7 +157,6 @@ async fn operators_find_messages_and_mistakes_are_named() {
     for path in [
         format!("{project}/mail"),
         format!("{project}/inboxes/{inbox}"),
-        format!("{project}/find"),
     ] {
         let shown = async |search: &str| {
             let page = own.get(&format!("{path}?q={search}")).await.body;
@@ -252,7 +182,7 @@ async fn operators_find_messages_and_mistakes_are_named() {
             ("to:", "to: needs"),
         ] {
             let page = own.get(&format!("{path}?q={search}")).await.body;
-            let is_empty = ["Nothing matches", "No results", ">Order<"]
+            let is_empty = ["Nothing matches", ">Order<"]
                 .iter()
                 .any(|text| page.contains(text));
             assert!(
@@ -265,11 +195,6 @@ async fn operators_find_messages_and_mistakes_are_named() {
             "{path}"
         );
     }
-    let page = own.get(&format!("{project}/mail?q=is:failed")).await.body;
-    assert!(
-        page.contains(&format!("href=\"{project}/failures\"")),
-        "{page}"
-    );
 }
 
 #[tokio::test]
@@ -291,7 +216,7 @@ async fn names_in_the_results_cannot_turn_the_text_around() {
     let mail = "From: \u{202e}a@shop.example\r\nSubject: =?utf-8?q?Sum=E2=80=AEmary?=\r\n\r\nx\r\n";
     harness.deliver_raw(inbox.as_str(), mail).await;
     let page = own
-        .get(&format!("{}/find?q={inbox}", own.project_path().await))
+        .get(&format!("{}/mail?q={inbox}", own.project_path().await))
         .await
         .body;
     assert!(
@@ -314,7 +239,6 @@ async fn a_text_that_was_searched_only_in_part_is_counted() {
     for path in [
         format!("{project}/mail"),
         format!("{project}/inboxes/{inbox}"),
-        format!("{project}/find"),
     ] {
         assert!(
             own.get(&format!("{path}?q=first"))

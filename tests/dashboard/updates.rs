@@ -57,7 +57,7 @@ fn a_change_during_a_load_does_not_drop_its_result() {
     open_inbox(&browser, &site);
     browser.run(HELD);
     // Opens the page again, with a stream that is counted.
-    browser.click(".tabs [href$='/live']");
+    browser.click(".list .tabs [href$='/waits']");
     browser.waits_for("[data-opened='1']");
     mail(&site, "Second");
     browser.waits_for("[data-events='1'][data-loads='1']");
@@ -134,22 +134,62 @@ fn a_search_on_a_page_without_updates_stays_on_it() {
     let site = Site::start();
     let browser = Browser::open(1280, 800, &[]);
     open_inbox(&browser, &site);
-    let find = browser.run("return document.querySelector('[data-find]').href");
-    let find = find.as_str().unwrap();
-    browser.go(find);
-    browser.run("window.stayed = true");
-    browser.write("[data-search]", "First");
-    browser.sees(".found-row", "First");
-    assert!(browser.address().ends_with("?q=First"));
-    assert_eq!(browser.run("return window.stayed"), true);
-
-    browser.go(&find.replace("/find", "/mail?before=1"));
-    browser.sees("h2", "No older mail");
+    browser.go(&browser.address().replace("/inboxes/live", "/mail?before=1"));
+    browser.sees("h2", "No older messages");
     assert!(!browser.has("main[data-live]"));
     browser.run("window.stayed = true");
     browser.write("[data-search]", "First");
-    browser.sees(".mail-row", "First");
+    browser.sees(".message-row", "First");
     mail(&site, "First again");
-    browser.sees(".mail-row", "First again");
+    browser.sees(".message-row", "First again");
     assert_eq!(browser.run("return window.stayed"), true);
+}
+
+#[test]
+fn mail_that_arrives_while_the_page_is_hidden_is_counted_and_shown_as_a_notification() {
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
+    open_inbox(&browser, &site);
+    browser.devtools(
+        "Browser.grantPermissions",
+        &json!({"permissions": ["notifications"], "origin": site.url("")}),
+    );
+    browser.click("[data-notify]");
+    browser.sees("button", "Stop notifications");
+    browser.run(
+        "window.shown = [];
+         window.Notification = class extends Notification {
+             constructor(title, options) { super(title, options); window.shown.push([title, options.body]); }
+         }",
+    );
+    browser.hide();
+    mail(&site, "Meanwhile");
+    browser.sees(".message-row", "Meanwhile");
+    let title = browser.run("return document.title");
+    assert!(
+        title
+            .as_str()
+            .is_some_and(|title| title.starts_with("(1) ")),
+        "{title}"
+    );
+    assert_eq!(
+        browser.run("return window.shown"),
+        json!([["shop@shop.example", "Meanwhile"]])
+    );
+    browser.show();
+    assert_eq!(browser.run("return document.title.startsWith('(')"), false);
+
+    // A page that was opened in the background.
+    browser.hide();
+    browser.go(&browser.address());
+    assert_eq!(browser.run("return document.hidden"), true);
+    mail(&site, "Later");
+    browser.sees(".message-row", "Later");
+    let title = browser.run("return document.title");
+    assert!(
+        title
+            .as_str()
+            .is_some_and(|title| title.starts_with("(1) ")),
+        "{title}"
+    );
 }

@@ -284,11 +284,7 @@ async fn mail_of_all_projects_is_searched_together(bed: Bed) {
     let everywhere = MailQuery::containing(Scope::Everywhere, "hello", &domain());
     assert_eq!(found(&bed, everywhere).await, ["Hello too", "Hello"]);
     assert_eq!(found(&bed, containing(&bed, "hello")).await, ["Hello"]);
-    assert_eq!(bed.store.count_messages(None, START).await.unwrap(), 2);
-    assert_eq!(
-        bed.store.count_messages(Some(other), START).await.unwrap(),
-        1
-    );
+    assert_eq!(bed.store.count_messages(other, START).await.unwrap(), 1);
     let until = MailQuery {
         until: Some(START),
         ..all(&bed)

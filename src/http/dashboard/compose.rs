@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, again, html, see};
+use super::page::{Shell, again, html, see};
 use super::visit::{Form, InboxPage};
 use crate::http::App;
 use crate::http::error::Error;
@@ -137,7 +137,7 @@ fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
         "Send a message"
     };
     ComposePage {
-        shell: page.of.shell(title, NavPlace::Inboxes),
+        shell: page.of.shell(title, "inbox"),
         title,
         base: page.path(),
         from: page.inbox.address(app.service.mail_domain()),

@@ -8,6 +8,7 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::page::see;
 use super::parts::MessagePath;
+use super::sign_in::local_path;
 use super::visit::{Form, InboxPage, Params, ProjectPage};
 use crate::http::App;
 
@@ -15,11 +16,12 @@ pub(super) async fn message(
     State(app): State<Arc<App>>,
     page: InboxPage,
     Params(MessagePath { message }): Params<MessagePath>,
+    form: Form,
 ) -> Result<Response, PageError> {
     app.service
         .delete_message(&page.of.caller(), &message)
         .await?;
-    Ok(see(&page.path()))
+    Ok(see(form.given("next").map_or(&*page.path(), local_path)))
 }
 
 pub(super) async fn messages(
@@ -35,7 +37,7 @@ pub(super) async fn inbox(
     page: InboxPage,
 ) -> Result<Response, PageError> {
     app.service.end_inbox(&page.inbox).await?;
-    Ok(see(&page.of.path("/inboxes")))
+    Ok(see(&page.path()))
 }
 
 pub(super) async fn inboxes(

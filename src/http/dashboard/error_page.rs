@@ -60,7 +60,7 @@ async fn shell(app: &App, visit: &Visit, title: &str) -> Result<Shell, Error> {
         (None, Viewer::Project(own)) => app.service.projects().find(own).await?,
         (project, _) => project.clone(),
     };
-    Ok(Shell::new(session, project.as_ref(), title, None))
+    Ok(Shell::new(session, project.as_ref(), title, ""))
 }
 
 fn message(error: &Error, end: Option<String>) -> String {
@@ -82,7 +82,7 @@ fn message(error: &Error, end: Option<String>) -> String {
 fn timeline(visit: &Visit) -> Option<String> {
     let project = visit.project.as_ref()?.id;
     let inbox = path_segment(visit.inbox.as_deref()?);
-    Some(format!("/projects/{project}/inboxes/{inbox}/timeline"))
+    Some(format!("/projects/{project}/inboxes/{inbox}"))
 }
 
 async fn inbox_end(app: &App, visit: &Visit) -> Option<String> {

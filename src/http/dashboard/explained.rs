@@ -2,16 +2,14 @@
 
 use askama::Template;
 
-use super::page::{subject, with_query};
+use super::page::subject;
 use super::plain::{Piece, cause, coded, shown};
-use super::visit::InboxPage;
 use super::when::When;
 use crate::config::HostAndPort;
 use crate::evidence::{Evidence, Reading, Sentence, Story, missed, rejection};
 use crate::http::App;
 use crate::http::download::path_segment;
-use crate::http::error::Error;
-use crate::model::{InboxId, Latest, MessageFilter, RefusedMail, Timestamp, WaitRecord};
+use crate::model::{InboxId, Latest, RefusedMail, Timestamp, WaitRecord};
 
 #[derive(Template)]
 #[template(path = "explanation.html")]
@@ -103,47 +101,6 @@ impl Refusal {
 }
 
 impl ExplanationPanel {
-    /// Explains a wait on the inbox of the page.
-    pub(super) async fn of_wait(
-        app: &App,
-        page: &InboxPage,
-        wait: &WaitRecord,
-    ) -> Result<Self, Error> {
-        let base = page.of.path("");
-        if let Some(story) = app.service.story(wait.id, Some(page.inbox.project)).await? {
-            return Ok(Self::of_story(app, &base, &page.of.smtp, &story));
-        }
-        let filter = wait.filter.clone();
-        let caller = page.of.caller();
-        let id = page.inbox.id.as_str();
-        let smtp = page.of.smtp.to_string();
-        let explained = match app
-            .service
-            .explain(&caller, id, &filter, &smtp)
-            .await
-            .map_err(Error::from)
-        {
-            // The message of the cursor no longer exists.
-            Err(Error::InvalidParameter("after")) => {
-                let filter = MessageFilter {
-                    after: None,
-                    ..filter
-                };
-                app.service.explain(&caller, id, &filter, &smtp).await?
-            }
-            explained => explained?,
-        };
-        let now = app.service.clock().now();
-        let of = (app, base.as_str(), wait);
-        Ok(Self::new(
-            of,
-            smtp,
-            &explained.summary,
-            &explained.evidence,
-            &|at| When::new(at, now),
-        ))
-    }
-
     /// The explanation of a story. `base` is the path of its project.
     pub(super) fn of_story(app: &App, base: &str, smtp: &HostAndPort, story: &Story) -> Self {
         let now = app.service.clock().now();
@@ -208,17 +165,6 @@ impl ExplanationPanel {
 pub(super) fn what_to_do(app: &App, refused: &RefusedMail) -> Vec<Piece> {
     let finding = rejection(refused, app.service.server());
     finding.sentence.what_to_do().map(coded).unwrap_or_default()
-}
-
-/// The page that explains a wait: that of its story, or that of the inbox with the explanation.
-pub(super) fn explain_url(base: &str, wait: &WaitRecord, has_story: bool) -> String {
-    match has_story {
-        true => story_url(wait.id),
-        false => with_query(
-            &format!("{base}/waits"),
-            &[("explain", Some(&wait.id.to_string()))],
-        ),
-    }
 }
 
 /// The page of a story.

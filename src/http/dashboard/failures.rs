@@ -11,7 +11,7 @@ use axum::response::Response;
 
 use super::explained::story_url;
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, html, with_query};
+use super::page::{Shell, html, with_query};
 use super::plain::{Piece, cause, coded, shown};
 use super::timeline::timeline_of;
 use super::visit::ProjectPage;
@@ -173,9 +173,9 @@ pub(super) async fn list(
     };
     let title = format!("Failures of {}", page.project.name);
     let shell = page
-        .shell(title, NavPlace::Failures)
-        .live(format!("{base}/events"), seen)
-        .with_failures(failures);
+        .shell(title, "failures")
+        .live(page.path("/events?of=failures"), seen);
+    let shell = Shell { failures, ..shell };
     Ok(html(&FailuresPage {
         shell,
         base,

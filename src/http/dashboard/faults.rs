@@ -10,6 +10,7 @@ use crate::model::{Fault, FaultState, Inbox, Timestamp};
 const MAX_USES_SHOWN: usize = 10;
 
 /// The faults of an inbox.
+#[derive(Default)]
 pub(super) struct FaultsPanel {
     pub(super) rows: Vec<FaultRow>,
     /// How often they still apply.

@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::failure::PageError;
 use super::guard;
-use super::page::{NavPlace, Shell, again, html, see, subject};
+use super::page::{Shell, again, html, see, subject};
 use super::parts::MessagePath;
 use super::visit::{Form, InboxPage, Params};
 use crate::http::App;
@@ -102,7 +102,7 @@ async fn find(app: &App, page: &InboxPage, id: &str) -> Result<MessageStart, Err
 
 fn forward_page(app: &App, page: &InboxPage, message: &MessageStart, to: String) -> ForwardPage {
     ForwardPage {
-        shell: page.of.shell("Forward", NavPlace::Inboxes),
+        shell: page.of.shell("Forward", "inbox"),
         message_url: format!("{}/messages/{}", page.path(), message.head.id),
         subject: subject(&message.head.subject),
         from: page.inbox.address(app.service.mail_domain()),

@@ -33,7 +33,7 @@ pub(super) async fn home(
                 .map_err(Error::from)?;
             see(&format!(
                 "/projects/{project}/{}",
-                if failures > 0 { "failures" } else { "inboxes" }
+                if failures > 0 { "failures" } else { "mail" }
             ))
         }
     })

@@ -7,8 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::find::{Finder, Found};
-use super::page::{NavPlace, Shell, again, html, see, subject, with_query};
+use super::page::{Shell, again, html, see, subject, with_query};
 use super::plain::shown;
 use super::start::Setup;
 use super::visit::{Form, InboxPage, ProjectPage};
@@ -43,8 +42,6 @@ struct InboxesPage {
     /// The open waits of the project.
     waits: Vec<OpenWait>,
     rows: Vec<InboxRow>,
-    /// The inboxes that match a search and have ended.
-    ended: Vec<Found>,
     /// The pages before and after this one.
     newer: Option<String>,
     more: Option<String>,
@@ -125,7 +122,8 @@ impl From<&Query> for ListQuery {
 
 impl ListQuery {
     fn filter(&self, mail_domain: &Domain) -> InboxFilter {
-        let address = self.text(mail_domain);
+        let text = self.search.as_deref().unwrap_or_default();
+        let address = SearchText::new(text, mail_domain);
         let part = self.part.clone();
         let Self {
             kind,
@@ -141,16 +139,6 @@ impl ListQuery {
             counts_failures: true,
             part,
         }
-    }
-
-    fn text(&self, mail_domain: &Domain) -> SearchText {
-        SearchText::new(self.search.as_deref().unwrap_or_default(), mail_domain)
-    }
-
-    /// Whether this is the first page of a search in all inboxes.
-    fn is_start_of_search(&self) -> bool {
-        let is_chosen = self.kind.is_some() || self.with_mail || self.with_failures;
-        self.search.is_some() && !is_chosen && matches!(self.part, ListPart::Start)
     }
 
     /// The page `after` or `before` an inbox.
@@ -219,19 +207,12 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         .last()
         .filter(|_| has_older)
         .map(|last| query.page(&base, "after", last));
-    let mut ended = Vec::new();
     let now = app.service.clock().now();
-    if query.is_start_of_search() {
-        first_exact(app, page, &query, &mut found).await?;
-        ended = Finder::of(app, page)
-            .ended_inboxes(&query.text(mail_domain))
-            .await?;
-    }
     let title = format!("Inboxes of {}", page.project.name);
     Ok(InboxesPage {
         shell: page
-            .shell(title, NavPlace::Inboxes)
-            .live(format!("{base}/events"), seen),
+            .shell(title, "inbox")
+            .live(page.path("/events?of=inboxes"), seen),
         kinds: kinds(&base, &query),
         kind: query.kind.map(InboxKind::as_str),
         with_mail: query.with_mail,
@@ -240,7 +221,6 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         project: page.path(""),
         waits: open_waits(app, page).await?,
         search: query.search,
-        ended,
         rows: found
             .into_iter()
             .map(|summary| row(summary, &base, mail_domain, now))
@@ -254,34 +234,6 @@ async fn list_page(app: &App, page: &ProjectPage, query: ListQuery) -> Result<In
         problem: None,
         base,
     })
-}
-
-/// Moves the inbox whose id is exactly the search to the top of the first page.
-async fn first_exact(
-    app: &App,
-    page: &ProjectPage,
-    query: &ListQuery,
-    found: &mut Vec<InboxSummary>,
-) -> Result<(), Error> {
-    let Ok(id) = InboxId::parse(query.search.as_deref().unwrap_or_default()) else {
-        return Ok(());
-    };
-    let mail_domain = app.service.mail_domain();
-    let address = SearchText::new(&id.at(mail_domain), mail_domain);
-    let filter = InboxFilter {
-        address,
-        counts_failures: true,
-        ..InboxFilter::default()
-    };
-    for exact in app
-        .service
-        .list_inboxes(page.project.id, &filter, 1)
-        .await?
-    {
-        found.retain(|other| other.inbox.id != exact.inbox.id);
-        found.insert(0, exact);
-    }
-    Ok(())
 }
 
 pub(super) async fn create(

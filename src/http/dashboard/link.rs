@@ -6,7 +6,7 @@ use axum::response::Response;
 use url::Url;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, html};
+use super::page::{Shell, html};
 use super::plain::shown;
 use super::visit::ProjectPage;
 use crate::http::query::Query;
@@ -29,7 +29,7 @@ struct Web {
 
 pub(super) async fn show(page: ProjectPage, query: Query) -> Result<Response, PageError> {
     let target = query.first("to").unwrap_or_default();
-    let shell = page.shell("Open a link", NavPlace::Mail);
+    let shell = page.shell("Open a link", "mail");
     Ok(html(&LinkPage {
         shell,
         web: Web::parse(&target),

@@ -43,12 +43,21 @@ impl<S: Sync> FromRequestParts<S> for Seen {
     }
 }
 
-pub(super) async fn inboxes(
+pub(super) async fn project(
     State(app): State<Arc<App>>,
     page: ProjectPage,
+    query: Query,
     seen: Seen,
 ) -> Result<Response, PageError> {
-    events(&app, page.session, Watched::Inboxes(page.project.id), seen)
+    let project = page.project.id;
+    let watched = match query.first("of").as_deref() {
+        Some("failures") => Watched::Failures(project),
+        Some("outgoing") => Watched::Outgoing(project),
+        Some("refused") => Watched::Refused(Some(project)),
+        Some("inboxes") => Watched::Inboxes(project),
+        _ => Watched::Mail(project),
+    };
+    events(&app, page.session, watched, seen)
 }
 
 pub(super) async fn inbox(
@@ -56,37 +65,8 @@ pub(super) async fn inbox(
     page: InboxPage,
     seen: Seen,
 ) -> Result<Response, PageError> {
-    let watched = page.watched();
+    let watched = Watched::Inbox(page.inbox.project, page.inbox.id);
     events(&app, page.of.session, watched, seen)
-}
-
-pub(super) async fn outgoing(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    seen: Seen,
-) -> Result<Response, PageError> {
-    events(&app, page.session, Watched::Outgoing(page.project.id), seen)
-}
-
-pub(super) async fn failures(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    seen: Seen,
-) -> Result<Response, PageError> {
-    events(&app, page.session, Watched::Failures(page.project.id), seen)
-}
-
-pub(super) async fn refused(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    seen: Seen,
-) -> Result<Response, PageError> {
-    events(
-        &app,
-        page.session,
-        Watched::Refused(Some(page.project.id)),
-        seen,
-    )
 }
 
 pub(super) async fn all_refused(

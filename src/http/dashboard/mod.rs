@@ -8,7 +8,6 @@
 //! network; all other pages show it as text.
 
 mod access;
-mod all_mail;
 mod assets;
 mod compose;
 mod deletions;
@@ -17,7 +16,6 @@ mod explained;
 mod failure;
 mod failures;
 mod faults;
-mod find;
 mod forward;
 mod guard;
 mod home;
@@ -27,7 +25,9 @@ mod letter;
 mod link;
 mod live;
 mod mail;
-mod messages;
+mod mail_list;
+mod mail_page;
+mod named;
 mod notices;
 mod outgoing;
 mod page;
@@ -63,182 +63,101 @@ pub struct Route {
     /// `GET`, or `POST` for a change.
     pub method: &'static str,
     /// The path with its parameters in braces.
-    pub path: &'static str,
+    pub path: String,
     /// Who may see it.
     pub access: Access,
     handler: MethodRouter<Arc<App>>,
 }
 
-/// Every route of the dashboard.
+/// Every route of the dashboard. The paths of a project's pages are within the project.
 #[must_use]
 pub fn routes() -> Vec<Route> {
     use Access::{Administrator, Project, Public, SignedIn};
     vec![
-        get("/", Public, home::home),
-        get("/static/{file}", Public, assets::serve),
-        get("/sign-in", Public, sign_in::show),
-        post("/sign-in", Public, sign_in::sign_in),
-        post("/sign-out", SignedIn, sign_in::sign_out),
+        get(Public, "/", home::home),
+        get(Public, "/static/{file}", assets::serve),
+        get(Public, "/sign-in", sign_in::show),
+        post(Public, "/sign-in", sign_in::sign_in),
+        post(SignedIn, "/sign-out", sign_in::sign_out),
         post(
-            "/sign-out-everywhere",
             SignedIn,
+            "/sign-out-everywhere",
             sign_in::sign_out_everywhere,
         ),
-        get("/projects", Administrator, projects::list),
-        post("/projects", Administrator, projects::create),
-        get("/find", Administrator, find::everywhere),
-        get("/inboxes", SignedIn, home::list),
-        get("/inboxes/{inbox}", SignedIn, home::inbox),
-        get("/failures", SignedIn, home::list),
-        get("/failures/{failure}", SignedIn, story::show),
-        get("/refused", Administrator, refused::all),
-        get("/refused/events", Administrator, live::all_refused),
+        get(SignedIn, "/inboxes", home::list),
+        get(SignedIn, "/inboxes/{inbox}", home::inbox),
+        get(SignedIn, "/failures", home::list),
+        get(SignedIn, "/failures/{failure}", mail_page::failure),
+        get(Administrator, "/projects", projects::list),
+        post(Administrator, "/projects", projects::create),
+        get(Administrator, "/refused", refused::all),
+        get(Administrator, "/refused/events", live::all_refused),
         get(
-            "/projects/{project}/settings",
             Administrator,
+            "/projects/{project}/settings",
             projects::settings,
         ),
         post(
-            "/projects/{project}/rename",
             Administrator,
+            "/projects/{project}/rename",
             projects::rename,
         ),
         post(
-            "/projects/{project}/rotate",
             Administrator,
+            "/projects/{project}/rotate",
             projects::rotate,
         ),
         post(
-            "/projects/{project}/delete",
             Administrator,
+            "/projects/{project}/delete",
             projects::delete,
         ),
-        get("/projects/{project}/inboxes", Project, inboxes::list),
-        post("/projects/{project}/inboxes", Project, inboxes::create),
-        get("/projects/{project}/inboxes/events", Project, live::inboxes),
+        get(Project, "/mail", mail_page::all),
+        get(Project, "/events", live::project),
+        get(Project, "/inboxes", inboxes::list),
+        post(Project, "/inboxes", inboxes::create),
+        post(Project, "/delete-inboxes", deletions::inboxes),
+        get(Project, "/inboxes/{inbox}", mail_page::inbox),
+        get(Project, "/inboxes/{inbox}/waits", mail_page::waits),
+        get(Project, "/inboxes/{inbox}/timeline", mail_page::timeline),
+        get(Project, "/inboxes/{inbox}/events", live::inbox),
+        get(Project, "/inboxes/{inbox}/start", start::show_for_inbox),
+        get(Project, "/inboxes/{inbox}/send", compose::show),
+        post(Project, "/inboxes/{inbox}/send", compose::send),
+        post(Project, "/inboxes/{inbox}/retention", inboxes::retain),
+        post(Project, "/inboxes/{inbox}/empty", deletions::messages),
+        post(Project, "/inboxes/{inbox}/delete", deletions::inbox),
         get(
-            "/projects/{project}/inboxes/{inbox}",
             Project,
-            messages::list,
-        ),
-        post(
-            "/projects/{project}/inboxes/{inbox}/delete",
-            Project,
-            deletions::inbox,
-        ),
-        post(
-            "/projects/{project}/delete-inboxes",
-            Project,
-            deletions::inboxes,
-        ),
-        post(
-            "/projects/{project}/inboxes/{inbox}/empty",
-            Project,
-            deletions::messages,
-        ),
-        post(
-            "/projects/{project}/inboxes/{inbox}/messages/{message}/delete",
-            Project,
-            deletions::message,
-        ),
-        post(
-            "/projects/{project}/inboxes/{inbox}/retention",
-            Project,
-            inboxes::retain,
+            "/inboxes/{inbox}/messages/{message}",
+            mail_page::message,
         ),
         get(
-            "/projects/{project}/inboxes/{inbox}/waits",
             Project,
-            messages::waits,
-        ),
-        get(
-            "/projects/{project}/inboxes/{inbox}/timeline",
-            Project,
-            timeline::show,
-        ),
-        get(
-            "/projects/{project}/inboxes/{inbox}/events",
-            Project,
-            live::inbox,
-        ),
-        get(
-            "/projects/{project}/inboxes/{inbox}/start",
-            Project,
-            start::show_for_inbox,
-        ),
-        get(
-            "/projects/{project}/inboxes/{inbox}/send",
-            Project,
-            compose::show,
-        ),
-        post(
-            "/projects/{project}/inboxes/{inbox}/send",
-            Project,
-            compose::send,
-        ),
-        get(
-            "/projects/{project}/inboxes/{inbox}/messages/{message}",
-            Project,
-            messages::show,
-        ),
-        get(
-            "/projects/{project}/inboxes/{inbox}/messages/{message}/forward",
-            Project,
+            "/inboxes/{inbox}/messages/{message}/forward",
             forward::show,
         ),
         post(
-            "/projects/{project}/inboxes/{inbox}/messages/{message}/forward",
             Project,
+            "/inboxes/{inbox}/messages/{message}/forward",
             forward::send,
         ),
-        get(
-            "/projects/{project}/messages/{message}/html",
-            Project,
-            mail::html,
-        ),
-        get(
-            "/projects/{project}/messages/{message}/eml",
-            Project,
-            parts::eml,
-        ),
-        get(
-            "/projects/{project}/messages/{message}/parts/{part}",
-            Project,
-            parts::download,
-        ),
-        get(
-            "/projects/{project}/messages/{message}/images/{part}",
-            Project,
-            parts::image,
-        ),
-        get("/projects/{project}/mail", Project, all_mail::list),
-        get("/projects/{project}/outgoing", Project, outgoing::list),
-        get(
-            "/projects/{project}/outgoing/events",
-            Project,
-            live::outgoing,
-        ),
         post(
-            "/projects/{project}/outgoing/{item}/retry",
             Project,
-            outgoing::retry,
+            "/inboxes/{inbox}/messages/{message}/delete",
+            deletions::message,
         ),
-        post(
-            "/projects/{project}/outgoing/{item}/cancel",
-            Project,
-            outgoing::cancel,
-        ),
-        get("/projects/{project}/refused", Project, refused::of_project),
-        get("/projects/{project}/refused/events", Project, live::refused),
-        get("/projects/{project}/failures", Project, failures::list),
-        get(
-            "/projects/{project}/failures/events",
-            Project,
-            live::failures,
-        ),
-        get("/projects/{project}/link", Project, link::show),
-        get("/projects/{project}/find", Project, find::in_project),
-        get("/projects/{project}/start", Project, start::show),
+        get(Project, "/messages/{message}/html", mail::html),
+        get(Project, "/messages/{message}/eml", parts::eml),
+        get(Project, "/messages/{message}/parts/{part}", parts::download),
+        get(Project, "/messages/{message}/images/{part}", parts::image),
+        get(Project, "/outgoing", outgoing::list),
+        post(Project, "/outgoing/{item}/retry", outgoing::retry),
+        post(Project, "/outgoing/{item}/cancel", outgoing::cancel),
+        get(Project, "/refused", refused::of_project),
+        get(Project, "/failures", failures::list),
+        get(Project, "/link", link::show),
+        get(Project, "/start", start::show),
     ]
 }
 
@@ -249,32 +168,34 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
             (Arc::clone(app), route.access),
             guard::guard,
         ));
-        router.route(route.path, guarded)
+        router.route(&route.path, guarded)
     })
 }
 
-fn get<H: Handler<T, Arc<App>>, T: 'static>(
-    path: &'static str,
-    access: Access,
-    handler: H,
-) -> Route {
-    Route {
-        method: "GET",
-        path,
-        access,
-        handler: on(MethodFilter::GET, handler),
-    }
+fn get<H: Handler<T, Arc<App>>, T: 'static>(access: Access, path: &str, handler: H) -> Route {
+    Route::new("GET", access, path, on(MethodFilter::GET, handler))
 }
 
-fn post<H: Handler<T, Arc<App>>, T: 'static>(
-    path: &'static str,
-    access: Access,
-    handler: H,
-) -> Route {
-    Route {
-        method: "POST",
-        path,
-        access,
-        handler: on(MethodFilter::POST, handler),
+fn post<H: Handler<T, Arc<App>>, T: 'static>(access: Access, path: &str, handler: H) -> Route {
+    Route::new("POST", access, path, on(MethodFilter::POST, handler))
+}
+
+impl Route {
+    fn new(
+        method: &'static str,
+        access: Access,
+        path: &str,
+        handler: MethodRouter<Arc<App>>,
+    ) -> Self {
+        let within = match access {
+            Access::Project => "/projects/{project}",
+            _ => "",
+        };
+        Self {
+            method,
+            path: format!("{within}{path}"),
+            access,
+            handler,
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The notices above the messages of an inbox: rejected mail, and the state of the waits on it.
 
+use uuid::Uuid;
+
 use super::explained::Refusal;
 use super::waits::WaitsView;
 use crate::http::App;
@@ -11,6 +13,7 @@ use crate::service::REFUSALS_OF_INBOX;
 const MAX_REJECTIONS_SHOWN: usize = 3;
 
 /// The notices of an inbox.
+#[derive(Default)]
 pub(super) struct Notices {
     /// How many messages were rejected, as text.
     pub(super) refused: Option<String>,
@@ -23,8 +26,8 @@ pub(super) struct Notices {
 pub(super) struct WaitsNotice {
     /// Whether a wait is open.
     pub(super) is_open: bool,
-    /// The page that explains the last one, if it timed out.
-    pub(super) explain_url: Option<String>,
+    /// The story of the last one, if it timed out.
+    pub(super) story: Option<Uuid>,
     pub(super) text: String,
 }
 
@@ -61,13 +64,9 @@ fn waits_notice(waits: &WaitsView) -> Option<WaitsNotice> {
         1 => (true, "1 open wait".to_owned()),
         count => (true, format!("{count} open waits")),
     };
-    let last = waits.ended.first().and_then(|wait| wait.outcome.as_ref());
-    let explain_url = last
-        .filter(|_| !is_open)
-        .and_then(|outcome| outcome.explain_url.clone());
     Some(WaitsNotice {
         is_open,
-        explain_url,
+        story: waits.failed(),
         text,
     })
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, html, see, subject};
+use super::page::{Shell, html, see, subject};
 use super::plain::shown;
 use super::visit::{Params, ProjectPage};
 use super::when::When;
@@ -78,8 +78,8 @@ pub(super) async fn list(
         .map(|item| row(&attempts.remove(&item.id).unwrap_or_default(), &item, now))
         .collect();
     let shell = page
-        .shell("Outgoing mail", NavPlace::Outgoing)
-        .live(page.path("/outgoing/events"), seen);
+        .shell("Outgoing mail", "outgoing")
+        .live(page.path("/events?of=outgoing"), seen);
     Ok(html(&OutgoingPage {
         shell,
         base: page.path(""),

@@ -20,103 +20,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 
-/// An entry of the navigation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NavPlace {
-    Failures,
-    Inboxes,
-    Mail,
-    Outgoing,
-    Refused,
-    Start,
-    Settings,
-    Projects,
-    AllRefused,
-}
-
-impl NavPlace {
-    const OF_PROJECT: [Self; 6] = [
-        Self::Failures,
-        Self::Inboxes,
-        Self::Mail,
-        Self::Outgoing,
-        Self::Refused,
-        Self::Start,
-    ];
-    const OF_INSTALLATION: [Self; 2] = [Self::Projects, Self::AllRefused];
-
-    /// Its icon, its label, and a shorter label for narrow screens.
-    fn look(self) -> (&'static str, &'static str, Option<&'static str>) {
-        match self {
-            Self::Failures => ("failures", "Failures", None),
-            Self::Inboxes => ("inbox", "Inboxes", None),
-            Self::Mail => ("mail", "All mail", Some("Mail")),
-            Self::Outgoing => ("outgoing", "Outgoing", None),
-            Self::Refused => ("refused", "Rejected", None),
-            Self::Start => ("start", "Getting started", Some("Start")),
-            Self::Settings => ("settings", "Settings", None),
-            Self::Projects => ("projects", "Projects", None),
-            Self::AllRefused => ("refused", "All rejected", None),
-        }
-    }
-
-    /// Its path within the project or the installation.
-    fn path(self) -> &'static str {
-        match self {
-            Self::Failures => "/failures",
-            Self::Inboxes => "/inboxes",
-            Self::Mail => "/mail",
-            Self::Outgoing => "/outgoing",
-            Self::Refused | Self::AllRefused => "/refused",
-            Self::Start => "/start",
-            Self::Settings => "/settings",
-            Self::Projects => "/projects",
-        }
-    }
-
-    /// The places of a project.
-    pub(super) fn of_project() -> &'static [Self] {
-        &Self::OF_PROJECT
-    }
-
-    /// The places of the installation.
-    pub(super) fn of_installation() -> &'static [Self] {
-        &Self::OF_INSTALLATION
-    }
-
-    pub(super) fn label(self) -> &'static str {
-        self.look().1
-    }
-
-    /// Its URL, where `base` is the path of the project, or empty.
-    pub(super) fn url(self, base: &str) -> String {
-        format!("{base}{}", self.path())
-    }
-
-    fn entry(self, base: &str, current: Option<Self>) -> Entry {
-        let (icon, label, short) = self.look();
-        Entry {
-            url: self.url(base),
-            icon,
-            label,
-            short,
-            count: 0,
-            is_current: current == Some(self),
-        }
-    }
-}
-
-/// An entry of the navigation as it is shown.
-pub(super) struct Entry {
-    pub(super) url: String,
-    pub(super) icon: &'static str,
-    pub(super) label: &'static str,
-    pub(super) short: Option<&'static str>,
-    /// What is new there.
-    pub(super) count: i64,
-    pub(super) is_current: bool,
-}
-
 /// The layout around a page.
 pub(super) struct Shell {
     pub(super) title: String,
@@ -128,20 +31,18 @@ pub(super) struct Shell {
     pub(super) live: Option<Live>,
     /// Whether only the content of the page is sent, for the script.
     pub(super) is_part: bool,
-    /// The failures of the last day.
+    /// The failures since the reader looked at them, of the last day.
     pub(super) failures: i64,
 }
 
+/// The navigation, whose entries are in the template.
 pub(super) struct Navigation {
     pub(super) csrf: String,
-    /// The name of the project that the page is about.
-    pub(super) project: Option<String>,
-    /// The URL of the search page.
-    pub(super) find: Option<String>,
-    pub(super) of_project: Vec<Entry>,
-    /// The settings of the project, for the administrator.
-    pub(super) settings: Option<Entry>,
-    pub(super) of_installation: Vec<Entry>,
+    /// The name and the path of the project that the page is about.
+    pub(super) project: Option<(String, String)>,
+    pub(super) is_administrator: bool,
+    /// The icon of the current entry.
+    pub(super) current: &'static str,
 }
 
 pub(super) struct Live {
@@ -165,15 +66,21 @@ impl Shell {
         }
     }
 
-    /// A page for a session.
+    /// A page for a session. `place` is the icon of its entry in the navigation.
     pub(super) fn new(
         session: &Session,
         project: Option<&Project>,
         title: impl Into<String>,
-        place: Option<NavPlace>,
+        place: &'static str,
     ) -> Self {
+        let project = project.map(|project| (project.name.clone(), project_path(project, "")));
         Self {
-            navigation: Some(Navigation::new(session, project, place)),
+            navigation: Some(Navigation {
+                csrf: session.csrf_token.clone(),
+                project,
+                is_administrator: session.is_administrator(),
+                current: place,
+            }),
             ..Self::bare(title)
         }
     }
@@ -189,54 +96,11 @@ impl Shell {
         }
     }
 
-    /// The same page with the number of failures in the navigation.
-    pub(super) fn with_failures(mut self, count: i64) -> Self {
-        if let Some(entry) = self
-            .navigation
-            .iter_mut()
-            .flat_map(|navigation| navigation.of_project.first_mut())
-            .next()
-        {
-            entry.count = count;
-        }
-        self.failures = count;
-        self
-    }
-
     /// The token in every form.
     pub(super) fn csrf(&self) -> &str {
         self.navigation
             .as_ref()
             .map_or("", |navigation| &navigation.csrf)
-    }
-}
-
-impl Navigation {
-    fn new(session: &Session, project: Option<&Project>, current: Option<NavPlace>) -> Self {
-        let base = project.map(|project| project_path(project, ""));
-        let of_project = |base: &String| {
-            NavPlace::OF_PROJECT
-                .map(|place| place.entry(base, current))
-                .into()
-        };
-        let settings = base.as_deref().filter(|_| session.is_administrator());
-        let is_administrator = session.is_administrator();
-        let of_installation = NavPlace::OF_INSTALLATION
-            .iter()
-            .filter(|_| session.is_administrator());
-        Self {
-            csrf: session.csrf_token.clone(),
-            project: project.map(|project| project.name.clone()),
-            find: base
-                .as_ref()
-                .map(|base| format!("{base}/find"))
-                .or(is_administrator.then(|| "/find".to_owned())),
-            of_project: base.as_ref().map(of_project).unwrap_or_default(),
-            settings: settings.map(|base| NavPlace::Settings.entry(base, current)),
-            of_installation: of_installation
-                .map(|place| place.entry("", current))
-                .collect(),
-        }
     }
 }
 

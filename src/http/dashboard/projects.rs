@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, again, html, see};
+use super::page::{Shell, again, html, see};
 use super::visit::{Form, ProjectPage, SignedIn};
 use super::when::{When, size};
 use crate::http::App;
@@ -78,7 +78,7 @@ pub(super) async fn create(
     let name = form.text("name").trim();
     match app.service.projects().create(name).await {
         Ok(key) => {
-            let shell = viewer.shell(format!("API key of {name}"), NavPlace::Projects);
+            let shell = viewer.shell(format!("API key of {name}"), "projects");
             Ok(show_key(
                 &app.base_url.for_client(&headers),
                 shell,
@@ -134,7 +134,7 @@ pub(super) async fn rotate(
         Some(_) => (OVERLAP, "Old keys remain valid for 24 hours."),
     };
     let key = app.service.projects().rotate_key(name, overlap).await?;
-    let shell = page.shell(format!("API key of {name}"), NavPlace::Settings);
+    let shell = page.shell(format!("API key of {name}"), "settings");
     Ok(show_key(
         &page.base_url,
         shell,
@@ -169,7 +169,7 @@ async fn projects_page(app: &App, viewer: &SignedIn) -> Result<ProjectsPage, Err
         .into_iter()
         .map(|project| row(app, project, &holdings))
         .collect();
-    let shell = viewer.shell("Projects", NavPlace::Projects);
+    let shell = viewer.shell("Projects", "projects");
     Ok(ProjectsPage {
         shell,
         projects,
@@ -179,10 +179,7 @@ async fn projects_page(app: &App, viewer: &SignedIn) -> Result<ProjectsPage, Err
 }
 
 async fn settings_page(app: &App, page: &ProjectPage) -> Result<SettingsPage, Error> {
-    let shell = page.shell(
-        format!("Settings of {}", page.project.name),
-        NavPlace::Settings,
-    );
+    let shell = page.shell(format!("Settings of {}", page.project.name), "settings");
     let holdings = app
         .service
         .projects()

@@ -4,14 +4,16 @@ use askama::Template;
 
 use super::html_check::CheckView;
 use super::letter::Letter;
+use super::mail_list::Listing;
 use super::page::{given, subject, with_query};
 use super::parts::{PartRow, part_rows};
 use super::plain::shown;
-use super::visit::InboxPage;
+use super::visit::ProjectPage;
 use crate::http::App;
+use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Everything, Timestamp};
+use crate::model::{Everything, Timestamp, address_of};
 use crate::service::{Head, Verifiable};
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
@@ -76,9 +78,7 @@ impl Tab {
 }
 
 /// The view that the query selects.
-pub(super) struct ReaderQuery {
-    /// The search of the list, which links keep.
-    search: Option<String>,
+struct ReaderQuery {
     tab: Option<Tab>,
     width: &'static str,
     is_dark: bool,
@@ -89,14 +89,13 @@ pub(super) struct ReaderQuery {
 }
 
 impl ReaderQuery {
-    pub(super) fn new(query: &Query, search: Option<String>) -> Self {
+    fn new(query: &Query) -> Self {
         let named = |name: &str, label: &str| {
             query
                 .first(name)
                 .is_some_and(|value| value.eq_ignore_ascii_case(label))
         };
         Self {
-            search,
             tab: Tab::ALL.into_iter().find(|tab| named("tab", tab.label())),
             width: WIDTHS
                 .into_iter()
@@ -114,7 +113,13 @@ impl ReaderQuery {
 pub(super) struct MessageView {
     subject: String,
     letter: Letter,
-    inbox_url: String,
+    pub(super) id: String,
+    /// The list, to which a narrow window goes back.
+    list_url: String,
+    /// The page after the message was deleted.
+    next: String,
+    /// The inbox, if the list has those of several.
+    inbox: Option<(String, String)>,
     reply_url: String,
     forward_url: String,
     eml_url: String,
@@ -227,9 +232,8 @@ impl CodeView {
 }
 
 /// A message with the results of parsing its source.
-struct Opened {
-    /// The URL of the message in its inbox.
-    url: String,
+struct Opened<'a> {
+    listing: &'a Listing,
     /// The URL of its parts.
     parts_url: String,
     /// Its envelope; its bytes have been read and dropped.
@@ -246,11 +250,21 @@ struct Opened {
 impl MessageView {
     pub(super) async fn read(
         app: &App,
-        page: &InboxPage,
+        page: &ProjectPage,
         message: Head,
-        query: &ReaderQuery,
+        listing: &Listing,
+        next: String,
+        query: &Query,
     ) -> Result<Self, Error> {
-        let opened = Opened::read(app, page, message, query).await?;
+        let inbox = path_segment(message.inbox_id.as_str());
+        let inbox_url = page.path(&format!("/inboxes/{inbox}"));
+        let address = address_of(
+            &message.inbox_id,
+            message.shared.as_ref(),
+            app.service.mail_domain(),
+        );
+        let query = &ReaderQuery::new(query);
+        let opened = Opened::read(app, page, message, listing, query).await?;
         let has_html = opened.shown.html.bytes > 0;
         let tab = query
             .tab
@@ -260,17 +274,18 @@ impl MessageView {
         } else {
             tab
         };
-        let inbox_url = page.path();
-        let address = page.inbox.address(app.service.mail_domain());
+        let url = format!("{inbox_url}/messages/{}", opened.everything.id);
         Ok(Self {
             subject: subject(&opened.everything.subject),
             letter: opened.letter(&address, app.service.clock().now()),
             reply_url: format!("{inbox_url}/send?reply={}", opened.everything.id),
-            forward_url: format!("{}/forward", opened.url),
-            inbox_url,
+            forward_url: format!("{url}/forward"),
+            id: opened.everything.id.to_string(),
+            list_url: listing.base.clone(),
+            next,
             eml_url: format!("{}/eml", opened.parts_url),
-            delete_url: format!("{}/delete", opened.url),
-            csrf: page.of.session.csrf_token.clone(),
+            delete_url: format!("{url}/delete"),
+            csrf: page.session.csrf_token.clone(),
             code: opened
                 .shown
                 .details
@@ -283,23 +298,25 @@ impl MessageView {
                 .anatomy
                 .over_budget
                 .map(|budget| budget.to_string()),
-            tabs: opened.tabs(tab, has_html, query.search.as_deref()),
+            tabs: opened.tabs(tab, has_html),
             view: opened.view(tab, query),
+            inbox: listing.inbox.is_none().then_some((inbox_url, address)),
         })
     }
 }
 
-impl Opened {
+impl<'a> Opened<'a> {
     async fn read(
         app: &App,
-        page: &InboxPage,
+        page: &ProjectPage,
         message: Head,
+        listing: &'a Listing,
         query: &ReaderQuery,
     ) -> Result<Self, Error> {
         let shows_html = matches!(query.tab, None | Some(Tab::Html));
         let is_checked = query.tab == Some(Tab::Check);
         let with_dns = is_checked && query.with_dns;
-        let (mut everything, job) = app.service.read_message(&page.of.caller(), message).await?;
+        let (mut everything, job) = app.service.read_message(&page.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
         let received_at = everything.received_at;
         let reading = job.run(move || {
@@ -317,7 +334,7 @@ impl Opened {
             reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
             Some(message) => {
-                let project = page.of.caller().project;
+                let project = page.project.id;
                 let envelope = &everything.envelope;
                 Some(
                     app.service
@@ -328,8 +345,8 @@ impl Opened {
             None => None,
         };
         Ok(Self {
-            url: format!("{}/messages/{}", page.path(), everything.id),
-            parts_url: page.of.path(&format!("/messages/{}", everything.id)),
+            listing,
+            parts_url: page.path(&format!("/messages/{}", everything.id)),
             everything,
             shown,
             remote_images: remote_images.unwrap_or_default(),
@@ -338,18 +355,20 @@ impl Opened {
         })
     }
 
-    fn tabs(&self, current: Tab, has_html: bool, search: Option<&str>) -> Vec<Choice> {
+    /// The page with a view of the message.
+    fn url(&self, parameters: &[(&str, Option<&str>)]) -> String {
+        self.listing.message_url(self.everything.id, parameters)
+    }
+
+    fn tabs(&self, current: Tab, has_html: bool) -> Vec<Choice> {
         let tabs = Tab::ALL
             .into_iter()
             .filter(|tab| has_html || !tab.needs_html());
-        let choice = |tab: Tab| {
-            let url = with_query(&self.url, &[("q", search), ("tab", Some(tab.label()))]);
-            Choice {
-                label: tab.label(),
-                url,
-                count: self.count(tab),
-                is_current: tab == current,
-            }
+        let choice = |tab: Tab| Choice {
+            label: tab.label(),
+            url: self.url(&[("tab", Some(tab.label()))]),
+            count: self.count(tab),
+            is_current: tab == current,
         };
         tabs.map(choice).collect()
     }
@@ -369,6 +388,8 @@ impl Opened {
     }
 
     fn view(self, tab: Tab, query: &ReaderQuery) -> View {
+        let dns = [("tab", Some(tab.label())), ("dns", Some("true"))];
+        let dns_url = self.url(&dns);
         if tab == Tab::Html {
             return self.html(query);
         }
@@ -404,22 +425,11 @@ impl Opened {
                 }
             }
             Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),
-            Tab::Check => {
-                let search = query.search.as_deref();
-                let url = with_query(
-                    &self.url,
-                    &[
-                        ("q", search),
-                        ("tab", Some(tab.label())),
-                        ("dns", Some("true")),
-                    ],
-                );
-                View::Check(CheckView::new(
-                    self.checks,
-                    self.authentication.as_ref(),
-                    url,
-                ))
-            }
+            Tab::Check => View::Check(CheckView::new(
+                self.checks,
+                self.authentication.as_ref(),
+                dns_url,
+            )),
             Tab::Source => View::Source {
                 is_cut: source.is_cut(),
                 source: source.start,
@@ -451,11 +461,9 @@ impl Opened {
             count if query.with_images => Some(format!("{count} remote images are shown")),
             count => Some(format!("{count} remote images are blocked")),
         };
-        let search = query.search.as_deref();
         let scheme = query.is_dark.then_some("dark");
         let images = (!query.with_images).then_some("show");
         let parameters = [
-            ("q", search),
             ("tab", Some("HTML")),
             ("width", Some(query.width)),
             ("scheme", scheme),
@@ -463,17 +471,15 @@ impl Opened {
         ];
         Remote {
             text,
-            url: with_query(&self.url, &parameters),
+            url: self.url(&parameters),
             is_shown: query.with_images,
         }
     }
 
     fn html(&self, query: &ReaderQuery) -> View {
         let choice = |label, width: &str, is_dark: bool| {
-            let search = query.search.as_deref();
             let scheme = is_dark.then_some("dark");
             let parameters = [
-                ("q", search),
                 ("tab", Some("HTML")),
                 ("width", Some(width)),
                 ("scheme", scheme),
@@ -481,7 +487,7 @@ impl Opened {
             let is_current = width == query.width && is_dark == query.is_dark;
             Choice {
                 label,
-                url: with_query(&self.url, &parameters),
+                url: self.url(&parameters),
                 count: 0,
                 is_current,
             }

@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::explained::what_to_do;
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, given, html};
+use super::page::{Shell, given, html};
 use super::plain::{Piece, phrase, shown};
 use super::timeline::timeline_of;
 use super::visit::{ProjectPage, SignedIn};
@@ -82,8 +82,8 @@ pub(super) async fn of_project(
     let list = List::read(&app, Some(page.project.id), &query).await?;
     let base = page.path("/refused");
     let shell = page
-        .shell("Rejected mail", NavPlace::Refused)
-        .live(format!("{base}/events"), seen);
+        .shell("Rejected mail", "refused")
+        .live(page.path("/events?of=refused"), seen);
     Ok(html(&RefusedPage { shell, base, list })?)
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn all(
     let seen = app.service.mark(&Watched::Refused(None)).await?;
     let list = List::read(&app, None, &query).await?;
     let shell = viewer
-        .shell("Rejected mail", NavPlace::AllRefused)
+        .shell("Rejected mail", "all-refused")
         .live("/refused/events", seen);
     Ok(html(&RefusedPage {
         shell,

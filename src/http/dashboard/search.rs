@@ -5,8 +5,7 @@
 use super::page::with_query;
 use super::search_query::SearchQuery;
 use crate::http::query::Query;
-use crate::model::ProjectId;
-use crate::service::{FoundMail, Service, StoreError};
+use crate::service::FoundMail;
 
 /// How far a search has come. It is part of the link to the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,8 +14,6 @@ pub(super) struct SearchProgress {
     found: usize,
     /// Messages whose text was compared only in part.
     partly: usize,
-    /// The number of messages to look at; 0 if they have not been counted.
-    total: usize,
 }
 
 /// What a page says about its search.
@@ -64,49 +61,27 @@ impl PageSearch {
         }
     }
 
-    /// The number of messages to look at, if the search continues. An earlier step may have counted
-    /// them: it takes a while, because it reads all inboxes.
-    pub(super) async fn total(
-        &self,
-        service: &Service,
-        project: Option<ProjectId>,
-        found: &FoundMail,
-    ) -> Result<i64, StoreError> {
-        match i64::try_from(self.progress.total) {
-            Ok(total) if total > 0 => Ok(total),
-            _ if found.next.is_some() => service.messages_of(project).await,
-            _ => Ok(0),
-        }
-    }
-
     /// The status after a step that found `found`, of a search that shows `page` results at once.
-    /// `total` is the number of messages to look at; `parameters` are those of the link, without
-    /// the place where it continues.
+    /// `total` is the number of messages to look at.
     pub(super) fn status(
         &self,
         found: &FoundMail,
         page: usize,
-        total: i64,
+        total: usize,
         base: &str,
-        parameters: &[(&str, Option<&str>)],
     ) -> SearchStatus {
-        let total = usize::try_from(total).unwrap_or(0);
-        let progress = SearchProgress {
-            total,
-            ..self.progress.after(found)
-        };
+        let progress = self.progress.after(found);
         let next = found.next.map(|before| {
-            let before = before.to_string();
-            let progress = progress.to_string();
-            let place = [
-                ("before", Some(before.as_str())),
-                ("progress", Some(progress.as_str())),
+            let parameters = [
+                ("q", self.text.as_deref()),
+                ("before", Some(&*before.to_string())),
+                ("progress", Some(&*progress.to_string())),
             ];
-            with_query(base, &[parameters, &place].concat())
+            with_query(base, &parameters)
         });
         let continues = next.is_some() && progress.found < page;
         SearchStatus {
-            text: progress.sentence(next.is_none()),
+            text: progress.sentence(Some(total).filter(|_| next.is_some())),
             next,
             continues,
         }
@@ -126,7 +101,6 @@ impl SearchProgress {
             searched: number()?,
             found: number()?,
             partly: number()?,
-            total: number()?,
         })
     }
 
@@ -135,18 +109,19 @@ impl SearchProgress {
             searched: self.searched + step.compared,
             found: self.found + step.messages.len(),
             partly: self.partly + step.partly,
-            ..self
         }
     }
 
-    fn sentence(self, is_end: bool) -> String {
+    /// `total` is the number of messages to look at, if the search is not over.
+    fn sentence(self, total: Option<usize>) -> String {
         let searched = grouped(self.searched);
         let found = grouped(self.found);
-        let total = grouped(self.total.max(self.searched));
-        let of = if is_end {
-            format!("all {searched}")
-        } else {
-            format!("{searched} of about {total}")
+        let of = match total {
+            None => format!("all {searched}"),
+            Some(total) => {
+                let total = grouped(total.max(self.searched));
+                format!("{searched} of about {total}")
+            }
         };
         let partly = match self.partly {
             0 => String::new(),
@@ -156,7 +131,7 @@ impl SearchProgress {
                 grouped(many)
             ),
         };
-        let messages = if self.searched == 1 && is_end {
+        let messages = if self.searched == 1 && total.is_none() {
             "message"
         } else {
             "messages"
@@ -169,14 +144,14 @@ impl std::fmt::Display for SearchProgress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             formatter,
-            "{}.{}.{}.{}",
-            self.searched, self.found, self.partly, self.total
+            "{}.{}.{}",
+            self.searched, self.found, self.partly
         )
     }
 }
 
 /// A number with a comma between its groups of three digits.
-fn grouped(number: usize) -> String {
+pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -198,28 +173,26 @@ mod tests {
             searched: 40_000,
             found: 3,
             partly: 0,
-            total: 100_000,
         };
         assert_eq!(
-            progress.sentence(false),
+            progress.sentence(Some(100_000)),
             "Searched 40,000 of about 100,000 messages, found 3."
         );
         assert_eq!(
-            progress.sentence(true),
+            progress.sentence(None),
             "Searched all 40,000 messages, found 3."
         );
         assert_eq!(SearchProgress::parse(&progress.to_string()), Some(progress));
-        for text in ["", "1.2.3", "1.2.3.x", "-1.2.3.4", "99999999999.0.0.0"] {
+        for text in ["", "1.2", "1.2.x", "-1.2.3", "99999999999.0.0"] {
             assert_eq!(SearchProgress::parse(text), None, "{text}");
         }
         let one = SearchProgress {
             searched: 1,
             found: 0,
             partly: 1,
-            total: 1,
         };
         let text = "Searched all 1 message, found 0. The text of 1 large message was searched only in part.";
-        assert_eq!(one.sentence(true), text);
+        assert_eq!(one.sentence(None), text);
     }
 
     #[test]

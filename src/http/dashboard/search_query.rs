@@ -6,8 +6,8 @@ use crate::http::search_words::{Word, words};
 use crate::model::{Condition, Domain, Features, MailPart, MailQuery, Scope, Timestamp};
 
 /// The names before a colon that have a meaning.
-const OPERATORS: [&str; 8] = [
-    "from", "to", "subject", "text", "has", "is", "after", "before",
+const OPERATORS: [&str; 9] = [
+    "from", "to", "test", "subject", "text", "has", "is", "after", "before",
 ];
 
 /// A search as it was written.
@@ -80,16 +80,23 @@ impl SearchQuery {
         Ok(())
     }
 
-    /// The messages that it means. In an inbox, a word is not compared with its address.
+    /// The messages that it means. In an inbox, a word is not compared with its address and its
+    /// label.
     pub(super) fn query(&self, scope: Scope, mail_domain: &Domain) -> MailQuery {
-        let compared = Some(mail_domain).filter(|_| !matches!(scope, Scope::Inbox(_)));
+        let is_inbox = matches!(scope, Scope::Inbox(_));
         let condition = |(operator, text): &(&str, String)| {
             let parts = match *operator {
                 "from" => vec![MailPart::Sender],
                 "to" => vec![MailPart::Inbox(mail_domain.clone())],
+                "test" => vec![MailPart::Label],
                 "subject" => vec![MailPart::Subject],
                 "text" => vec![MailPart::Text],
-                _ => MailPart::anywhere(compared),
+                _ if is_inbox => MailPart::anywhere(None),
+                _ => {
+                    let mut parts = MailPart::anywhere(Some(mail_domain));
+                    parts.push(MailPart::Label);
+                    parts
+                }
             };
             Condition::searched(parts, text)
         };
@@ -103,25 +110,19 @@ impl SearchQuery {
         }
     }
 
-    /// The text to look for in addresses and names; `None` if it has conditions that only a message
+    /// The text to look for in addresses and labels; `None` if it has conditions that only a message
     /// can meet.
-    pub(super) fn address_text(&self) -> Option<String> {
-        let is_name = |(operator, _): &(&str, String)| matches!(*operator, "" | "to");
+    pub(super) fn name(&self) -> Option<String> {
+        let is_name = |(operator, _): &(&str, String)| matches!(*operator, "" | "to" | "test");
         let is_plain = Self {
             terms: Vec::new(),
             is_failed: false,
+            since: self.since.filter(|_| !self.is_failed),
+            until: self.until.filter(|_| !self.is_failed),
             ..self.clone()
         } == Self::default();
-        (is_plain && self.terms.iter().all(is_name)).then(|| self.words())
-    }
-
-    /// The texts that it looks for.
-    pub(super) fn words(&self) -> String {
-        self.terms
-            .iter()
-            .map(|(_, text)| text.as_str())
-            .collect::<Vec<_>>()
-            .join(" ")
+        let words = self.terms.iter().map(|(_, text)| text.as_str());
+        (is_plain && self.terms.iter().all(is_name)).then(|| words.collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn only_a_search_for_a_name_looks_for_inboxes() {
-        let text = |search| SearchQuery::parse(search).unwrap().address_text();
+        let text = |search| SearchQuery::parse(search).unwrap().name();
         assert_eq!(text("u5 is:failed").as_deref(), Some("u5"));
         assert_eq!(text("to:u5@a.example").as_deref(), Some("u5@a.example"));
         for search in ["from:shop", "u5 has:code", "u5 before:2026-11-24"] {

@@ -110,9 +110,9 @@ fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Re
     Ok(())
 }
 
-/// The page after signing in: a path on this site. Browsers interpret `//x` and `/\x` as another
+/// The page that a form leads to: a path on this site. Browsers interpret `//x` and `/\x` as another
 /// host.
-fn local_path(next: &str) -> &str {
+pub(super) fn local_path(next: &str) -> &str {
     let plain = next
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');

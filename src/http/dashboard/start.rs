@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, html};
+use super::page::{Shell, html};
 use super::visit::{InboxPage, ProjectPage};
 use crate::config::SmtpAuth;
 use crate::http::App;
@@ -96,11 +96,11 @@ async fn respond(
     let inboxes = page.path("/inboxes");
     // Read before the messages are counted, so that a change in between is announced and not
     // missed.
-    let seen = app.service.mark(&Watched::Inboxes(page.project.id)).await?;
+    let seen = app.service.mark(&Watched::Mail(page.project.id)).await?;
     let messages = app.service.inbox_totals(page.project.id).await?.messages;
     let shell = page
-        .shell("Getting started", NavPlace::Start)
-        .live(format!("{inboxes}/events"), seen);
+        .shell("Getting started", "start")
+        .live(page.path("/events"), seen);
     let setup = Setup::new(app, page, inbox.map(|page| &page.inbox));
     Ok(html(&StartPage {
         shell,

@@ -1,41 +1,31 @@
-//! The page of a wait that timed out: the cause, what to do, and then the filters and the evidence.
-//! The response of the wait links to it.
+//! Why a wait failed: the cause, what to do, and then the filters and the evidence.
 
 use std::mem::take;
-use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
 
 use super::explained::{ExplanationPanel, story_url};
-use super::failure::PageError;
-use super::page::{NavPlace, Shell, html, project_path};
 use super::plain::{Piece, coded, shown};
 use super::timeline::EventRow;
-use super::visit::{Params, SignedIn};
+use super::visit::ProjectPage;
 use super::waits::{Filter, filters};
 use super::when::When;
 use crate::evidence::{Cause, Story, advice, title};
 use crate::http::App;
 use crate::http::download::path_segment;
-use crate::http::error::Error;
-use crate::model::{Difference, Domain, Latest, MessageFilter, parse_id, spoken};
+use crate::model::{Difference, Domain, Latest, MessageFilter, spoken};
 
 /// Messages with which each filter is compared.
 const MAX_COMPARED: usize = 3;
 
 #[derive(Template)]
 #[template(path = "story.html")]
-struct StoryPage {
-    shell: Shell,
+pub(super) struct StoryView {
     cause: &'static str,
     advice: Vec<Piece>,
     address: String,
     label: Option<String>,
     inbox_url: String,
-    failures_url: String,
     /// The cause in one sentence.
     sentence: Vec<Piece>,
     filters: Vec<Filter>,
@@ -146,72 +136,44 @@ fn compared_text<'a>(message: &'a Latest, filter: &str) -> Option<&'a str> {
     }
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    SignedIn(session): SignedIn,
-    headers: HeaderMap,
-    Params(id): Params<String>,
-) -> Result<Response, PageError> {
-    let id = parse_id(&id).map_err(|_| Error::NotFound)?;
-    let story = app
-        .service
-        .story(id, session.project())
-        .await
-        .map_err(Error::from)?;
-    let story = story
-        .filter(|story| session.may_see(story.failure.wait.project))
-        .ok_or(Error::NotFound)?;
-    let failure = &story.failure;
-    let project = app
-        .service
-        .projects()
-        .find(failure.wait.project)
-        .await
-        .map_err(Error::from)?;
-    let project = project.ok_or(Error::NotFound)?;
-    let address = failure.address(app.service.mail_domain());
-    let cause = title(failure.finding.cause);
-    let base = project_path(&project, "");
-    let inbox_url = format!(
-        "{base}/inboxes/{}",
-        path_segment(failure.wait.inbox.as_str())
-    );
-    let failures = app
-        .service
-        .recent_failures(project.id)
-        .await
-        .map_err(Error::from)?;
-    let title = format!("{cause}: {address}");
-    let mut explanation = ExplanationPanel::of_story(&app, &base, &app.smtp(&headers), &story);
-    let differences = differences(&story, app.service.mail_domain());
-    let own = story_url(id);
-    let mut timeline = EventRow::all(story.timeline, Some(&inbox_url));
-    for event in &mut timeline {
-        // Not to this page.
-        event.link.take_if(|(_, url)| *url == own);
+impl StoryView {
+    pub(super) fn new(app: &App, page: &ProjectPage, story: Story) -> Self {
+        let base = page.path("");
+        let failure = &story.failure;
+        let inbox = path_segment(failure.wait.inbox.as_str());
+        let inbox_url = format!("{base}/inboxes/{inbox}");
+        let mut explanation = ExplanationPanel::of_story(app, &base, &page.smtp, &story);
+        let differences = differences(&story, app.service.mail_domain());
+        let own = story_url(failure.wait.id);
+        let mut timeline = EventRow::all(story.timeline, Some(&inbox_url));
+        for event in &mut timeline {
+            // Not to this page.
+            event.link.take_if(|(_, url)| *url == own);
+        }
+        // Shown above the evidence.
+        let sentence = take(&mut explanation.cause);
+        let remedy = take(&mut explanation.remedy);
+        Self {
+            cause: title(failure.finding.cause),
+            advice: if remedy.is_empty() {
+                coded(advice(failure.finding.cause))
+            } else {
+                remedy
+            },
+            address: failure.address(app.service.mail_domain()),
+            label: failure.label.as_deref().map(shown),
+            sentence,
+            filters: filters(&failure.wait),
+            timeout: spoken(failure.wait.timeout),
+            differences,
+            ended: When::new(failure.ended_at(), app.service.clock().now()),
+            explanation,
+            timeline,
+            inbox_url,
+        }
     }
-    // Shown above the evidence.
-    let sentence = take(&mut explanation.cause);
-    let remedy = take(&mut explanation.remedy);
-    Ok(html(&StoryPage {
-        shell: Shell::new(&session, Some(&project), title, Some(NavPlace::Failures))
-            .with_failures(failures),
-        cause,
-        advice: if remedy.is_empty() {
-            coded(advice(failure.finding.cause))
-        } else {
-            remedy
-        },
-        address,
-        label: failure.label.as_deref().map(shown),
-        failures_url: format!("{base}/failures"),
-        sentence,
-        filters: filters(&failure.wait),
-        timeout: spoken(failure.wait.timeout),
-        differences,
-        ended: When::new(failure.ended_at(), app.service.clock().now()),
-        explanation,
-        timeline,
-        inbox_url,
-    })?)
+
+    pub(super) fn title(&self) -> String {
+        format!("{}: {}", self.cause, self.address)
+    }
 }

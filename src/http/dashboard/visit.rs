@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::failure::PageError;
-use super::page::{NavPlace, Shell, project_path};
+use super::page::{Shell, project_path};
 use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::jobs::Job;
-use crate::model::{Inbox, Project, Watched};
+use crate::model::{Inbox, Project};
 use crate::service::{Caller, Session};
 
 /// The results of the guard for a request.
@@ -64,19 +65,36 @@ pub(super) struct Form {
 }
 
 impl SignedIn {
-    pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
-        Shell::new(&self.0, None, title, Some(place))
+    pub(super) fn shell(&self, title: impl Into<String>, place: &'static str) -> Shell {
+        Shell::new(&self.0, None, title, place)
     }
 }
 
 impl ProjectPage {
-    pub(super) fn shell(&self, title: impl Into<String>, place: NavPlace) -> Shell {
-        let shell = Shell::new(&self.session, Some(&self.project), title, Some(place));
+    pub(super) fn shell(&self, title: impl Into<String>, place: &'static str) -> Shell {
         Shell {
             is_part: self.is_part,
-            ..shell
+            failures: self.failures,
+            ..Shell::new(&self.session, Some(&self.project), title, place)
         }
-        .with_failures(self.failures)
+    }
+
+    /// The page of a project that the viewer may see.
+    pub(super) async fn of(
+        app: &App,
+        headers: &HeaderMap,
+        (session, project): (Session, Project),
+        is_part: bool,
+    ) -> Result<Self, Error> {
+        let failures = app.service.recent_failures(project.id).await?;
+        Ok(Self {
+            base_url: app.base_url.for_client(headers),
+            smtp: app.smtp(headers),
+            session,
+            project,
+            is_part,
+            failures,
+        })
     }
 
     /// A path of the project.
@@ -97,10 +115,6 @@ impl InboxPage {
             "/inboxes/{}",
             path_segment(self.inbox.id.as_str())
         ))
-    }
-
-    pub(super) fn watched(&self) -> Watched {
-        Watched::Inbox(self.inbox.project, self.inbox.id.clone())
     }
 }
 
@@ -159,21 +173,8 @@ impl FromRequestParts<Arc<App>> for ProjectPage {
         let visit = visit(parts)?;
         let session = visit.session.clone().ok_or(Error::Unauthorized)?;
         let project = visit.project.clone().ok_or(Error::NotFound)?;
-        let failures = app
-            .service
-            .recent_failures(project.id)
-            .await
-            .map_err(Error::from)?;
-        let base_url = app.base_url.for_client(&parts.headers);
-        let smtp = app.smtp(&parts.headers);
-        Ok(Self {
-            session,
-            project,
-            base_url,
-            smtp,
-            is_part: visit.is_part,
-            failures,
-        })
+        let viewed = (session, project);
+        Ok(Self::of(app, &parts.headers, viewed, visit.is_part).await?)
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use askama::Template;
+use uuid::Uuid;
 
-use super::explained::{ExplanationPanel, explain_url};
 use super::plain::shown;
-use super::visit::{InboxPage, ProjectPage};
+use super::visit::ProjectPage;
 use super::when::When;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
-use crate::model::{Timestamp, WaitEnd, WaitRecord, address_of, spoken};
+use crate::model::{Inbox, Timestamp, WaitEnd, WaitRecord, address_of, spoken};
 
 /// An open wait in a list of a project.
 pub(super) struct OpenWait {
@@ -23,7 +23,7 @@ pub(super) struct OpenWait {
 }
 
 /// The waits on an inbox.
-#[derive(Template)]
+#[derive(Default, Template)]
 #[template(path = "waits.html")]
 pub(super) struct WaitsView {
     pub(super) open: Vec<WaitRow>,
@@ -37,7 +37,6 @@ pub(super) struct WaitRow {
     pub(super) deadline: When,
     pub(super) timeout: String,
     pub(super) outcome: Option<WaitOutcome>,
-    explanation: Option<ExplanationPanel>,
 }
 
 /// A filter of a wait: its name and its value.
@@ -55,67 +54,52 @@ pub(super) struct WaitOutcome {
     ended: When,
     /// The message that it found.
     message_url: Option<String>,
-    /// The page that explains it, for a timeout.
-    pub(super) explain_url: Option<String>,
+    /// The story that explains it, for a timeout.
+    pub(super) story: Option<Uuid>,
 }
 
 impl WaitsView {
-    /// The waits on the inbox of the page. The one called `explained` is explained, else the newest
-    /// if it timed out and the page shows them. An explanation takes several statements.
-    pub(super) async fn read(
-        app: &App,
-        page: &InboxPage,
-        explained: Option<&str>,
-        is_shown: bool,
-    ) -> Result<Self, Error> {
-        let base = page.path();
+    /// The waits on an inbox, whose path is `base`.
+    pub(super) async fn read(app: &App, inbox: &Inbox, base: &str) -> Result<Self, Error> {
         let now = app.service.clock().now();
-        let waits = app.service.waits_of_inbox(&page.inbox).await?;
-        let chosen = match explained {
-            Some(id) => waits
-                .ended
-                .iter()
-                .position(|wait| wait.id.to_string() == id),
-            None => Some(0).filter(|_| is_shown && waits.open.is_empty()),
-        };
-        let is_failure = |wait: &&WaitRecord| wait.end.is_some_and(|(_, end)| end.is_failure());
-        let stories = match waits.ended.iter().any(|wait| is_failure(&wait)) {
-            true => app.service.stories_of(&page.inbox).await?,
+        let waits = app.service.waits_of_inbox(inbox).await?;
+        let is_failure = |wait: &WaitRecord| wait.end.is_some_and(|(_, end)| end.is_failure());
+        let stories = match waits.ended.iter().any(is_failure) {
+            true => app.service.stories_of(inbox).await?,
             false => HashSet::new(),
         };
-        let row = |wait: &WaitRecord| WaitRow::new(wait, &base, stories.contains(&wait.id), now);
-        let mut ended: Vec<WaitRow> = waits.ended.iter().map(row).collect();
-        if let Some((index, wait)) =
-            chosen.and_then(|index| Some((index, waits.ended.get(index).filter(is_failure)?)))
-        {
-            ended[index].explanation = Some(ExplanationPanel::of_wait(app, page, wait).await?);
-        }
+        let row = |wait: &WaitRecord| {
+            let story = Some(wait.id).filter(|id| is_failure(wait) && stories.contains(id));
+            WaitRow::new(wait, base, story, now)
+        };
         Ok(Self {
             open: waits.open.iter().map(row).collect(),
-            ended,
+            ended: waits.ended.iter().map(row).collect(),
         })
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty() && self.ended.is_empty()
     }
+
+    /// The story of the last wait, if it failed and none is open.
+    pub(super) fn failed(&self) -> Option<Uuid> {
+        let last = self.ended.first().filter(|_| self.open.is_empty());
+        last?.outcome.as_ref()?.story
+    }
 }
 
 impl WaitRow {
-    fn new(wait: &WaitRecord, base: &str, has_story: bool, now: Timestamp) -> Self {
+    fn new(wait: &WaitRecord, base: &str, story: Option<Uuid>, now: Timestamp) -> Self {
         Self {
             filters: filters(wait),
             started: When::new(wait.started_at, now),
             deadline: When::new(wait.deadline(), now),
             timeout: spoken(wait.timeout),
-            outcome: wait.end.map(|(at, end)| {
-                let explain_url = end.is_failure().then(|| explain_url(base, wait, has_story));
-                WaitOutcome {
-                    explain_url,
-                    ..WaitOutcome::new(wait, end, at, base, now)
-                }
+            outcome: wait.end.map(|(at, end)| WaitOutcome {
+                story,
+                ..WaitOutcome::new(wait, end, at, base, now)
             }),
-            explanation: None,
         }
     }
 }
@@ -160,7 +144,7 @@ impl WaitOutcome {
             note,
             ended: When::new(at, now),
             message_url,
-            explain_url: None,
+            story: None,
         }
     }
 }
