@@ -145,9 +145,14 @@ impl Service {
         Ok(found.into_iter().map(|(_, told)| told.failure).collect())
     }
 
-    /// The number of waits of a project that timed out in the last day.
-    pub async fn recent_failures(&self, project: ProjectId) -> Result<i64, StoreError> {
-        let since = self.0.clock.now().before(DAY);
+    /// The number of waits of a project that timed out in the last day, and after `looked_at`.
+    pub async fn recent_failures(
+        &self,
+        project: ProjectId,
+        looked_at: Option<Timestamp>,
+    ) -> Result<i64, StoreError> {
+        let day = self.0.clock.now().before(DAY);
+        let since = looked_at.map_or(day, |looked_at| day.max(looked_at));
         self.0.store.count_recorded::<Story>(project, since).await
     }
 

@@ -310,7 +310,7 @@ async fn the_advice_about_a_rejection_is_not_repeated() {
     ] {
         assert_eq!(page.matches(text).count(), 1, "{text}: {page}");
     }
-    assert_eq!(page.matches("failure-row").count(), 2, "{page}");
+    assert_eq!(page.matches("\"row failure-row\"").count(), 2, "{page}");
     let story = page
         .split("href=\"/failures/")
         .nth(1)

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 
 use super::explained::story_url;
@@ -14,7 +16,7 @@ use super::failure::PageError;
 use super::page::{Shell, html, with_query};
 use super::plain::{Piece, cause, coded, shown};
 use super::timeline::timeline_of;
-use super::visit::ProjectPage;
+use super::visit::{ProjectPage, looked_cookie, new_failures};
 use super::waits::{Filter, OpenWait, filters, open_waits};
 use super::when::When;
 use crate::evidence::{Cause, Failure, FailureFilter, Finding, Reading, advice, rejection, title};
@@ -140,6 +142,7 @@ impl Wanted {
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     page: ProjectPage,
+    headers: HeaderMap,
     query: Query,
 ) -> Result<Response, PageError> {
     let wanted = Wanted::new(&query);
@@ -161,11 +164,7 @@ pub(super) async fn list(
         is_current: wanted.time.as_deref() == Some(word),
     });
     // Counted after the list was read, which waits until the latest failures are stored.
-    let failures = app
-        .service
-        .recent_failures(page.project.id)
-        .await
-        .map_err(Error::from)?;
+    let failures = new_failures(&app, &headers, page.project.id).await?;
     let open = if wanted.is_any() {
         Vec::new()
     } else {
@@ -176,7 +175,7 @@ pub(super) async fn list(
         .shell(title, "failures")
         .live(page.path("/events?of=failures"), seen);
     let shell = Shell { failures, ..shell };
-    Ok(html(&FailuresPage {
+    let mut response = html(&FailuresPage {
         shell,
         base,
         causes,
@@ -185,7 +184,16 @@ pub(super) async fn list(
         groups,
         limits,
         wanted,
-    })?)
+    })?;
+    // A live update does not show that somebody looks.
+    if !page.is_part {
+        let name = looked_cookie(page.project.id);
+        let now = app.service.clock().now().as_millis();
+        let cookie = format!("{name}={now}; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax");
+        let cookie = HeaderValue::try_from(cookie).map_err(Error::internal)?;
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    Ok(response)
 }
 
 /// The groups that the address and the time select, the one with the newest failure first; and what

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 
 use super::failure::PageError;
 use super::page::see;
-use super::visit::{Params, SignedIn, Visit};
+use super::visit::{Params, SignedIn, Visit, new_failures};
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
@@ -20,17 +20,14 @@ use crate::service::Viewer;
 pub(super) async fn home(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Arc<Visit>>,
+    headers: HeaderMap,
 ) -> Result<Response, PageError> {
     Ok(match visit.session.as_ref().map(|session| session.viewer) {
         None => see("/sign-in"),
         Some(Viewer::Administrator) => see("/projects"),
-        // A project begins with what failed, if something did.
+        // A project begins with what failed since the reader looked.
         Some(Viewer::Project(project)) => {
-            let failures = app
-                .service
-                .recent_failures(project)
-                .await
-                .map_err(Error::from)?;
+            let failures = new_failures(&app, &headers, project).await?;
             see(&format!(
                 "/projects/{project}/{}",
                 if failures > 0 { "failures" } else { "mail" }

@@ -8,13 +8,14 @@ use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use super::failure::PageError;
+use super::guard::cookie;
 use super::page::{Shell, project_path};
 use crate::config::HostAndPort;
 use crate::http::App;
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::jobs::Job;
-use crate::model::{Inbox, Project};
+use crate::model::{Inbox, Project, ProjectId, Timestamp};
 use crate::service::{Caller, Session};
 
 /// The results of the guard for a request.
@@ -43,7 +44,7 @@ pub(super) struct ProjectPage {
     pub(super) smtp: HostAndPort,
     /// Whether only the regions of the page are wanted.
     pub(super) is_part: bool,
-    /// The number of waits that timed out in the last day.
+    /// The failures of the last day that the reader has not looked at.
     pub(super) failures: i64,
 }
 
@@ -86,7 +87,7 @@ impl ProjectPage {
         (session, project): (Session, Project),
         is_part: bool,
     ) -> Result<Self, Error> {
-        let failures = app.service.recent_failures(project.id).await?;
+        let failures = new_failures(app, headers, project.id).await?;
         Ok(Self {
             base_url: app.base_url.for_client(headers),
             smtp: app.smtp(headers),
@@ -147,6 +148,23 @@ impl Form {
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
+}
+
+/// The name of the cookie with the time at which the reader looked at the failures of a project.
+pub(super) fn looked_cookie(project: ProjectId) -> String {
+    format!("restante_looked_{project}")
+}
+
+/// The failures of a project that the reader has not looked at.
+pub(super) async fn new_failures(
+    app: &App,
+    headers: &HeaderMap,
+    project: ProjectId,
+) -> Result<i64, Error> {
+    let looked_at = cookie(headers, &looked_cookie(project))
+        .and_then(|millis| millis.parse().ok())
+        .map(Timestamp::from_millis);
+    Ok(app.service.recent_failures(project, looked_at).await?)
 }
 
 fn visit(parts: &Parts) -> Result<&Visit, PageError> {
