@@ -14,6 +14,8 @@ pub(super) struct Greeting<'a> {
     pub(super) base_url: &'a str,
     /// The URL of the dashboard.
     pub(super) dashboard: &'a str,
+    /// The path of a link that signs in.
+    pub(super) link: Option<&'a str>,
     pub(super) http: SocketAddr,
     /// The URL that replaces Mailpit's.
     pub(super) mailpit: Option<String>,
@@ -71,7 +73,14 @@ impl fmt::Display for Greeting<'_> {
         }
         writeln!(formatter, "  Data       {}", self.data_dir.display())?;
         writeln!(formatter, "  Guide      {}/llm", self.base_url)?;
-        writeln!(formatter, "  Dashboard  {}/", self.dashboard)?;
+        let (path, note) = match self.link {
+            Some(link) => (
+                link,
+                " (signs in once, within 10 minutes; `restante open` makes another)",
+            ),
+            None => ("/", ""),
+        };
+        writeln!(formatter, "  Dashboard  {}{path}{note}", self.dashboard)?;
         if let Some(token) = self.made_admin_token {
             writeln!(
                 formatter,
@@ -172,6 +181,7 @@ mod tests {
             metrics: None,
             base_url: "http://127.0.0.1:8025",
             dashboard: "http://restante.localhost:8025",
+            link: None,
             http: ([127, 0, 0, 1], 8025).into(),
             mailpit: None,
             smtp: ([127, 0, 0, 1], 1025).into(),

@@ -1,5 +1,5 @@
 //! `restante open`: opens the dashboard in the browser, or prints its address if there is no
-//! browser.
+//! browser. Beside the data of the server, the address signs in.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -8,9 +8,14 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::client::ServerFlag;
+use super::data_dir::{self, DataDirError};
+use super::database;
 use super::error::CliError;
 use super::output;
+use crate::clock::Clock;
+use crate::config::{Data, DatabaseUrl};
 use crate::http::for_browsers;
+use crate::service::Projects;
 
 /// Some openers return only when the browser ends. One that still runs after this time has found a
 /// browser.
@@ -22,18 +27,46 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct OpenFlags {
     #[command(flatten)]
     server: ServerFlag,
+    #[command(flatten)]
+    data: Data,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// If standard output cannot be written to.
+/// If standard output or the database of the server cannot be used.
 pub(super) fn run(flags: &OpenFlags) -> Result<(), CliError> {
-    let url = format!("{}/", for_browsers(flags.server.url()));
+    let server = flags.server.url();
+    let dashboard = for_browsers(server);
+    // The data of a server elsewhere is not here.
+    let link = match dashboard == server {
+        true => None,
+        false => link(&flags.data),
+    };
+    let url = format!("{dashboard}{}", link.as_deref().unwrap_or("/"));
     if !opens(&url) {
         output::line(&url)?;
     }
     Ok(())
+}
+
+/// The path of a link that signs in; `None` if no server uses the data directory, or its database
+/// cannot be used: then the browser asks for the key.
+fn link(data: &Data) -> Option<String> {
+    let url = data.url();
+    let is_here = matches!(url, DatabaseUrl::Sqlite(_))
+        && database::refuse_absent(&url).is_ok()
+        && matches!(data_dir::lock(&data.data_dir), Err(DataDirError::InUse(_)));
+    if !is_here {
+        return None;
+    }
+    let mut link = None;
+    let open = |database| Projects::open(database, Clock::system());
+    let made = database::with(url, open, async |projects| {
+        link = projects.sign_in_link().await.map_err(CliError::failed)?;
+        Ok(())
+    });
+    made.ok().and(link)
 }
 
 /// Whether a browser takes the address, which begins with http:// or https://.

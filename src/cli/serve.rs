@@ -193,6 +193,8 @@ struct Site {
 struct Made {
     key: Option<ApiKey>,
     admin_token: Option<String>,
+    /// The path of a link that signs in.
+    link: Option<String>,
 }
 
 impl Server {
@@ -259,9 +261,13 @@ impl Server {
     }
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
+        let dashboard = self.base_url.for_pages(&HeaderMap::new());
+        // The log of a server elsewhere may have other readers.
+        let is_here = dashboard != self.base_url.as_str() && self.http.address.ip().is_loopback();
         let greeting = Greeting {
             base_url: self.base_url.as_str(),
-            dashboard: &self.base_url.for_pages(&HeaderMap::new()),
+            dashboard: &dashboard,
+            link: self.made.link.as_deref().filter(|_| is_here),
             http: self.http.address,
             mailpit: self.mailpit.as_ref().map(Site::url),
             smtp: self.receiver.local_addr(),
@@ -464,5 +470,10 @@ async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made
         .prepare_default(settings.api_key.as_ref())
         .await
         .map_err(ServeError::Prepare)?;
-    Ok(Made { key, admin_token })
+    let link = projects.sign_in_link().await;
+    Ok(Made {
+        key,
+        admin_token,
+        link: link.map_err(|error| ServeError::Prepare(error.into()))?,
+    })
 }

@@ -85,8 +85,12 @@ pub(super) enum Error {
     Busy,
     #[error("request took too long")]
     Deadline,
-    #[error("unknown host: open the configured base URL instead")]
-    WrongHost,
+    #[error(
+        "unknown host {asked}: open {base_url} instead, or start the server with --base-url http://{asked}"
+    )]
+    WrongHost { asked: String, base_url: String },
+    #[error("this link was used or has expired: `restante open` makes a new one")]
+    LinkUsed,
     #[error("this request came from another site")]
     ForeignOrigin,
     #[error("this form is out of date: go back, reload the page and try again")]
@@ -144,7 +148,8 @@ impl Error {
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Unauthorized | Self::SignInFailed => StatusCode::UNAUTHORIZED,
             Self::PermanentInbox | Self::ForeignOrigin | Self::StaleForm => StatusCode::FORBIDDEN,
-            Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::LinkUsed => StatusCode::GONE,
+            Self::WrongHost { .. } => StatusCode::MISDIRECTED_REQUEST,
             Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotFound
             | Self::InboxNotFound

@@ -75,7 +75,11 @@ pub(super) fn asked(headers: &HeaderMap) -> Option<Authority> {
 /// dashboard on this machine, `localhost` or an IP address. Any other name is rejected, because its
 /// DNS entry may point here to attack a browser.
 pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String, Error> {
-    let asked = asked(headers).ok_or(Error::WrongHost)?;
+    let wrong = |asked: &str| Error::WrongHost {
+        asked: asked.to_owned(),
+        base_url: base_url.to_owned(),
+    };
+    let asked = asked(headers).ok_or_else(|| wrong("(none)"))?;
     let has_valid_port = asked.port().is_some() || asked.host().len() == asked.as_str().len();
     let name = asked.host().trim_start_matches('[').trim_end_matches(']');
     let own: Option<Uri> = base_url.parse().ok();
@@ -90,7 +94,7 @@ pub(super) fn served_host(headers: &HeaderMap, base_url: &str) -> Result<String,
     if served && has_valid_port {
         Ok(asked.as_str().to_ascii_lowercase())
     } else {
-        Err(Error::WrongHost)
+        Err(wrong(asked.as_str()))
     }
 }
 

@@ -22,6 +22,8 @@ use crate::store::StoreError;
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Random characters of a cookie: 43 of base62 are 256 bits.
 const COOKIE_CHARACTERS: usize = 43;
+/// How long a link that signs in is valid.
+const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
 const ADMIN_TOKEN: &str = "admin-token";
 const ADMIN_TOKEN_PREFIX: &str = "rst_admin_";
 const ADMIN_TOKEN_CHARACTERS: usize = 32;
@@ -102,11 +104,32 @@ impl Service {
     /// [`SignInError`].
     pub async fn sign_in(&self, secret: &str, client: IpAddr) -> Result<String, SignInError> {
         let credential = self.credential(secret).await?;
+        Ok(self.open_session(&credential, client).await?)
+    }
+
+    /// Signs in with a link, which works once, and returns the cookie.
+    pub async fn sign_in_with_link(
+        &self,
+        token: &str,
+        client: IpAddr,
+    ) -> Result<Option<String>, StoreError> {
+        let now = self.0.clock.now();
+        match self.0.store.take_session(&link(token), now).await? {
+            Some(credential) => self.open_session(&credential, client).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn open_session(
+        &self,
+        credential: &KeyHash,
+        client: IpAddr,
+    ) -> Result<String, StoreError> {
         let cookie = random(COOKIE_CHARACTERS);
         let expires_at = self.0.clock.now().after(LIFETIME);
         self.0
             .store
-            .open_session(&bound(&cookie, client), &credential, expires_at)
+            .open_session(&bound(&cookie, client), credential, expires_at)
             .await?;
         Ok(cookie)
     }
@@ -177,6 +200,22 @@ impl Service {
 }
 
 impl Projects {
+    /// The path of a link that signs in to the default project once, within ten minutes: a session
+    /// of the project's newest key that no cookie has. `None` if it has no valid key.
+    pub async fn sign_in_link(&self) -> Result<Option<String>, StoreError> {
+        let project = self.default_project().await?;
+        let now = self.clock.now();
+        let Some(key) = self.store().newest_key(project, now).await? else {
+            return Ok(None);
+        };
+        let token = random(COOKIE_CHARACTERS);
+        let until = now.after(LINK_LIFETIME);
+        self.store()
+            .open_session(&link(&token), &key, until)
+            .await?;
+        Ok(Some(format!("/sign-in/{token}")))
+    }
+
     /// Ensures that there is an administrator's token. `chosen` replaces the current one.
     /// Otherwise, if there is none, one is generated and returned; it cannot be read again, because
     /// only its SHA-256 is stored.
@@ -223,6 +262,11 @@ fn bound(cookie: &str, client: IpAddr) -> KeyHash {
         "public"
     };
     digest(&format!("{kind} {cookie}"))
+}
+
+/// What is stored of a link. It is no hash of a cookie, whose kinds are others.
+fn link(token: &str) -> KeyHash {
+    digest(&format!("link {token}"))
 }
 
 fn digest(secret: &str) -> KeyHash {

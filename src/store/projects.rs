@@ -151,6 +151,22 @@ impl Store {
         )))
     }
 
+    /// The newest valid key of a project.
+    pub async fn newest_key(
+        &self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<Option<KeyHash>, StoreError> {
+        const NEWEST: &str = "
+            SELECT hash FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2)
+            ORDER BY created_at DESC, hash LIMIT 1";
+        let rows = self.database.query(NEWEST, values![project, now]).await?;
+        let Some(mut row) = rows.into_iter().next() else {
+            return Ok(None);
+        };
+        Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
+    }
+
     /// Adds the first key of the project; `false` if it has a valid key at `now`.
     pub async fn add_first_key(
         &self,

@@ -39,6 +39,20 @@ impl Store {
             .map(drop)
     }
 
+    /// Closes a session and returns its credential: to one caller only.
+    pub async fn take_session(
+        &self,
+        cookie: &KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<KeyHash>, StoreError> {
+        const TAKE: &str = "DELETE FROM sessions WHERE hash = $1";
+        let Some(credential) = self.session_credential(cookie, now).await? else {
+            return Ok(None);
+        };
+        let taken = self.change(TAKE, values![*cookie], None).await?;
+        Ok((taken == 1).then_some(credential))
+    }
+
     /// Closes every session that was signed in with `credential`.
     pub async fn close_sessions_of(&self, credential: &KeyHash) -> Result<(), StoreError> {
         const CLOSE: &str = "DELETE FROM sessions WHERE credential = $1";

@@ -32,11 +32,19 @@ fn the_first_start_prints_a_key_and_a_curl_line_that_works() {
 
 #[test]
 fn on_this_machine_the_dashboard_has_a_name_of_its_own() {
-    let (_data_dir, server, key) = first_start();
+    let (data_dir, server, key) = first_start();
     let port = server.url.rsplit_once(':').unwrap().1;
     let named = format!("http://restante.localhost:{port}/");
     assert!(server.greeting.contains(&named), "{}", server.greeting);
     assert_eq!(server.run_cli(&key, ["open"]).trim_end(), named);
+    let data_dir = data_dir.path().to_str().unwrap();
+    let link = server.run_cli(&key, ["open", "--data-dir", data_dir]);
+    assert!(link.starts_with(&format!("{named}sign-in/")), "{link}");
+    assert!(
+        server.greeting.contains(&format!("{named}sign-in/")),
+        "{}",
+        server.greeting
+    );
     // `--resolve` as browsers do.
     let opened = Command::new("curl")
         .args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", "--resolve"])

@@ -16,7 +16,7 @@ const AXE: &str = concat!(
 );
 /// The last segments of paths that are not dashboard pages: streams, downloads, images, and the
 /// messages themselves.
-const NO_PAGES: [&str; 6] = ["events", "html", "eml", "{part}", "{file}", ""];
+const NO_PAGES: [&str; 7] = ["events", "html", "eml", "{part}", "{file}", "{token}", ""];
 const MAIL: &str = "From: Shop <shop@shop.example>\nSubject: Your code\nContent-Type: multipart/mixed; boundary=m\n\n\
     --m\nContent-Type: text/html\n\n<p>Your code is <b>482913</b>. \
     <a href=\"https://shop.example/confirm\">Confirm</a></p>\n\

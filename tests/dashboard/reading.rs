@@ -259,3 +259,20 @@ async fn getting_started_shows_the_base_url_of_every_mail_api() {
     });
     assert_eq!(senders(&harness, harness.key.as_str()).await, None);
 }
+
+#[tokio::test]
+async fn three_sample_messages_are_put_into_an_inbox() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    let page = own.get(&format!("{project}/mail")).await.body;
+    let samples = format!("{project}/samples");
+    assert!(page.contains(&format!("action=\"{samples}\"")), "{page}");
+    assert_eq!(own.post(&samples, &[]).await.status, 303);
+    let page = own.get(&format!("{project}/mail")).await.body;
+    assert_eq!(page.matches("data-key").count(), 3, "{page}");
+    assert!(
+        page.contains("482913") && page.contains("Sample messages"),
+        "{page}"
+    );
+}

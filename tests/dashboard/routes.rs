@@ -103,7 +103,7 @@ async fn every_page_is_shown_to_those_who_may_see_it() {
     for route in routes().iter().filter(|route| route.method == "GET") {
         let expected = if matches!(
             &*route.path,
-            "/" | "/sign-in" | "/failures" | "/inboxes" | "/inboxes/{inbox}"
+            "/" | "/sign-in" | "/sign-in/{token}" | "/failures" | "/inboxes" | "/inboxes/{inbox}"
         ) {
             303
         } else {

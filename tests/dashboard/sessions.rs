@@ -287,3 +287,39 @@ async fn the_first_start_makes_an_administrator_s_token_and_shows_it_once() {
 async fn is_in(visitor: &Visitor<'_>) -> bool {
     visitor.get("/").await.headers["location"] != "/sign-in"
 }
+
+#[testkit::each_engine]
+async fn a_link_signs_in_once_and_within_ten_minutes(engine: testkit::Engine) {
+    let harness = Harness::on(engine).await;
+    let link = async || harness.service.projects().sign_in_link().await.unwrap();
+    let open = async |path: &str, cookie: &str| {
+        let request = request("GET", path).header("cookie", cookie);
+        harness.send(request.body(Body::empty()).unwrap()).await
+    };
+    let path = link().await.unwrap();
+    // A browser that is signed in keeps its session, and the link.
+    let own = Visitor::of_default(&harness).await;
+    let kept = open(&path, &own.cookie).await;
+    assert_eq!(
+        (kept.status, kept.headers.get("set-cookie")),
+        (303, None),
+        "{kept:?}"
+    );
+    let signed_in = open(&path, "").await;
+    let cookie = signed_in.headers["set-cookie"].to_str().unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let page = format!("{}/mail", own.project_path().await);
+    assert_eq!(open(&page, cookie).await.status, 200);
+    let again = open(&path, "").await;
+    assert!(
+        again.status == 410 && again.body.contains("was used or has expired"),
+        "{again:?}"
+    );
+    let late = link().await.unwrap();
+    harness.clock.advance(Duration::from_secs(10 * 60));
+    assert_eq!(open(&late, "").await.status, 410);
+    // Its token is no cookie.
+    let token = link().await.unwrap().rsplit('/').next().unwrap().to_owned();
+    let answer = open(&page, &format!("restante_session={token}")).await;
+    assert_eq!(answer.status, 303);
+}

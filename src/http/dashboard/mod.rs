@@ -36,6 +36,7 @@ mod plain;
 mod projects;
 mod reader;
 mod refused;
+mod samples;
 mod search;
 mod search_query;
 mod sign_in;
@@ -78,6 +79,7 @@ pub fn routes() -> Vec<Route> {
         get(Public, "/static/{file}", assets::serve),
         get(Public, "/sign-in", sign_in::show),
         post(Public, "/sign-in", sign_in::sign_in),
+        get(Public, "/sign-in/{token}", sign_in::with_link),
         post(SignedIn, "/sign-out", sign_in::sign_out),
         post(
             SignedIn,
@@ -114,6 +116,7 @@ pub fn routes() -> Vec<Route> {
         ),
         get(Project, "/mail", mail_page::all),
         get(Project, "/events", live::project),
+        post(Project, "/samples", samples::create),
         get(Project, "/inboxes", inboxes::list),
         post(Project, "/inboxes", inboxes::create),
         post(Project, "/delete-inboxes", deletions::inboxes),

@@ -12,7 +12,7 @@ use axum::response::Response;
 use super::failure::PageError;
 use super::guard::COOKIE_NAME;
 use super::page::{Shell, again, html, see};
-use super::visit::{Form, SignedIn, Visit};
+use super::visit::{Form, Params, SignedIn, Visit};
 use crate::http::App;
 use crate::http::client::Client;
 use crate::http::error::Error;
@@ -71,6 +71,24 @@ pub(super) async fn sign_in(
         next,
         problem: Some(problem),
     })?)
+}
+
+/// Signs in with a link that `serve` or `open` has printed. A browser that is signed in keeps its
+/// session, and the link stays valid for another one.
+pub(super) async fn with_link(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Arc<Visit>>,
+    Client(client): Client,
+    Params(token): Params<String>,
+) -> Result<Response, PageError> {
+    let mut response = see("/");
+    if visit.session.is_none() {
+        match app.service.sign_in_with_link(&token, client).await? {
+            Some(cookie) => set_cookie(&app, &mut response, &cookie, "")?,
+            None => return Err(Error::LinkUsed.into()),
+        }
+    }
+    Ok(response)
 }
 
 pub(super) async fn sign_out(
