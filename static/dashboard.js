@@ -1,13 +1,11 @@
-// The dashboard's only script. Every page works without JavaScript. The script
-// keeps pages up to date, navigates without flicker, copies to the clipboard and handles shortcuts. It writes no HTML:
-// the server renders all content.
+// The dashboard's only script. Every page works without it. It writes no HTML: the server renders all content.
 "use strict";
 
 document.documentElement.classList.add("scripted");
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Live updates: the stream announces that the page has changed, and the script loads the page again.
+// Live updates: the stream announces a change, and the script loads the page again.
 let stream;
 // The load of the current page that is under way.
 let loading;
@@ -45,8 +43,8 @@ async function load(url, part) {
   return { response, page };
 }
 
-// Loads the page again, one load at a time: a change that is announced meanwhile leads to another load afterwards. If
-// it replaced the running load, steady traffic would drop every result.
+// Loads the page again, one load at a time: if a change replaced the running load, steady traffic would drop every
+// result.
 async function refresh(reconnects = false) {
   if (leaving) return;
   if (loading?.url === location.href) {
@@ -74,7 +72,9 @@ function show(response, page, own) {
   const { live } = main.dataset;
   if (!response.ok || response.redirected || !fresh || (live && !fresh.dataset.live)) return location.reload();
   Object.assign(main.dataset, fresh.dataset);
-  countFailures(fresh.dataset.failures);
+  const { failures } = fresh.dataset;
+  const [count, name] = [$(".nav-count"), `${failures} new`];
+  if (count) Object.assign(count, { textContent: failures, title: name, ariaLabel: name, hidden: failures === "0" });
   for (const region of $$("main [data-region]")) renew(region, $(`[data-region="${region.dataset.region}"]`, page));
   mark();
   // The first message takes the place of the help.
@@ -84,51 +84,24 @@ function show(response, page, own) {
   own.reconnects = false;
 }
 
-function countFailures(count) {
-  const shown = $(".nav-count");
-  if (!shown) return;
-  shown.textContent = count;
-  for (const name of ["title", "aria-label"]) shown.setAttribute(name, `${count} new`);
-  shown.hidden = count === "0";
-}
-
-// Replaces a region. A list that was extended, or whose reader is not at its top, keeps its rows: new ones wait behind
-// a button until the reader is there again.
+// Replaces a region. A list that was extended, or whose reader is not at its top, keeps its rows.
 function renew(old, fresh) {
   if (!fresh) return;
-  const list = $("[data-found]", old);
-  const freshList = $("[data-found]", fresh);
-  const isExtended = old.extended === location.href;
+  const [list, freshList] = [$("[data-found]", old), $("[data-found]", fresh)];
   const isAway = list && freshList && old.parentElement.scrollTop > 0;
-  if (isAway || isExtended) {
+  const newer = $("[data-newer]");
+  if (newer && freshList) newer.hidden = true;
+  if (isAway || old.extended === location.href) {
     if (!freshList) return;
     const rows = newRows(list, freshList);
     notice(rows);
-    if (isAway) return void wait(old, fresh, rows.length);
-    if (list) return void list.prepend(...rows);
+    if (!isAway) return list.prepend(...rows);
+    newer.textContent = `${rows.length} new`;
+    newer.hidden = !rows.length;
+    return;
   }
-  wait(old, undefined, 0);
   replace(old, fresh);
   search(old);
-}
-
-// What has arrived while the reader is not at the top of the list.
-let waiting;
-
-function wait(region, fresh, count) {
-  const button = $("[data-newer]");
-  if (region.dataset.region !== "mail" || !button) return;
-  waiting = count ? { region, fresh } : undefined;
-  button.hidden = !count;
-  button.textContent = `${count} new`;
-}
-
-function showNewer() {
-  const { region, fresh } = waiting ?? {};
-  if (!region?.isConnected) return;
-  region.parentElement.scrollTop = 0;
-  renew(region, fresh);
-  mark();
 }
 
 function newRows(list, fresh) {
@@ -136,15 +109,7 @@ function newRows(list, fresh) {
   return $$("[data-key]", fresh).filter((row) => !known.has(row.dataset.key));
 }
 
-// Adds the rows that a list does not have yet.
-function append(list, fresh) {
-  list.append(...newRows(list, fresh));
-  const count = $("[data-count]");
-  if (count) count.textContent = list.children.length;
-}
-
-// A search looks at messages in short steps. The script follows them until it has looked at everything, found enough,
-// or is stopped.
+// A search looks at messages in short steps, which the script follows until it has found enough or is stopped.
 async function search(region, link = $("[data-continue=auto]", region)) {
   const turn = (region.turn = {});
   delete region.extended;
@@ -153,7 +118,8 @@ async function search(region, link = $("[data-continue=auto]", region)) {
     const step = await load(link.href, true).catch(() => undefined);
     const fresh = step?.response.ok && $(`[data-region="${region.dataset.region}"]`, step.page);
     if (region.turn !== turn || !region.isConnected) break;
-    if (step && hasEnded(step.response)) location.reload();
+    // The session or the inbox has ended, and the reloaded page shows which.
+    if (step && (step.response.redirected || [401, 403, 404].includes(step.response.status))) location.reload();
     // What the server refuses now, it would also refuse later.
     if (step?.response.redirected || /^4/.test(step?.response.status)) break;
     if (!fresh) {
@@ -168,21 +134,15 @@ async function search(region, link = $("[data-continue=auto]", region)) {
   stopSearch(region);
 }
 
-// Whether the session or the inbox has ended. The reloaded page shows which.
-function hasEnded(response) {
-  return response.redirected || [401, 403, 404].includes(response.status);
-}
-
-function stopSearch(region) {
-  region.turn = undefined;
-  region.removeAttribute("data-searching");
-}
+const stopSearch = (region) => { region.turn = undefined; region.removeAttribute("data-searching"); };
 
 function extend(region, fresh) {
   const list = $("[data-found]", region);
   keepFocus(region, () => {
     if (list) {
-      append(list, fresh);
+      list.append(...newRows(list, fresh));
+      const count = $("[data-count]");
+      if (count) count.textContent = list.children.length;
       $("[data-searched]", region)?.replaceWith($("[data-searched]", fresh) ?? "");
     } else region.replaceChildren(...fresh.childNodes);
   });
@@ -199,37 +159,28 @@ const nearEnd = new IntersectionObserver((seen) => {
 }, { rootMargin: "300px" });
 
 // Which message is open, and which ones this browser has opened before.
-const READ = 5000;
-
 function mark() {
-  const open = $(".reader")?.dataset.message;
-  let read = [];
-  try { read = JSON.parse(localStorage.getItem("read") ?? "[]"); } catch { /* Without storage, all are unread. */ }
-  if (open && !read.includes(open) && isShown($(".reader"))) {
-    read = [...read, open].slice(-READ);
-    try { localStorage.setItem("read", JSON.stringify(read)); } catch { /* As above. */ }
+  const reader = $(".reader");
+  const open = reader?.dataset.message;
+  let read = JSON.parse(localStorage.getItem("read") ?? "[]");
+  if (open && !read.includes(open) && isShown(reader)) {
+    read = [...read, open].slice(-5000);
+    localStorage.setItem("read", JSON.stringify(read));
   }
   const known = new Set(read);
   for (const row of $$(".message-row")) {
     const isOpen = row.dataset.key === open;
     row.toggleAttribute("data-open", isOpen);
     row.classList.toggle("unread", !known.has(row.dataset.key));
-    const link = $(".row-link", row);
-    if (isOpen) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+    $(".row-link", row).ariaCurrent = isOpen ? "true" : null;
   }
   nearEnd.disconnect();
-  for (const link of $$("[data-more]")) nearEnd.observe(link);
+  $$("[data-more]").forEach((link) => nearEnd.observe(link));
 }
 
-function isShown(element) {
-  return element.offsetParent !== null;
-}
+const isShown = (element) => element.offsetParent !== null;
 
-function searchAll() {
-  const link = $("main [data-continue=auto]");
-  if (link) search(link.closest("[data-region]"));
-}
+const searchAll = () => $$("main [data-continue=auto]").forEach((link) => search(link.closest("[data-region]")));
 
 searchAll();
 
@@ -251,27 +202,22 @@ function notice(rows) {
   if (rows.length && document.hidden && rows.some((row) => row.matches(".message-row"))) missed(rows);
 }
 
-// The same panel has the same key after an update. The text of its summary may contain a count.
+// The same panel has the same key after an update; the text of its summary may contain a count.
 function detailsKey(details) {
   const row = details.closest("[data-key]")?.dataset.key ?? "";
   return `${row} ${details.dataset.details ?? $("summary", details).textContent}`;
 }
 
-// Changes the content of `root`. If the focus was in it, the same element of the new content gets it.
+// Changes the content of `root`. The same element of the new content has the focus.
 function keepFocus(root, change) {
   const focused = document.activeElement;
-  const hadFocus = focused !== root && root.contains(focused);
-  const same = hadFocus && lookalikes(root, focused);
-  const at = hadFocus && same.indexOf(focused);
+  if (focused === root || !root.contains(focused)) return change();
+  const lookalikes = () => $$(focused.localName, root).filter((one) => focusKey(one) === focusKey(focused));
+  const at = lookalikes().indexOf(focused);
   change();
-  if (!hadFocus || focused.isConnected) return;
-  const found = lookalikes(root, focused);
+  if (focused.isConnected) return;
+  const found = lookalikes();
   (found[at] ?? found[0])?.focus({ preventScroll: true });
-}
-
-function lookalikes(root, element) {
-  const key = focusKey(element);
-  return $$(element.localName, root).filter((one) => focusKey(one) === key);
 }
 
 function focusKey(element) {
@@ -281,50 +227,41 @@ function focusKey(element) {
   return JSON.stringify([row, ...names]);
 }
 
-// Mail that arrives while the page is hidden is counted in the title and on the icon, and may show a notification.
+// Mail that arrives while the page is hidden is counted in its title, and may show a notification.
 let unseen = 0;
 
 function missed(rows) {
   unseen += rows.length;
   document.title = `(${unseen}) ${document.title.replace(/^\(\d+\) /, "")}`;
   $("link[rel=icon]").href = "/static/icon-new.svg";
-  if (localStorage.getItem("notify") !== "yes" || globalThis.Notification?.permission !== "granted") return;
+  if (!notifies()) return;
   for (const row of rows.slice(0, 3)) {
     const body = $(".subject", row)?.textContent ?? "";
     new Notification($(".from", row)?.textContent.trim() ?? "New mail", { body, tag: row.dataset.key });
   }
 }
 
-function attend() {
-  unseen = 0;
-  document.title = document.title.replace(/^\(\d+\) /, "");
-  $("link[rel=icon]").href = "/static/icon.svg";
-}
+const notifies = () => localStorage.getItem("notify") === "yes" && globalThis.Notification?.permission === "granted";
 
 function showNotify() {
   const button = $("[data-notify]");
   if (!button || !globalThis.Notification) return;
-  const is = localStorage.getItem("notify") === "yes" && Notification.permission === "granted";
-  button.textContent = is ? "Stop notifications" : "Notify me of new mail";
+  button.textContent = notifies() ? "Stop notifications" : "Notify me of new mail";
   button.hidden = false;
 }
 
 async function toggleNotify() {
-  const is = localStorage.getItem("notify") === "yes" && Notification.permission === "granted";
+  const is = notifies();
   if (!is && (await Notification.requestPermission()) !== "granted") return announce("Notifications are blocked");
   localStorage.setItem("notify", is ? "no" : "yes");
   showNotify();
 }
 
-function announce(text) {
-  $(".announce").textContent = text;
-}
+const announce = (text) => { $(".announce").textContent = text; };
 
-function scroller() {
-  return $(".list") ?? $("main");
-}
+const scroller = () => $(".list") ?? $("main");
 
-// Navigation without flicker. The place in the list is kept in the history, and found again with Back.
+// Navigation without flicker. Back leads to the same place in a list.
 async function visit(url, push = true, top = 0) {
   if (push) history.replaceState({ top: scroller()?.scrollTop ?? 0 }, "");
   const turn = ++latest;
@@ -339,10 +276,9 @@ async function visit(url, push = true, top = 0) {
     $(".lost").hidden = true;
     const [app, fresh] = [$(".app"), $(".app", page)];
     if (!app || !fresh) return location.assign(url);
-    const wasInList = Boolean(document.activeElement.closest(".list"));
+    const wasInList = document.activeElement.closest(".list");
     document.title = page.title;
-    // The URL after a redirection has no fragment.
-    if (push) history.pushState(null, "", response.url + new URL(url, location.href).hash);
+    if (push) history.pushState(null, "", response.url);
     if (stays(fresh)) return opened(fresh, wasInList);
     app.replaceWith(fresh);
     scroller().scrollTop = top;
@@ -352,7 +288,6 @@ async function visit(url, push = true, top = 0) {
     searchAll();
     mark();
     settle();
-    if (location.hash === "#search") return focusSearch();
     ($("main [autofocus]") ?? $(".message-row [aria-current]") ?? $("main")).focus({ preventScroll: true });
   } catch (error) {
     if (turn !== latest) return;
@@ -370,10 +305,10 @@ async function visit(url, push = true, top = 0) {
 // Whether a page differs only in the message that is open: the list stays as it is.
 function stays(fresh) {
   const [list, freshList] = [$(".list"), $(".list", fresh)];
-  const readers = [$(".reader[data-message]"), $(".reader[data-message]", fresh)];
-  const sameSearch = $("[data-search]")?.value === $("[data-search]", fresh)?.value;
-  return list && freshList && sameSearch && readers.every(Boolean) && list.dataset.list === freshList.dataset.list
-    && $(`.message-row[data-key="${readers[1].dataset.message}"]`, list);
+  const [open, other] = [$(".reader[data-message]"), $(".reader[data-message]", fresh)];
+  return list && freshList && open && other && list.dataset.list === freshList.dataset.list
+    && $("[data-search]").value === $("[data-search]", fresh).value
+    && $(`[data-key="${other.dataset.message}"]`, list);
 }
 
 function opened(fresh, wasInList) {
@@ -384,14 +319,8 @@ function opened(fresh, wasInList) {
   mark();
   settle();
   const current = $(".message-row [aria-current]");
-  if (wasInList && isShown(current)) current.focus({ preventScroll: true });
-  else $(".reader [aria-current]")?.focus({ preventScroll: true });
-}
-
-// What depends on the size of the window.
-function settle() {
-  fit();
-  showTab();
+  const next = wasInList && isShown(current) ? current : $(".reader [aria-current]");
+  next?.focus({ preventScroll: true });
 }
 
 // A width that does not fit is scaled down.
@@ -406,31 +335,31 @@ function fit() {
 
 addEventListener("resize", fit);
 
-// On a phone the row of tabs is wider than the window.
-function showTab() {
+// What depends on the size of the window. On a phone the row of tabs is wider than that.
+function settle() {
+  fit();
   $(".reader .tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 }
 
-function isPlain(event) {
-  return event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-}
+const isPlain = (event) => event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
 
 function isPage(link, event) {
   const own = link.origin === location.origin && /^\/(projects|failures)\b/.test(link.pathname);
   return isPlain(event) && own && !link.target && !link.hasAttribute("download");
 }
 
-// Whether a link leads to a place in the current page. A browser that followed it would announce a place in the
-// history, and so another page, which would discard what was written.
-function isHere(link) {
-  return link.hash && link.href.split("#")[0] === location.href.split("#")[0];
-}
+// Whether a link leads to a place in the current page. Following it would be another page in the history, which would
+// discard what was written.
+const isHere = (link) => link.hash && link.href.split("#")[0] === location.href.split("#")[0];
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-next]");
   if (button) return void copy(button);
   if (event.target.closest("[data-notify]")) return void toggleNotify();
-  if (event.target.closest("[data-newer]")) return showNewer();
+  if (event.target.closest("[data-newer]")) {
+    $(".list").scrollTop = 0;
+    return void refresh();
+  }
   if (event.target.closest("[data-shortcuts]")) return $(".shortcuts").showModal();
   $$("details.menu[open]").filter((menu) => !menu.contains(event.target)).forEach((menu) => { menu.open = false; });
   if (event.target.closest("[data-stop]")) return stopSearch(event.target.closest("[data-region]"));
@@ -449,7 +378,7 @@ document.addEventListener("click", (event) => {
   }
 });
 addEventListener("popstate", ({ state }) => visit(location.href, false, state?.top));
-// A browser has few connections to one server, so a hidden page polls instead of keeping one open.
+// A browser has few connections to one server, so a hidden page polls.
 let looking;
 
 function look() {
@@ -459,12 +388,14 @@ function look() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) attend();
   look();
+  if (document.hidden) return;
+  unseen = 0;
+  document.title = document.title.replace(/^\(\d+\) /, "");
+  $("link[rel=icon]").href = "/static/icon.svg";
 });
 
-// Selecting inboxes: all of the page, a range with Shift, and how many are selected.
-// The value of the last box that was clicked. A live update replaces the box itself.
+// Selecting inboxes: all of the page, or a range with Shift from the last box.
 let lastChosen;
 
 function countChosen() {
@@ -502,6 +433,7 @@ document.addEventListener("input", (event) => {
     const url = new URL(form.action);
     url.search = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
     history.replaceState(null, "", url);
+    scroller().scrollTop = 0;
     await refresh();
   }, 150);
 });
@@ -557,7 +489,6 @@ settle();
 look();
 mark();
 showNotify();
-focusSearch();
 countChosen();
 
 // Shortcuts.
@@ -572,30 +503,23 @@ function step(by) {
   if (next?.closest(".message-row") && matchMedia("(min-width: 781px)").matches && $(".reader[data-message]")) next.click();
 }
 
-// The one search: on the page of all mail, which opens with the field in focus.
-function find() {
+// The one search, on the page of all mail.
+async function find() {
   const link = $("[data-find]");
-  if (!link) return;
-  if (link.pathname === location.pathname) return void $("[data-search]")?.select();
-  visit(`${link.href}#search`);
-}
-
-function focusSearch() {
-  if (location.hash === "#search") $("[data-search]")?.focus();
+  if (link && link.pathname !== location.pathname) await visit(link.href);
+  $("[data-search]")?.select();
 }
 
 function back() {
-  if ($(".list") && isShown($(".list"))) {
-    return ($(".message-row [aria-current]") ?? $(".message-row .row-link"))?.focus();
-  }
-  ($(".reader .up") ?? $("[data-up], .list .up"))?.click();
+  if (!$(".list") || !isShown($(".list"))) return keys.u();
+  ($(".message-row [aria-current]") ?? $(".message-row .row-link"))?.focus();
 }
 
 const keys = {
   j: () => step(1),
   k: () => step(-1),
-  ArrowDown: () => step(1),
-  ArrowUp: () => step(-1),
+  ArrowDown: () => keys.j(),
+  ArrowUp: () => keys.k(),
   "/": () => ($("[data-search]") ? $("[data-search]").select() : find()),
   "#": () => $("[data-delete]")?.click(),
   n: () => ($("[data-new] summary") ?? $("[data-new]"))?.click(),

@@ -3,7 +3,6 @@
 //! listed beside that wait.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -13,7 +12,7 @@ use axum::response::Response;
 
 use super::explained::story_url;
 use super::failure::PageError;
-use super::page::{Shell, html, with_query};
+use super::page::{Choice, Shell, html, time_since, times, with_query};
 use super::plain::{Piece, cause, coded, shown};
 use super::timeline::timeline_of;
 use super::visit::{ProjectPage, looked_cookie, new_failures};
@@ -31,13 +30,6 @@ const MAX_WAITS: usize = 500;
 /// Maximum number of entries of a group: on the page of all groups, and if it is the only one.
 const MAX_ENTRIES: usize = 5;
 const MAX_ENTRIES_OF_ONE: usize = 200;
-/// The options of the time filter: the word in the query, the label, and the hours.
-const TIMES: [(&str, &str, u64); 3] = [
-    ("hour", "Last hour", 1),
-    ("day", "Last day", 24),
-    ("week", "Last week", 168),
-];
-
 #[derive(Template)]
 #[template(path = "failures.html")]
 struct FailuresPage {
@@ -58,13 +50,6 @@ struct Wanted {
     cause: Option<String>,
     time: Option<String>,
     group: Option<String>,
-}
-
-/// An option of a filter.
-struct Choice {
-    value: String,
-    label: &'static str,
-    is_current: bool,
 }
 
 /// Failures with the same cause.
@@ -113,13 +98,6 @@ impl Wanted {
             .any(Option::is_some)
     }
 
-    fn since(&self, now: Timestamp) -> Option<Timestamp> {
-        let (.., hours) = TIMES
-            .iter()
-            .find(|(word, ..)| self.time.as_deref() == Some(*word))?;
-        Some(now.before(Duration::from_secs(hours * 3_600)))
-    }
-
     fn admits(&self, group: &Group) -> bool {
         self.cause
             .as_ref()
@@ -158,11 +136,7 @@ pub(super) async fn list(
     for group in &mut groups {
         group.shorten(&wanted, &base);
     }
-    let times = TIMES.map(|(word, label, _)| Choice {
-        value: word.to_owned(),
-        label,
-        is_current: wanted.time.as_deref() == Some(word),
-    });
+    let times = times(wanted.time.as_deref());
     // Counted after the list was read, which waits until the latest failures are stored.
     let failures = new_failures(&app, &headers, page.project.id).await?;
     let open = if wanted.is_any() {
@@ -179,7 +153,7 @@ pub(super) async fn list(
         shell,
         base,
         causes,
-        times: times.into(),
+        times,
         open,
         groups,
         limits,
@@ -206,7 +180,7 @@ async fn groups(
     let project = Some(page.project.id);
     let now = app.service.clock().now();
     let text = wanted.search.clone().unwrap_or_default();
-    let since = wanted.since(now);
+    let since = time_since(wanted.time.as_deref(), now);
     let filter = FailureFilter {
         project,
         text: text.clone(),
@@ -299,7 +273,7 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
             let is_current = chosen == Some(group.cause);
             causes.push(Choice {
                 value: group.cause.to_owned(),
-                label: group.title,
+                label: group.title.to_owned(),
                 is_current,
             });
         }
@@ -308,7 +282,7 @@ fn causes(groups: &[Group], chosen: Option<&str>) -> Vec<Choice> {
     {
         causes.push(Choice {
             value: cause.to_owned(),
-            label: Cause::of_word(cause).map_or("Unknown", title),
+            label: Cause::of_word(cause).map_or("Unknown", title).to_owned(),
             is_current: true,
         });
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{MatchedPath, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use restante_api::Event;
@@ -102,45 +102,22 @@ pub(super) async fn all(
     respond(&app, &page, &query, Place::All, wanted).await
 }
 
+/// An inbox, one of its messages, its waits or its timeline.
 pub(super) async fn inbox(
     State(app): State<Arc<App>>,
     page: ProjectPage,
+    route: MatchedPath,
     Params(path): Params<InboxPath>,
     query: Query,
 ) -> Result<Response, PageError> {
     let place = Place::find(&app, &page, &path.inbox).await?;
-    respond(&app, &page, &query, place, Wanted::Newest).await
-}
-
-pub(super) async fn message(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    Params(path): Params<InboxPath>,
-    query: Query,
-) -> Result<Response, PageError> {
-    let place = Place::find(&app, &page, &path.inbox).await?;
-    let wanted = path.message.map_or(Wanted::Newest, Wanted::Message);
+    let wanted = match (path.message, route.as_str().rsplit('/').next()) {
+        (Some(message), _) => Wanted::Message(message),
+        (None, Some("waits")) => Wanted::Waits,
+        (None, Some("timeline")) => Wanted::Timeline,
+        _ => Wanted::Newest,
+    };
     respond(&app, &page, &query, place, wanted).await
-}
-
-pub(super) async fn waits(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    Params(path): Params<InboxPath>,
-    query: Query,
-) -> Result<Response, PageError> {
-    let place = Place::find(&app, &page, &path.inbox).await?;
-    respond(&app, &page, &query, place, Wanted::Waits).await
-}
-
-pub(super) async fn timeline(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    Params(path): Params<InboxPath>,
-    query: Query,
-) -> Result<Response, PageError> {
-    let place = Place::find(&app, &page, &path.inbox).await?;
-    respond(&app, &page, &query, place, Wanted::Timeline).await
 }
 
 /// A wait that failed: its inbox, with the cause in the pane. The response of the wait links to it.

@@ -121,8 +121,8 @@ pub fn routes() -> Vec<Route> {
         post(Project, "/inboxes", inboxes::create),
         post(Project, "/delete-inboxes", deletions::inboxes),
         get(Project, "/inboxes/{inbox}", mail_page::inbox),
-        get(Project, "/inboxes/{inbox}/waits", mail_page::waits),
-        get(Project, "/inboxes/{inbox}/timeline", mail_page::timeline),
+        get(Project, "/inboxes/{inbox}/waits", mail_page::inbox),
+        get(Project, "/inboxes/{inbox}/timeline", mail_page::inbox),
         get(Project, "/inboxes/{inbox}/events", live::inbox),
         get(Project, "/inboxes/{inbox}/start", start::show_for_inbox),
         get(Project, "/inboxes/{inbox}/send", compose::show),
@@ -133,7 +133,7 @@ pub fn routes() -> Vec<Route> {
         get(
             Project,
             "/inboxes/{inbox}/messages/{message}",
-            mail_page::message,
+            mail_page::inbox,
         ),
         get(
             Project,

@@ -1,5 +1,7 @@
 //! What all pages have in common: the layout, the security headers and the paths.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue};
@@ -9,7 +11,7 @@ use super::assets;
 use super::failure::sentence;
 use super::plain::shown;
 use crate::http::error::Error;
-use crate::model::{Project, SUBJECT_CHARACTERS, cut};
+use crate::model::{Project, SUBJECT_CHARACTERS, Timestamp, cut};
 use crate::service::Session;
 
 /// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other
@@ -17,6 +19,12 @@ use crate::service::Session;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
+/// The options of a time filter: the word in the query, the label, and the hours.
+const TIMES: [(&str, &str, u64); 3] = [
+    ("hour", "Last hour", 1),
+    ("day", "Last day", 24),
+    ("week", "Last week", 168),
+];
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 
@@ -163,6 +171,29 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
         "" => path.to_owned(),
         query => format!("{path}?{query}"),
     }
+}
+
+/// An option of a filter.
+pub(super) struct Choice {
+    pub(super) value: String,
+    pub(super) label: String,
+    pub(super) is_current: bool,
+}
+
+/// The options of a time filter.
+pub(super) fn times(chosen: Option<&str>) -> Vec<Choice> {
+    let choice = |(word, label, _): (&str, &str, u64)| Choice {
+        value: word.to_owned(),
+        label: label.to_owned(),
+        is_current: chosen == Some(word),
+    };
+    TIMES.into_iter().map(choice).collect()
+}
+
+/// Where the chosen time begins.
+pub(super) fn time_since(chosen: Option<&str>, now: Timestamp) -> Option<Timestamp> {
+    let (.., hours) = TIMES.iter().find(|(word, ..)| chosen == Some(*word))?;
+    Some(now.before(Duration::from_secs(hours * 3_600)))
 }
 
 /// A subject as it is shown.

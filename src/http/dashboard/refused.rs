@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use askama::Template;
 use axum::extract::State;
@@ -10,7 +9,7 @@ use axum::response::Response;
 
 use super::explained::what_to_do;
 use super::failure::PageError;
-use super::page::{Shell, given, html};
+use super::page::{Choice, Shell, given, html, time_since, times};
 use super::plain::{Piece, phrase, shown};
 use super::timeline::timeline_of;
 use super::visit::{ProjectPage, SignedIn};
@@ -19,13 +18,6 @@ use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, Watched};
-
-/// The options of the time filter: the word in the query, the label, and the hours.
-const TIMES: [(&str, &str, u64); 3] = [
-    ("hour", "Last hour", 1),
-    ("day", "Last day", 24),
-    ("week", "Last week", 168),
-];
 
 #[derive(Template)]
 #[template(path = "refused.html")]
@@ -43,13 +35,6 @@ struct List {
     times: Vec<Choice>,
     is_filtered: bool,
     rows: Vec<RefusedRow>,
-}
-
-/// An option of a filter.
-struct Choice {
-    value: String,
-    label: String,
-    is_current: bool,
 }
 
 struct RefusedRow {
@@ -110,10 +95,7 @@ impl List {
         let search = query.search();
         let reason = query.first("reason");
         let time = query.first("time");
-        let hours = TIMES
-            .iter()
-            .find(|(word, ..)| time.as_deref() == Some(*word))
-            .map(|(.., hours)| *hours);
+        let since = time_since(time.as_deref(), now);
         let mut filter = RefusalFilter {
             project,
             ..RefusalFilter::default()
@@ -121,8 +103,8 @@ impl List {
         let known = app.service.refusals(&filter).await?;
         filter.text = search.clone().unwrap_or_default();
         filter.reason = reason.clone().map(RefusalReason::from_label);
-        filter.since = hours.map(|hours| now.before(Duration::from_secs(hours * 3_600)));
-        let is_filtered = search.is_some() || reason.is_some() || hours.is_some();
+        filter.since = since;
+        let is_filtered = search.is_some() || reason.is_some() || since.is_some();
         let reasons = reasons(&known, reason.as_deref());
         let names = if project.is_none() {
             names(app).await?
@@ -171,15 +153,6 @@ fn reasons(known: &[(ProjectId, RefusedMail)], chosen: Option<&str>) -> Vec<Choi
         is_current: chosen == Some(word),
     };
     words.into_iter().map(choice).collect()
-}
-
-fn times(chosen: Option<&str>) -> Vec<Choice> {
-    let choice = |(word, label, _): (&str, &str, u64)| Choice {
-        value: word.to_owned(),
-        label: label.to_owned(),
-        is_current: chosen == Some(word),
-    };
-    TIMES.into_iter().map(choice).collect()
 }
 
 /// Refusals of the same client with the same reply, sender and recipient.
