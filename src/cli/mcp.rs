@@ -2,10 +2,9 @@
 //! of a Restante server. `--serve` starts that server, which ends with this command.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +13,7 @@ use rmcp::service::ServerInitializeError;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 
+use super::child::first_line;
 use super::client::ClientFlags;
 use super::error::CliError;
 use super::stop::StopRequests;
@@ -183,22 +183,6 @@ impl Drop for OwnServer {
     fn drop(&mut self) {
         self.stop(STOP_WITHIN);
     }
-}
-
-/// The first line of the output, from a thread that ends with the process.
-fn first_line(child: &mut Child) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    if let Some(output) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut output = BufReader::new(output);
-            let mut line = String::new();
-            if output.read_line(&mut line).is_ok_and(|length| length > 0) {
-                let _ = sender.send(line);
-            }
-            let _ = io::copy(&mut output, &mut io::sink());
-        });
-    }
-    receiver
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod backup;
 mod check;
+mod child;
 mod client;
 mod copy;
 mod data_dir;
@@ -329,6 +330,11 @@ mod tests {
             .map(clap::Command::get_name)
             .collect();
         names.sort_unstable();
+        assert!(
+            command
+                .get_subcommands()
+                .all(|command| command.get_about().is_some())
+        );
         assert!(listed.iter().map(|(name, _)| *name).eq(names));
     }
 

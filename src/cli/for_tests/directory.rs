@@ -52,10 +52,7 @@ impl UserDirectory {
     /// Waits for the lock, and removes what killed servers have left.
     pub(super) fn enter() -> Result<Self, DirectoryError> {
         let path = std::env::temp_dir().join(format!("restante-{}", os::scope()));
-        let unusable = |source| DirectoryError::Unusable {
-            path: path.clone(),
-            source,
-        };
+        let unusable = |source| DirectoryError::at(&path)(source);
         match os::private_directory(&mut DirBuilder::new()).create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(unusable(error));
@@ -69,13 +66,11 @@ impl UserDirectory {
         }
         let lock = open(&path.join("lock")).map_err(unusable)?;
         lock.lock().map_err(unusable)?;
-        let user = Self { path, _lock: lock };
-        let entries = fs::read_dir(&user.path).map_err(DirectoryError::at(&user.path))?;
-        for entry in entries.flatten() {
+        for entry in fs::read_dir(&path).map_err(unusable)?.flatten() {
             // What cannot be removed now is removed by a later start.
             let _ = remove_abandoned(&entry.path());
         }
-        Ok(user)
+        Ok(Self { path, _lock: lock })
     }
 
     /// Makes a directory for a server. Until the server has occupied it, this lock must be held.

@@ -20,8 +20,8 @@ const DEFAULTS: [(&str, &str); 8] = [
 pub(super) const TEMPORARY: &str = "(temporary)";
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// Flags whose variables count. The others may be set for another server, whose data or address
-/// this one would take.
+/// Flags whose variables count: those that a run may set for its own server. The others may be set
+/// for another server, whose data or URL this one would take.
 const WITH_VARIABLE: [&str; 20] = [
     "accept-domains",
     "api-key",

@@ -4,16 +4,17 @@
 //! it gets that lock for itself, because no owner is left.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 
+use super::super::child::first_line;
 use super::super::data_dir::open;
 use super::super::output;
 use super::super::stop::{self, Ended, StopRequests};
@@ -144,33 +145,24 @@ fn start_again<S: AsRef<std::ffi::OsStr>>(flags: &[S]) -> Result<String, SharedE
     let mut child = os::detached(&mut command)
         .spawn()
         .map_err(SharedError::Spawn)?;
-    let (sender, printed) = channel();
-    let output = child.stdout.take();
-    thread::spawn(move || {
-        let mut line = String::new();
-        let read = output.map(|output| BufReader::new(output).read_line(&mut line));
-        let _ = sender.send(read.transpose().map(|_| line));
-    });
     // The user's directory is locked meanwhile.
-    let Ok(line) = printed.recv_timeout(START_WITHIN) else {
-        let _ = child.kill();
-        let _ = child.wait();
-        let reason = format!("it printed nothing within {} s", START_WITHIN.as_secs());
-        return Err(SharedError::NotStarted(reason));
-    };
-    let line = line.map_err(SharedError::Spawn)?;
-    if line.is_empty() {
-        let mut reason = String::new();
-        if let Some(mut errors) = child.stderr.take() {
-            errors
-                .read_to_string(&mut reason)
-                .map_err(SharedError::Spawn)?;
+    let reason = match first_line(&mut child).recv_timeout(START_WITHIN) {
+        Ok(line) => return Ok(line.trim_end().to_owned()),
+        Err(RecvTimeoutError::Timeout) => {
+            let _ = child.kill();
+            format!("it printed nothing within {} s", START_WITHIN.as_secs())
         }
-        let _ = child.wait();
-        let reason = reason.trim().trim_start_matches("restante: ").to_owned();
-        return Err(SharedError::NotStarted(reason));
-    }
-    Ok(line.trim_end().to_owned())
+        Err(RecvTimeoutError::Disconnected) => {
+            let mut reason = String::new();
+            if let Some(mut errors) = child.stderr.take() {
+                let read = errors.read_to_string(&mut reason);
+                read.map_err(SharedError::Spawn)?;
+            }
+            reason.trim().trim_start_matches("restante: ").to_owned()
+        }
+    };
+    let _ = child.wait();
+    Err(SharedError::NotStarted(reason))
 }
 
 /// Waits in a thread until the server has no owner, and lets nobody find it from then on.
