@@ -39,8 +39,6 @@ pub enum MailChange {
 /// Where messages are looked for.
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// In all projects.
-    Everywhere,
     Project(ProjectId),
     Inbox(Inbox),
 }
@@ -83,13 +81,12 @@ pub enum Fit {
 }
 
 impl Scope {
-    /// Its project; `None` if it is all of them.
+    /// Its project.
     #[must_use]
-    pub fn project(&self) -> Option<ProjectId> {
+    pub fn project(&self) -> ProjectId {
         match self {
-            Self::Everywhere => None,
-            Self::Project(project) => Some(*project),
-            Self::Inbox(inbox) => Some(inbox.project),
+            Self::Project(project) => *project,
+            Self::Inbox(inbox) => inbox.project,
         }
     }
 }

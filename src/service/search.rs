@@ -3,8 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
 use super::{Service, ServiceError};
 use crate::model::{FoundInbox, Inbox, MailQuery, ProjectId, SearchText};
 use crate::store::{MessageStart, Search, StoreError};
@@ -35,12 +33,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Busy`] if other scans of the project take too long, or if the store fails.
     pub async fn mail(&self, query: MailQuery, limit: usize) -> Result<FoundMail, ServiceError> {
-        let project = query.scope.project();
-        let _scan = self
-            .0
-            .jobs
-            .scan(project.map_or(Uuid::nil(), |project| project.0))
-            .await?;
+        let _scan = self.0.jobs.scan(query.scope.project().0).await?;
         let mut search = Search::newest_first(query);
         let step = (TEXT_BYTES, Instant::now() + STEP);
         let now = self.0.clock.now();

@@ -84,24 +84,6 @@ macro_rules! rows {
     };
 }
 
-/// The rows of several inboxes. Those that are not live are read, too: otherwise one statement
-/// could read any number of them.
-macro_rules! rows_of_inboxes {
-    ($conditions:literal, $is_entry:expr) => {
-        rows!(
-            "messages m CROSS JOIN inboxes i",
-            "m.number",
-            " DESC",
-            concat!("m.number > $2", $conditions),
-            concat!(
-                live!("i.", "$1"),
-                " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence",
-                $is_entry
-            )
-        )
-    };
-}
-
 /// The live rows of an inbox. SQLite uses only one lower bound for an index range, so the larger of
 /// `$2` and `emptied_sequence` is computed first.
 macro_rules! rows_of_inbox {
@@ -120,10 +102,16 @@ macro_rules! rows_of_inbox {
     };
 }
 
-const EVERYWHERE: &str = rows_of_inboxes!("", "");
-const IN_PROJECT: &str = rows_of_inboxes!(
-    " AND m.project_id = $6",
+/// The rows of a project. Those that are not live are read, too: otherwise one statement could read
+/// any number of them.
+const IN_PROJECT: &str = rows!(
+    "messages m CROSS JOIN inboxes i",
+    "m.number",
+    " DESC",
+    "m.number > $2 AND m.project_id = $6",
     concat!(
+        live!("i.", "$1"),
+        " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence",
         " AND i.project_id = $6 AND ($7 = 0 OR NOT ",
         repeated!("$6"),
         ")"
@@ -290,7 +278,6 @@ impl Store {
         let read = most + usize::from(!search.is_oldest_first);
         let mut parameters: Vec<Value> = values![now, after, before, read, with_contents];
         let sql = match &query.scope {
-            Scope::Everywhere => EVERYWHERE,
             Scope::Project(project) => {
                 parameters.extend(values![*project, query.is_merged]);
                 IN_PROJECT
@@ -329,9 +316,10 @@ impl Store {
                 let is_read = |wanted| wanted == self.read_mail.contains(head.id);
                 *is_entry && query.admits(head) && query.is_read.is_none_or(is_read)
             });
-        let Some(project) = query.scope.project().filter(|_| query.is_merged) else {
+        if !query.is_merged {
             return Ok(chosen.collect());
-        };
+        }
+        let project = query.scope.project();
         let with_recipients = async |mut candidate: Candidate| {
             let is_open = |condition: &Condition| {
                 let is_met = candidate.met_by_row(condition) == Some(true);
