@@ -77,8 +77,8 @@ function show(response, page, own) {
   if (count) Object.assign(count, { textContent: failures, title: name, ariaLabel: name, hidden: failures === "0" });
   for (const region of $$("main [data-region]")) renew(region, $(`[data-region="${region.dataset.region}"]`, page));
   mark();
-  // The first message takes the place of the help.
-  if ($(".reader.idle") && $(".message-row") && !$("[data-search]")?.value) visit(location.href, false);
+  // The first message takes the place of the help, or of the waits for it.
+  if ($(".reader.idle, [data-until-mail]") && $(".message-row") && !$("[data-search]")?.value) visit(location.href, false);
   // A search on a page without live updates can lead to one that has them.
   if (own.reconnects || live !== main.dataset.live) follow();
   own.reconnects = false;

@@ -1,6 +1,8 @@
 //! The page for looking at mail, in a browser on a running server: the list beside the message, the
 //! search, and the keys.
 
+use std::process::{Command, Stdio};
+
 use serde_json::json;
 
 use super::journeys::{WELCOME, sign_in};
@@ -135,6 +137,35 @@ fn new_mail_waits_while_the_reader_is_not_at_the_top() {
     // The next page is loaded as the end comes near.
     browser.run("const list = document.querySelector('.list'); list.scrollTop = list.scrollHeight");
     browser.sees(".message-row", "Number 0");
+}
+
+#[test]
+fn the_mail_of_an_open_wait_takes_its_place() {
+    let site = Site::start();
+    let browser = Browser::open(1280, 800, &[]);
+    let url = site.url("/v1/inboxes/waiting@restante.example.com");
+    let request = |method: &str, url: &str| {
+        let authorization = format!("Authorization: Bearer {KEY}");
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "-X", method, "-H", &authorization, url])
+            .stdout(Stdio::null());
+        curl.spawn().unwrap()
+    };
+    assert!(request("PUT", &url).wait().unwrap().success());
+    let wait = site.url("/v1/inboxes/waiting/messages/wait?timeout=60000");
+    let mut waiting = request("GET", &wait);
+    sign_in(&browser, &site, KEY);
+    browser.click(".inbox-row .row-link");
+    browser.waits_for("[data-until-mail] .badge.open");
+    mail(&site, "waiting@restante.example.com", "Welcome");
+    browser.sees(".letter", "Welcome");
+    assert!(waiting.wait().unwrap().success());
+    // Waits that the reader has chosen stay.
+    browser.click(".list .tabs [href$='/waits']");
+    browser.waits_for(".reader:not([data-until-mail]) .waits");
+    mail(&site, "waiting@restante.example.com", "Later");
+    browser.sees(".message-row", "Later");
+    browser.waits_for(".reader .waits");
 }
 
 #[test]

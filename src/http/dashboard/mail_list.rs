@@ -109,14 +109,11 @@ impl Listing {
             return Ok(list);
         }
         let found = self.found(app, page).await?;
-        let total = match &self.inbox {
-            Some(inbox) => app.service.messages_in(inbox).await?,
-            None => app.service.messages_of(page.project.id).await?,
-        };
-        let total = usize::try_from(total).unwrap_or(0);
         if search.text.is_some() {
+            let total = self.total(app, page).await?;
             list.status = Some(search.status(&found, PAGE, total, &self.base));
-        } else {
+        } else if found.next.is_some() || list.is_later {
+            let total = self.total(app, page).await?;
             let older = |before: i64| before.to_string();
             list.more = found
                 .next
@@ -129,6 +126,15 @@ impl Listing {
         let row = |message| self.row(app, message, open, now);
         list.rows = found.messages.into_iter().map(row).collect();
         Ok(list)
+    }
+
+    /// The number of messages, of which a page shows some.
+    async fn total(&self, app: &App, page: &ProjectPage) -> Result<usize, Error> {
+        let total = match &self.inbox {
+            Some(inbox) => app.service.messages_in(inbox).await?,
+            None => app.service.messages_of(page.project.id).await?,
+        };
+        usize::try_from(total).map_err(Error::internal)
     }
 
     async fn found(&self, app: &App, page: &ProjectPage) -> Result<FoundMail, Error> {

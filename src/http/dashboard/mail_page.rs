@@ -28,7 +28,7 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{Inbox, InboxEnd, InboxKind, Watched, parse_id};
-use crate::service::Head;
+use crate::service::{Head, ServiceError};
 
 #[derive(Template)]
 #[template(path = "mail.html")]
@@ -322,11 +322,15 @@ async fn newest(
         return Ok(Pane::Kept);
     }
     if let Some(row) = list.rows.first_mut() {
-        // It may have been deleted since.
         let id = row.id.to_string();
-        if let Ok(message) = app.service.find_message(&page.caller(), &id).await {
-            row.is_open = true;
-            return read_message(app, page, listing, list, message, query).await;
+        match app.service.find_message(&page.caller(), &id).await {
+            Ok(message) => {
+                row.is_open = true;
+                return read_message(app, page, listing, list, message, query).await;
+            }
+            // It was deleted in the meantime.
+            Err(ServiceError::MessageNotFound) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     if list.search.is_some() || list.is_later || list.problem.is_some() {
