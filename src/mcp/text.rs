@@ -4,9 +4,8 @@
 use std::fmt::Write;
 
 use rand::random;
-use serde::Serialize;
+use serde_json::Value;
 
-use super::error::ToolError;
 use super::output::{Explanation, Message, Messages, Summary};
 
 /// A notice, and `content` between its delimiters.
@@ -179,14 +178,13 @@ pub(super) fn explanation(
 }
 
 /// The fields of a result that have no text of their own, below a sentence about them.
-pub(super) fn fields(about: &str, result: &impl Serialize) -> Result<String, ToolError> {
-    let mut result = serde_json::to_value(result).map_err(ToolError::internal)?;
+pub(super) fn fields(about: &str, result: &Value) -> String {
+    let mut result = result.clone();
     if let Some(fields) = result.as_object_mut() {
         // The delimiters say the same.
         fields.remove("notice");
     }
-    let fields = serde_json::to_string_pretty(&result).map_err(ToolError::internal)?;
-    Ok(format!("{about}\n{}", delimited(&fields)))
+    format!("{about}\n{}", delimited(&format!("{result:#}")))
 }
 
 #[cfg(test)]

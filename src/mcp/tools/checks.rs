@@ -2,8 +2,8 @@
 
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
+use crate::mcp::input;
 use crate::mcp::output::{self, NOTICE};
-use crate::mcp::{input, text};
 use crate::service::Caller;
 use crate::wire;
 
@@ -26,6 +26,6 @@ impl Tools {
             1 => "The message has one problem.".to_owned(),
             count => format!("The message has {count} problems."),
         };
-        Answer::new(text::fields(&about, &checks)?, &checks)
+        Answer::of_fields(&about, &checks)
     }
 }

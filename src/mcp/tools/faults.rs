@@ -4,7 +4,7 @@ use restante_api::{FaultList, MAX_FAULTS};
 
 use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
-use crate::mcp::{input, text};
+use crate::mcp::input;
 use crate::model::{Fault, Inbox};
 use crate::service::Caller;
 use crate::wire;
@@ -51,5 +51,5 @@ fn listed(inbox: &Inbox, faults: &FaultList) -> Result<Answer, ToolError> {
             "The inbox {id} has these faults, used in this order; after the last one mail is accepted."
         )
     };
-    Answer::new(text::fields(&about, faults)?, faults)
+    Answer::of_fields(&about, faults)
 }

@@ -186,7 +186,7 @@ impl Tools {
             content,
         };
         let about = format!("Attachment {index}, as {}.", attachment.encoding);
-        Answer::new(text::fields(&about, &attachment)?, &attachment)
+        Answer::of_fields(&about, &attachment)
     }
 }
 

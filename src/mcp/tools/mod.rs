@@ -46,6 +46,13 @@ impl Answer {
             structured: serde_json::to_value(structured).map_err(ToolError::internal)?,
         })
     }
+
+    /// A result whose text is a sentence about it and its fields.
+    fn of_fields(about: &str, result: &impl Serialize) -> Result<Self, ToolError> {
+        let answer = Self::new(String::new(), result)?;
+        let text = text::fields(about, &answer.structured);
+        Ok(Self { text, ..answer })
+    }
 }
 
 impl Tools {
@@ -93,7 +100,7 @@ impl Tools {
         );
         let about = "Let the application under test send its mail to this SMTP server. Mail for every address on the \
                      mail domain is received here; create_inbox makes one.";
-        Answer::new(text::fields(about, &setup)?, &setup)
+        Answer::of_fields(about, &setup)
     }
 }
 

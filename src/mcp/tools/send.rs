@@ -4,7 +4,6 @@ use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
-use crate::mcp::text;
 use crate::model::{OutgoingId, OutgoingStatus};
 use crate::service::{Caller, Draft};
 use crate::wire;
@@ -55,6 +54,6 @@ impl Tools {
             outgoing: wire::outgoing(item, attempts),
         };
         let about = format!("The outgoing message {id} is {}.", outgoing.outgoing.status);
-        Answer::new(text::fields(&about, &outgoing)?, &outgoing)
+        Answer::of_fields(&about, &outgoing)
     }
 }
