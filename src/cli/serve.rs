@@ -262,8 +262,8 @@ impl Server {
 
     fn greet(&self, settings: &Settings) -> io::Result<()> {
         let dashboard = self.base_url.for_pages(&HeaderMap::new());
-        // The log of a server elsewhere may have other readers.
-        let is_here = dashboard != self.base_url.as_str() && self.http.address.ip().is_loopback();
+        // A configured URL may lead to other readers.
+        let is_here = dashboard != self.base_url.as_str();
         let greeting = Greeting {
             base_url: self.base_url.as_str(),
             dashboard: &dashboard,
@@ -470,7 +470,13 @@ async fn prepare_projects(service: &Service, settings: &Settings) -> Result<Made
         .prepare_default(settings.api_key.as_ref())
         .await
         .map_err(ServeError::Prepare)?;
-    let link = projects.sign_in_link().await;
+    // The output of a server that other hosts reach may have other readers.
+    let is_shown =
+        !settings.process.print_json && settings.listeners.http_listen.ip().is_loopback();
+    let link = match is_shown {
+        true => projects.sign_in_link().await,
+        false => Ok(None),
+    };
     Ok(Made {
         key,
         admin_token,
