@@ -180,7 +180,7 @@ impl Given {
                 |given, found| given.add_refusal(found),
             ),
             (
-                r"a session at (\S+) by (\S+) that left after (.*)",
+                r"a session at (\S+) by (\S+) (that left after|whose message was answered) (.*)",
                 |given, found| {
                     given.last_session = Some(SmtpSession {
                         id: uuid::Uuid::nil(),
@@ -192,8 +192,11 @@ impl Given {
                         started_at: at(&found[1]),
                         ended_at: at(&found[1]),
                         exchanges: vec![Exchange {
-                            command: "DATA".into(),
-                            reply: found[3].to_owned().into(),
+                            command: match &found[3] {
+                                "that left after" => "DATA".into(),
+                                _ => "(message)".into(),
+                            },
+                            reply: found[4].to_owned().into(),
                         }],
                     });
                 },
