@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// A body or a message up to this size needs no place.
-pub const SMALL: usize = 64 * 1024;
+use crate::large::{self, Panicked, SMALL};
+
 /// A larger body, message or answer is one of the large ones of its key until it is answered.
 pub const LARGE: usize = 1024 * 1024;
 /// Maximum number of requests that are parsed, built or stored at once. This many times the worst
@@ -191,15 +190,22 @@ impl Job {
         Ok(())
     }
 
-    /// Runs `work` on a blocking thread, which keeps what was taken even if the caller is dropped.
+    /// Runs `work`, on a thread for large data if it has a place. What was taken is kept until it
+    /// ends, even if the caller is dropped.
     ///
     /// # Errors
-    /// If `work` panics or the runtime stops.
+    /// If `work` panics.
     pub async fn run<T: Send + 'static>(
         self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<(T, Self), JoinError> {
-        spawn_blocking(move || (work(), self)).await
+    ) -> Result<(T, Self), Panicked> {
+        large::run(self.bytes(), move || (work(), self)).await
+    }
+
+    /// How much it works on, as far as that matters to [`large::run`].
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        if self.place.is_some() { usize::MAX } else { 0 }
     }
 
     /// The bytes of an answer. The place is free; a large answer stays one of the large ones of

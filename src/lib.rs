@@ -36,5 +36,6 @@ pub mod totp;
 
 pub mod jobs;
 mod json;
+pub mod large;
 
 mod os;

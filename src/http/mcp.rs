@@ -10,13 +10,14 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 
 use super::app::App;
 use super::auth::Authenticated;
 use super::body::read;
 use super::error::Error;
 use super::host::own_host;
-use crate::jobs::SMALL;
+use crate::large::SMALL;
 use crate::mcp::{Addresses, Endpoint, Installation, PATH, Tools};
 
 /// What a request needs in addition to the text of a message: the envelope and the field names.
@@ -73,11 +74,13 @@ async fn answer(
     // Parsing a large one takes a while.
     let runtime = Handle::current();
     let most = app.limits.body;
-    let answering = job.run(move || {
+    // It waits for work on large data, so it must not be one.
+    let answering = spawn_blocking(move || {
+        let _held = job;
         if request.body().len() > most && !Endpoint::takes_large(request.body()) {
             return Err(Error::BodyTooLarge);
         }
         Ok(runtime.block_on(endpoint.handle(caller, request)))
     });
-    answering.await.map_err(Error::internal)?.0
+    answering.await.map_err(Error::internal)?
 }

@@ -18,6 +18,9 @@ use tokio_postgres::config::Host;
 /// purpose, Windows needs no option.
 pub(crate) const REUSES_ADDRESSES: bool = false;
 
+/// Not without unsafe code.
+pub(crate) fn lower_priority() {}
+
 /// A new file inherits its permissions from its directory. Files in a user's profile are accessible
 /// only to that user.
 pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {

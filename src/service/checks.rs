@@ -1,5 +1,5 @@
-//! Checks whether a message is good, on a blocking thread; on request also whether its sender was
-//! allowed to send it, with the DNS.
+//! Checks whether a message is good; on request also whether its sender was allowed to send it,
+//! with the DNS.
 
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};

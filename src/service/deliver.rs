@@ -10,16 +10,13 @@ use uuid::Uuid;
 use super::committer::{MAX_BATCHED, MAX_LARGE_WAIT};
 use super::responder::Held;
 use super::{DeliverError, Service};
+use crate::large;
 use crate::model::{
     EmailAddress, FaultAction, InboxId, MessageId, ProjectId, Reception, Recipient, RefusalReason,
     Via,
 };
-use crate::store::{
-    Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError, on_blocking_thread,
-};
+use crate::store::{Content, Delivery, Origin, OutgoingChange, RecipientFault, StoreError};
 
-/// Larger messages are parsed on a blocking thread, so that they do not delay other connections.
-const PARSED_IN_PLACE: usize = 256 * 1024;
 /// How long a delivery may take, and the wait for large ones: more than the attempts to write it
 /// take.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -362,10 +359,7 @@ impl Unstored {
 }
 
 async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {
-    if incoming.raw.len() <= PARSED_IN_PLACE {
-        return Ok(encode(incoming));
-    }
-    on_blocking_thread(move || encode(incoming)).await
+    Ok(large::run(incoming.raw.len(), move || encode(incoming)).await?)
 }
 
 /// A message is stored even if a defect of the parser makes it panic: then it has its bytes and no

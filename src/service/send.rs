@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::slots::Slot;
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
+use crate::large;
 use crate::model::{EmailAddress, FieldError, Inbox, OutgoingId, ProjectId, Recipient, Timestamp};
 use crate::store::{NewOutgoing, OutgoingChange, StoreError};
 
@@ -251,7 +252,6 @@ impl Service {
         Err(ServiceError::RecipientNotFound)
     }
 
-    /// Composing a large body takes time, so it runs on a blocking thread.
     async fn compose(
         &self,
         inbox: &Inbox,
@@ -262,7 +262,8 @@ impl Service {
         let message_id = format!("<{}@{domain}>", Uuid::now_v7());
         let composed_at = self.0.clock.now();
         let from = inbox.address(&domain);
-        let composing = tokio::task::spawn_blocking(move || {
+        let bytes = draft.text.len() + draft.html.len();
+        let composing = large::run(bytes, move || {
             let to = draft.to.to_string();
             let date = composed_at.to_rfc5322();
             let raw = compose::compose(&compose::Draft {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::{StoreError, parts};
 use crate::db::{DatabaseError, Transaction, Value, values};
+use crate::large;
 use crate::model::{Features, Reception, Via, fold_case};
 use restante_mail::ParsedMessage;
 
@@ -16,8 +17,6 @@ use restante_mail::ParsedMessage;
 pub(super) const ORDINARY: usize = 128 * 1024;
 /// Bytes in one piece of a large message.
 pub(super) const PIECE: usize = 256 * 1024;
-/// Up to this many compressed bytes are unpacked on the calling thread.
-const UNPACKED_HERE: usize = 4 * 1024;
 /// The largest ratio of LZ4; a row with a larger one is damaged.
 const MAX_RATIO: usize = 255;
 
@@ -165,24 +164,12 @@ fn chunks(form: ContentForm, bytes: &[u8]) -> impl Iterator<Item = Chunk> {
     })
 }
 
-/// Runs work on large data on a blocking thread, so that it does not delay other tasks.
-pub(crate) async fn on_blocking_thread<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(StoreError::Aborted)
-}
-
-/// Unpacks compressed bytes, on a blocking thread unless they are few.
+/// Unpacks compressed bytes.
 pub(super) async fn unpack<T: Send + 'static>(
     data: Bytes,
     work: impl FnOnce(&[u8]) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    if data.len() <= UNPACKED_HERE {
-        return work(&data);
-    }
-    on_blocking_thread(move || work(&data)).await?
+    large::run(data.len(), move || work(&data)).await?
 }
 
 /// One form of an ordinary message.

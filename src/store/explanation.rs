@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use super::comparing::Start;
-use super::content::on_blocking_thread;
 use super::inboxes::read_inbox;
 use super::messages::Head;
 use super::search::Search;
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, values};
+use crate::large;
 use crate::model::{
     Condition, Inbox, InboxEnd, InboxId, Latest, MailQuery, MessageFilter, Period, ProjectId,
     Scope, SharedAddress, Similar, Timestamp,
@@ -121,7 +121,10 @@ impl Store {
         if !open.is_empty()
             && let Some(start) = self.start(&head).await?
         {
-            found = on_blocking_thread(move || missed_in(open, &start)).await??;
+            found = large::run(head.parsed_size + head.raw_size, move || {
+                missed_in(open, &start)
+            })
+            .await??;
             missed_by.extend(found.iter().map(|(name, _)| *name));
         }
         Ok(Latest {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::content::on_blocking_thread;
 use super::{Change, Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded, Story};
+use crate::large;
 use crate::model::{
     InboxClaim, InboxId, Period, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitRecord,
 };
@@ -24,8 +24,8 @@ const APPENDING: i64 = 0x7265_7374_616e_7406;
 const MAX_KEPT: i64 = 5_000;
 /// Maximum number of stories, and of rejections.
 const MAX_EXPLAINED_KEPT: i64 = 1_000;
-/// Lists that are longer are read on a blocking thread.
-const LONG_LIST: usize = 50;
+/// What a list reads for an entry, on average.
+const ENTRY_BYTES: usize = 1_024;
 /// The kinds, for the sweeper.
 const KINDS: [&str; 5] = [
     InboxClaim::KIND,
@@ -151,10 +151,8 @@ impl Store {
                 self.database.query(OF_ALL, parameters).await?
             }
         };
-        if rows.len() > LONG_LIST {
-            return on_blocking_thread(move || read_all(rows)).await?;
-        }
-        read_all(rows)
+        let bytes = rows.len() * ENTRY_BYTES;
+        large::run(bytes, move || read_all(rows)).await?
     }
 
     /// The entries about an inbox or an address in a period, newest first: at most `most`.

@@ -43,10 +43,10 @@ mod timeline;
 mod values;
 
 use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
+use crate::large::Panicked;
 pub use crate::model::Change;
 use crate::model::{InboxId, SharedAddress};
 
-pub(crate) use content::on_blocking_thread;
 pub use content::{Content, ContentForm, Origin};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, Loaded, Locking, OutgoingChange, Policy, apply, load};
@@ -86,9 +86,9 @@ pub enum StoreError {
     /// The message was removed while it was read.
     #[error("the message was removed while it was read")]
     Removed,
-    /// Work on a blocking thread panicked, or the program is stopping.
+    /// Work on a message panicked.
     #[error("a task of this program ended early: {0}")]
-    Aborted(#[source] tokio::task::JoinError),
+    Aborted(#[from] Panicked),
 }
 
 impl StoreError {

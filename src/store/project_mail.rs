@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use restante_mail::Addressing;
 
-use super::content::on_blocking_thread;
 use super::messages::Head;
 use super::search::Search;
 use super::{Store, StoreError, live};
 use crate::db::{Row, values};
+use crate::large;
 use crate::model::{InboxId, MailQuery, MessageId, ProjectId, Reached, SharedAddress, Timestamp};
 
 /// How long a search may take to find a page. The count of further messages ends then, too.
@@ -288,7 +288,7 @@ impl Store {
             let text = start.text(MAX_SHOWN_BYTES)?.0.to_owned();
             Ok::<_, StoreError>((text, start.addressing()))
         };
-        let (text, addressing) = on_blocking_thread(read).await??;
+        let (text, addressing) = large::run(head.parsed_size + head.raw_size, read).await??;
         let copies = self.copies(project, &head, now).await?;
         let head = Head {
             id: first_id(&copies, &head),

@@ -9,11 +9,11 @@ use std::time::Instant;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::comparing::{COMPARED_BYTES, Start};
-use super::content::on_blocking_thread;
 use super::messages::{FEW_HEADS, Head, MAX_HEAD_BYTES, head_columns};
 use super::project_mail::repeated;
 use super::{Store, StoreError, live};
 use crate::db::{DatabaseError, Row, Value, values};
+use crate::large;
 use crate::model::{Condition, MailQuery, Reached, Scope, Timestamp};
 
 /// Maximum number of rows that are read at once, without and with their contents. They have at most
@@ -22,8 +22,6 @@ const MAX_ROWS: usize = 1_000;
 const MAX_ROWS_WITH_CONTENT: usize = 50;
 /// Bytes of rows with contents that are read at once to be opened: less than a page has.
 const MAX_OPENED_BYTES: usize = 256 * 1024;
-/// Up to this many bytes are compared on the calling thread, more on a blocking thread.
-const COMPARED_HERE: usize = 64 * 1024;
 /// The inboxes of several messages are read at once.
 const INBOXES_AT_ONCE: usize = 4;
 
@@ -211,7 +209,7 @@ impl Store {
         let conditions = search.query.conditions.clone();
         let bytes = chosen.iter().map(Candidate::bytes).sum();
         let judge = move || judge(&conditions, chosen, wanted);
-        let (judged, mut is_cut) = here_or_blocking(bytes, judge).await?;
+        let (judged, mut is_cut) = large::run(bytes, judge).await?;
         let mut found = Vec::new();
         let mut reached = None;
         let mut has_read = false;
@@ -361,8 +359,7 @@ impl Store {
             let is_whole = start.text(COMPARED_BYTES)?.1;
             Ok::<_, StoreError>((all_met(&open, &start)?, is_whole))
         };
-        let (is_met, is_whole) =
-            here_or_blocking(head.parsed_size + head.raw_size, compare).await??;
+        let (is_met, is_whole) = large::run(head.parsed_size + head.raw_size, compare).await??;
         search.partly += usize::from(!is_whole);
         Ok(is_met)
     }
@@ -447,15 +444,4 @@ fn all_met<'a>(
         }
     }
     Ok(true)
-}
-
-/// Runs work on many bytes on a blocking thread.
-async fn here_or_blocking<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, StoreError> {
-    if bytes <= COMPARED_HERE {
-        return Ok(work());
-    }
-    on_blocking_thread(work).await
 }

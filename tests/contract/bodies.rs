@@ -9,7 +9,8 @@ use futures_util::FutureExt;
 use futures_util::future::{join_all, select_all};
 use futures_util::stream;
 use http_body_util::BodyExt;
-use restante::jobs::{Holder, Job, Jobs, SMALL};
+use restante::jobs::{Holder, Job, Jobs};
+use restante::large::SMALL;
 use tokio::time::timeout;
 use tower::ServiceExt;
 

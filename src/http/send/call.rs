@@ -24,7 +24,8 @@ use crate::http::error::Error;
 use crate::http::host::own_host;
 use crate::http::response::JSON;
 use crate::http::server::Disconnect;
-use crate::jobs::{Holder, Job, SMALL};
+use crate::jobs::{Holder, Job};
+use crate::large::SMALL;
 use crate::model::{Closing, Refusal, Via};
 use crate::service::{Caller, Door, Repeatable, Repetition};
 

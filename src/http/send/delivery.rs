@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::future::ready;
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use super::batch::too_large;
@@ -13,6 +12,7 @@ use super::failure::Failure;
 use super::outgoing::{Composed, Outgoing};
 use crate::evidence::accepting_flag;
 use crate::jobs::Job;
+use crate::large;
 use crate::metrics;
 use crate::model::{EmailAddress, FaultAction, Reception, Refusal, RefusalReason, Via};
 use crate::service::Incoming;
@@ -103,7 +103,7 @@ impl Call<'_> {
         let id = format!("<{}@{}>", Uuid::now_v7(), service.mail_domain());
         let date = service.clock().now().to_rfc5322();
         let held = Arc::clone(job);
-        let composing = spawn_blocking(move || {
+        let composing = large::run(job.bytes(), move || {
             let composed = message.compose(&date, &id);
             drop(held);
             composed

@@ -10,7 +10,7 @@ use tokio::time::{advance, pause, resume};
 use super::requests::{API, Api, Letter};
 use super::{Post, address, messages};
 use crate::server::{Client, LONG, Server};
-use restante::jobs::SMALL;
+use restante::large::SMALL;
 use testkit::{Answer, Engine, within};
 
 /// A connection with the head of a request.
