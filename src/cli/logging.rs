@@ -22,9 +22,6 @@ use crate::config::{LogFormat, SettingsError};
 use crate::metrics;
 
 const FILTER_VARIABLES: [&str; 2] = ["RESTANTE_LOG", "RUST_LOG"];
-/// This library logs several lines for each call, and reports each disconnected client as an error.
-/// Its lines are therefore written only if a filter contains its name.
-const CHATTY: &str = "rmcp";
 /// Maximum number of lines in the queue.
 const QUEUED_LINES: usize = 4_096;
 /// Bytes that are written at once while more lines are queued.
@@ -98,22 +95,15 @@ fn filter() -> Result<Targets, SettingsError> {
         let Some(text) = env::var(variable).ok().filter(|text| !text.is_empty()) else {
             continue;
         };
-        let filter: Targets = text.parse().map_err(|error: ParseError| {
+        return text.parse().map_err(|error: ParseError| {
             SettingsError::new(
                 variable,
                 error.to_string(),
                 "Write a level like debug, or restante=debug,info",
             )
-        })?;
-        return Ok(if text.contains(CHATTY) {
-            filter
-        } else {
-            filter.with_target(CHATTY, LevelFilter::OFF)
         });
     }
-    Ok(Targets::new()
-        .with_default(LevelFilter::INFO)
-        .with_target(CHATTY, LevelFilter::OFF))
+    Ok(Targets::new().with_default(LevelFilter::INFO))
 }
 
 impl Log {

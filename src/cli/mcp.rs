@@ -8,9 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
 use serde::Deserialize;
+use tokio::io::{BufReader, stdin, stdout};
 use tokio::runtime::Runtime;
 
 use super::child::first_line;
@@ -18,7 +17,7 @@ use super::client::ClientFlags;
 use super::error::CliError;
 use super::stop::StopRequests;
 use crate::config::boolean;
-use crate::mcp::{Protocol, RelayError, ServerRelay};
+use crate::mcp::{self, RelayError, ServerRelay};
 use crate::model::ApiKey;
 
 /// How long the server of `--serve` may take to start.
@@ -56,8 +55,8 @@ pub(super) enum McpError {
     Hangs,
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
-    #[error("the connected client does not use the MCP protocol")]
-    Initialize(#[source] Box<ServerInitializeError>),
+    #[error("cannot speak to the client")]
+    Speak(#[source] io::Error),
 }
 
 impl From<McpError> for CliError {
@@ -93,20 +92,8 @@ pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
 
 async fn speak(relay: ServerRelay) -> Result<(), McpError> {
     let mut stop = StopRequests::listen(None, false).map_err(McpError::Runtime)?;
-    let speaking = async {
-        let stdio = (tokio::io::stdin(), tokio::io::stdout());
-        match Protocol::new(relay).serve(stdio).await {
-            Ok(running) => {
-                // It ends with standard input. A task that failed has also ended.
-                let _ = running.waiting().await;
-                Ok(())
-            }
-            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(McpError::Initialize(Box::new(error))),
-        }
-    };
     tokio::select! {
-        ended = speaking => ended,
+        ended = mcp::speak(relay, BufReader::new(stdin()), stdout()) => ended.map_err(McpError::Speak),
         () = stop.next() => Ok(()),
     }
 }

@@ -9,16 +9,13 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
-use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
 
 use super::app::App;
 use super::auth::Authenticated;
 use super::body::read;
 use super::error::Error;
 use super::host::own_host;
-use crate::large::SMALL;
-use crate::mcp::{Addresses, Endpoint, Installation, PATH, Tools};
+use crate::mcp::{Addresses, Endpoint, Installation, Message, PATH, Tools};
 
 /// What a request needs in addition to the text of a message: the envelope and the field names.
 const BESIDE_MESSAGE: usize = 16 * 1024;
@@ -38,7 +35,7 @@ pub(super) fn router(app: &App) -> Router<Arc<App>> {
         installation,
         addresses(app, &HeaderMap::new()),
     );
-    let endpoint = Endpoint::new(tools, largest_body(app));
+    let endpoint = Endpoint::new(tools);
     let answer =
         move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
     Router::new().route(PATH, post(answer))
@@ -63,24 +60,18 @@ async fn answer(
     let (mut parts, body) = request.into_parts();
     own_host(&parts.method, &parts.headers, app.base_url.as_str())?;
     let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &app).await?;
-    parts.extensions.insert(addresses(&app, &parts.headers));
     let mut job = app.service.jobs().job(caller.key.0);
     let body = read(body, largest_body(&app), &mut job).await?;
-    let is_small = body.len() <= SMALL.min(app.limits.body);
-    let request = Request::from_parts(parts, body);
-    if is_small {
-        return Ok(endpoint.handle(caller, request).await);
+    let is_large = body.len() > app.limits.body;
+    let reading = job.run(move || Message::read(&body));
+    let (message, _job) = reading.await.map_err(Error::internal)?;
+    // Only a message that is sent may be larger than other bodies.
+    let tool = message.as_ref().map(Message::tool);
+    if is_large && tool.ok() != Some("send_message") {
+        return Err(Error::BodyTooLarge);
     }
-    // Parsing a large one takes a while.
-    let runtime = Handle::current();
-    let most = app.limits.body;
-    // It waits for work on large data, so it must not be one.
-    let answering = spawn_blocking(move || {
-        let _held = job;
-        if request.body().len() > most && !Endpoint::takes_large(request.body()) {
-            return Err(Error::BodyTooLarge);
-        }
-        Ok(runtime.block_on(endpoint.handle(caller, request)))
-    });
-    answering.await.map_err(Error::internal)?
+    let addresses = addresses(&app, &parts.headers);
+    Ok(endpoint
+        .handle(caller, addresses, &parts.headers, message)
+        .await)
 }

@@ -1,7 +1,9 @@
 //! The tools as clients see them: name, description, schemas and hints.
 
-use rmcp::model::{Tool, ToolAnnotations};
+use std::sync::LazyLock;
+
 use schemars::JsonSchema;
+use serde_json::{Value, json};
 
 use super::{input, output, schema};
 
@@ -20,19 +22,26 @@ enum Effect {
     Removes,
 }
 
+static TOOLS: LazyLock<Vec<Value>> =
+    LazyLock::new(|| [inbox_tools(), message_tools(), sending_tools()].concat());
+
 /// Every tool.
-pub(super) fn tools() -> Vec<Tool> {
-    [inbox_tools(), message_tools(), sending_tools()].concat()
+pub(super) fn tools() -> &'static [Value] {
+    &TOOLS
+}
+
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().filter_map(|tool| tool["name"].as_str())
 }
 
 /// How the application reaches an inbox.
-fn inbox_tools() -> Vec<Tool> {
+fn inbox_tools() -> Vec<Value> {
     vec![
         tool::<input::Nothing, output::Setup>(
             "setup",
             "How to send mail to this server",
-            "Describes how the application under test sends mail to this server: SMTP host, port and TLS, the mail \
-             domain, and the settings of common frameworks.",
+            "How the application under test sends mail to this server: SMTP host, port and TLS, the mail domain, and \
+             the settings of common frameworks.",
             Effect::Reads,
         ),
         tool::<input::CreateInbox, restante_api::Inbox>(
@@ -44,7 +53,7 @@ fn inbox_tools() -> Vec<Tool> {
         tool::<input::InboxName, output::Deleted>(
             "delete_inbox",
             "Delete an inbox",
-            "Deletes an inbox with all its messages. Temporary inboxes also expire automatically.",
+            "Deletes an inbox with its messages. Temporary inboxes also expire.",
             Effect::Removes,
         ),
         tool::<input::SetFaults, restante_api::FaultList>(
@@ -65,7 +74,7 @@ fn inbox_tools() -> Vec<Tool> {
 }
 
 /// Messages, and why one is missing.
-fn message_tools() -> Vec<Tool> {
+fn message_tools() -> Vec<Value> {
     vec![
         tool::<input::Wait, output::Waited>(
             "wait_for_message",
@@ -117,7 +126,7 @@ fn message_tools() -> Vec<Tool> {
 }
 
 /// Sending from an inbox.
-fn sending_tools() -> Vec<Tool> {
+fn sending_tools() -> Vec<Value> {
     vec![
         tool::<input::Send, output::Accepted>(
             "send_message",
@@ -135,24 +144,27 @@ fn sending_tools() -> Vec<Tool> {
     ]
 }
 
-fn tool<I: JsonSchema + 'static, O: JsonSchema + 'static>(
+fn tool<I: JsonSchema, O: JsonSchema>(
     name: &'static str,
     title: &'static str,
     description: &'static str,
     effect: Effect,
-) -> Tool {
+) -> Value {
     let reads = matches!(effect, Effect::Reads | Effect::Queries);
     let open = matches!(effect, Effect::Sends | Effect::Queries);
-    let hints = ToolAnnotations::new().read_only(reads).open_world(open);
-    let hints = match effect {
-        // The other hints have a meaning only for a tool that changes something.
-        Effect::Reads | Effect::Queries => hints,
-        _ => hints
-            .destructive(effect == Effect::Removes)
-            .idempotent(effect == Effect::Removes),
-    };
-    Tool::new(name, description, schema::input::<I>())
-        .with_title(title)
-        .with_raw_output_schema(schema::output::<O>())
-        .with_annotations(hints)
+    let mut hints = json!({"readOnlyHint": reads, "openWorldHint": open});
+    if !reads {
+        // These have a meaning only for a tool that changes something.
+        let removes = effect == Effect::Removes;
+        hints["destructiveHint"] = json!(removes);
+        hints["idempotentHint"] = json!(removes);
+    }
+    json!({
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": schema::input::<I>(),
+        "outputSchema": schema::output::<O>(),
+        "annotations": hints,
+    })
 }

@@ -1,13 +1,13 @@
 //! The arguments of the tools. The comments of their fields are the descriptions that clients see.
 
 use restante_api::{FaultAction, FaultPoint, MAX_FAULT_SECONDS, MAX_FAULT_TIMES};
-use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use super::error::ToolError;
+use super::message::JsonObject;
 use super::schema;
 use crate::model::{Features, HeaderFilter, MessageFilter};
 
@@ -16,7 +16,7 @@ use crate::model::{Features, HeaderFilter, MessageFilter};
 /// # Errors
 /// [`ToolError::UnknownField`], [`ToolError::MissingField`], [`ToolError::OutOfRange`], or
 /// [`ToolError::InvalidArguments`] for a wrong type.
-pub(super) fn read<I: DeserializeOwned + JsonSchema + 'static>(
+pub(super) fn read<I: DeserializeOwned + JsonSchema>(
     arguments: JsonObject,
 ) -> Result<I, ToolError> {
     let schema = schema::input::<I>();

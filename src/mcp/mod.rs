@@ -1,9 +1,10 @@
 //! MCP (Model Context Protocol): tools with which a coding agent tests mail.
 //!
-//! [`catalogue`] defines the tools. [`Protocol`] implements MCP with rmcp and is independent of the
-//! tools. A [`Backend`] executes the tools: [`Tools`] calls the service, and [`ServerRelay`] passes
-//! a call on to a server's `/mcp`, for `restante mcp`. [`Endpoint`] is the streamable HTTP
-//! transport without sessions; the HTTP layer checks the host, the origin and the key before it.
+//! [`catalogue`] defines the tools. `protocol` has the methods of MCP and is
+//! independent of the tools. A [`Backend`] executes the tools: [`Tools`] calls the service, and
+//! [`ServerRelay`] passes a call on to a server's `/mcp`, for `restante mcp`, which [`speak`]s over
+//! standard input and output. [`Endpoint`] is the streamable HTTP transport without sessions; the
+//! HTTP layer checks the host, the origin and the key before it.
 //!
 //! The content of messages is untrusted. [`text`] puts it between delimiters that it cannot forge,
 //! and no content of a message is copied to a description, an instruction or an error.
@@ -12,19 +13,23 @@ mod catalogue;
 mod endpoint;
 mod error;
 mod input;
+mod message;
 mod output;
 mod protocol;
 mod relay;
 mod running;
 mod schema;
 mod setup;
+mod stdio;
 mod text;
 mod tools;
 
 pub use endpoint::Endpoint;
-pub use protocol::{Backend, Protocol};
+pub use message::{Message, RpcError};
+pub use protocol::Backend;
 pub use relay::{RelayError, ServerRelay};
 pub use setup::{Addresses, Installation};
+pub use stdio::speak;
 pub use tools::Tools;
 
 /// The path of the endpoint.

@@ -17,16 +17,14 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
-use rmcp::service::RequestContext;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_rustls::rustls;
 
 use super::PATH;
-use super::protocol::Backend;
+use super::message::JsonObject;
+use super::protocol::{Backend, call_result};
 use crate::model::ApiKey;
 
 /// How long connecting may take.
@@ -104,7 +102,7 @@ fn remedy(status: StatusCode, url: &str) -> String {
 
 #[derive(Deserialize)]
 struct Reply {
-    result: Option<CallToolResult>,
+    result: Option<Value>,
     error: Option<ReplyError>,
 }
 
@@ -141,11 +139,8 @@ impl ServerRelay {
         })
     }
 
-    async fn pass_on(&self, call: CallToolRequestParams) -> Result<CallToolResult, CallError> {
-        let CallToolRequestParams {
-            name, arguments, ..
-        } = call;
-        let params = json!({"name": name, "arguments": arguments.unwrap_or_default()});
+    async fn pass_on(&self, tool: &str, arguments: JsonObject) -> Result<Value, CallError> {
+        let params = json!({"name": tool, "arguments": arguments});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
             .to_string();
         let mut request = Request::post(self.endpoint.clone())
@@ -171,7 +166,7 @@ impl ServerRelay {
         })
     }
 
-    async fn read(&self, answer: Response<Incoming>) -> Result<CallToolResult, CallError> {
+    async fn read(&self, answer: Response<Incoming>) -> Result<Value, CallError> {
         let url = self.url.clone();
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES)
@@ -187,7 +182,7 @@ impl ServerRelay {
                     result: Some(result),
                     ..
                 }),
-            ) => Ok(complete(result)),
+            ) => Ok(result),
             (
                 _,
                 Ok(Reply {
@@ -218,23 +213,10 @@ impl ServerRelay {
     }
 }
 
-/// The result in a form that every revision of the protocol accepts; the server leaves out what the
-/// relay's revision does not have.
-fn complete(mut result: CallToolResult) -> CallToolResult {
-    result.result_type = CallToolResult::default().result_type;
-    result
-}
-
 impl Backend for ServerRelay {
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        _context: &RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        let result = self.pass_on(request).await;
-        result.unwrap_or_else(|error| {
-            CallToolResult::error(vec![ContentBlock::text(format!("{error}."))])
-        })
+    async fn call(&self, tool: &str, arguments: JsonObject) -> Value {
+        let result = self.pass_on(tool, arguments).await;
+        result.unwrap_or_else(|error| call_result(&format!("{error}."), None))
     }
 }
 
@@ -260,7 +242,7 @@ mod tests {
             std::future::pending::<CallError>().await
         };
         tokio::select! {
-            result = relay.pass_on(CallToolRequestParams::new("setup")) => result.unwrap_err(),
+            result = relay.pass_on("setup", JsonObject::new()) => result.unwrap_err(),
             never = answering => never,
         }
     }

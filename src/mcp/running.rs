@@ -7,17 +7,26 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
+use super::message::RequestId;
 use crate::model::KeyHash;
 
 /// One call of one client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CallId {
-    pub(super) key: KeyHash,
-    pub(super) session: String,
+    /// Whose it is, unless there is only one client.
+    pub(super) client: Option<(KeyHash, String)>,
     pub(super) request: RequestId,
+}
+
+impl From<RequestId> for CallId {
+    fn from(request: RequestId) -> Self {
+        Self {
+            client: None,
+            request,
+        }
+    }
 }
 
 type Calls = Arc<Mutex<HashMap<CallId, Arc<CancellationToken>>>>;
@@ -85,11 +94,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_outlives_an_earlier_one_of_the_same_id() {
         let running = Running::default();
-        let id = CallId {
-            key: KeyHash([0; 32]),
-            session: "session".to_owned(),
-            request: RequestId::Number(1),
-        };
+        let id = CallId::from(RequestId::Number(1));
         let earlier = running.start(id.clone());
         let call = running.start(id.clone());
         drop(earlier);

@@ -2,35 +2,37 @@
 //! time. Inputs keep what a caller must know. Outputs keep the names and types of their fields, and
 //! of nested objects only the names.
 
-use std::sync::Arc;
-
-use rmcp::handler::server::tool::{schema_for_input, schema_for_output};
-use rmcp::model::JsonObject;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+
+use super::message::JsonObject;
 
 /// What a caller learns nothing from.
 const LEFT_OUT: [&str; 4] = ["$schema", "title", "format", "x-extension"];
 
 /// The schema of a tool's arguments. Every input is a struct, so its schema is that of an object.
-pub(super) fn input<I: JsonSchema + 'static>() -> Arc<JsonObject> {
-    let schema = schema_for_input::<I>().map(Arc::unwrap_or_clone);
-    let mut schema =
-        schema.unwrap_or_else(|_| JsonObject::from_iter([("type".to_owned(), json!("object"))]));
+pub(super) fn input<I: JsonSchema>() -> JsonObject {
+    let mut schema = of::<I>(SchemaSettings::draft2020_12());
     shorten(&mut schema);
     schema.insert("additionalProperties".to_owned(), json!(false));
-    Arc::new(schema)
+    schema
 }
 
 /// The schema of a tool's structured result.
-pub(super) fn output<O: JsonSchema + 'static>() -> Arc<JsonObject> {
-    let schema = Value::Object(Arc::unwrap_or_clone(schema_for_output::<O>()));
-    let Value::Object(mut outline) = outline(&schema, &schema, 1) else {
-        return Arc::default();
-    };
+pub(super) fn output<O: JsonSchema>() -> JsonObject {
+    let schema = Value::Object(of::<O>(SchemaSettings::draft2020_12().for_serialize()));
+    let mut outline = outline(&schema, &schema, 1);
     // The result is always an object, also where its type flattens another one.
     outline.insert("type".to_owned(), json!("object"));
-    Arc::new(outline)
+    outline
+}
+
+/// The schema of a type, without what describes the type itself.
+fn of<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("description");
+    std::mem::take(schema.ensure_object())
 }
 
 fn shorten(schema: &mut JsonObject) {
@@ -59,7 +61,7 @@ fn shorten(schema: &mut JsonObject) {
 }
 
 /// The names and types of the fields down to `depth` objects, and the names of the fields below.
-fn outline(root: &Value, schema: &Value, depth: u8) -> Value {
+fn outline(root: &Value, schema: &Value, depth: u8) -> JsonObject {
     if let Some(definition) = schema
         .get("$ref")
         .and_then(Value::as_str)
@@ -72,7 +74,7 @@ fn outline(root: &Value, schema: &Value, depth: u8) -> Value {
             .iter()
             .map(|choice| outline(root, choice, depth))
             .collect();
-        return json!({"anyOf": choices});
+        return JsonObject::from_iter([("anyOf".to_owned(), json!(choices))]);
     }
     let mut short = Map::new();
     for name in ["type", "enum"] {
@@ -83,14 +85,14 @@ fn outline(root: &Value, schema: &Value, depth: u8) -> Value {
         );
     }
     if let Some(items) = schema.get("items") {
-        short.insert("items".to_owned(), outline(root, items, depth));
+        short.insert("items".to_owned(), json!(outline(root, items, depth)));
     }
     if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
         let (name, shown) = match depth.checked_sub(1) {
             Some(rest) => {
                 let fields = fields
                     .iter()
-                    .map(|(name, field)| (name.clone(), outline(root, field, rest)));
+                    .map(|(name, field)| (name.clone(), json!(outline(root, field, rest))));
                 ("properties", Value::Object(fields.collect()))
             }
             None => (
@@ -100,7 +102,7 @@ fn outline(root: &Value, schema: &Value, depth: u8) -> Value {
         };
         short.insert(name.to_owned(), shown);
     }
-    Value::Object(short)
+    short
 }
 
 #[cfg(test)]
@@ -134,7 +136,7 @@ mod tests {
                 "all": {"type": "array", "items": inner},
             },
         });
-        let schema = Value::Object(Arc::unwrap_or_clone(output::<Outer>()));
+        let schema = Value::Object(output::<Outer>());
         assert_eq!(schema, expected);
     }
 
@@ -148,7 +150,7 @@ mod tests {
             #[serde(default)]
             format: String,
         }
-        let schema = Value::Object(Arc::unwrap_or_clone(input::<Input>()));
+        let schema = Value::Object(input::<Input>());
         let properties = json!({
             "title": {"description": "The title.", "type": "string"},
             "format": {"type": "string"},

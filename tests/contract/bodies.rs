@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::Request;
+use axum::http::{HeaderName, Request};
 use futures_util::FutureExt;
 use futures_util::future::{join_all, select_all};
 use futures_util::stream;
 use http_body_util::BodyExt;
 use restante::jobs::{Holder, Job, Jobs};
 use restante::large::SMALL;
+use restante::model::ApiKey;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
@@ -325,6 +326,21 @@ async fn a_list_of_large_messages_is_sent_in_pieces(engine: Engine) {
     assert!(answer.ends_with("\r\n0\r\n\r\n"));
 }
 
+/// A message of a client of MCP.
+pub fn mcp_request(key: &ApiKey, message: &str, headers: &[(&str, &str)]) -> Request<Body> {
+    let mut request = request(key, "POST", "/mcp", message.to_owned());
+    let always = [
+        ("host", "127.0.0.1:8025"),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    for (name, value) in always.iter().chain(headers) {
+        let name: HeaderName = name.parse().unwrap();
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    request
+}
+
 #[tokio::test]
 async fn a_large_body_of_mcp_is_a_message_of_texts() {
     let api = Harness::start().await;
@@ -334,16 +350,7 @@ async fn a_large_body_of_mcp_is_a_message_of_texts() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":
                 {{"inbox":"{inbox}","to":"{inbox}@restante.example.com","subject":"s","html":{html}}}}}}}"#
         );
-        let mut request = request(&api.key, "POST", "/mcp", call);
-        let host = "127.0.0.1:8025".parse().unwrap();
-        request.headers_mut().insert("host", host);
-        for (name, value) in [
-            ("content-type", "application/json"),
-            ("accept", "application/json, text/event-stream"),
-        ] {
-            request.headers_mut().insert(name, value.parse().unwrap());
-        }
-        api.send(request).await
+        api.send(mcp_request(&api.key, &call, &[])).await
     };
     let many = |value: &str, bytes: usize| format!("[{}0]", value.repeat(bytes / value.len()));
     let text = format!("\"{}\"", "a,{[".repeat(20_000));

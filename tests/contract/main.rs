@@ -28,6 +28,7 @@ mod hang_ups;
 mod inboxes;
 mod list;
 mod mailpit;
+mod mcp;
 mod messages;
 mod open_waits;
 mod openapi;

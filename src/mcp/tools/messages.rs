@@ -139,7 +139,7 @@ impl Tools {
             .await
     }
 
-    /// Reads a message, and runs `work` on it on a blocking thread.
+    /// Reads a message, and runs `work` on it.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         caller: &Caller,

@@ -10,19 +10,16 @@ mod wait;
 
 use std::sync::Arc;
 
-use axum::http::request::Parts;
-use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
-use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ToolError;
 use super::input::{self, read};
-use super::protocol::Backend;
+use super::message::JsonObject;
+use super::protocol::{Backend, call_result};
 use super::setup::{Addresses, Installation};
 use super::text;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, Service};
 
 /// The tools on a service.
 #[derive(Clone, Debug)]
@@ -31,6 +28,12 @@ pub struct Tools {
     installation: Arc<Installation>,
     /// How the client reaches the installation; each request has its own.
     addresses: Addresses,
+}
+
+/// The tools for a caller.
+pub(super) struct CallersTools {
+    pub(super) tools: Tools,
+    pub(super) caller: Caller,
 }
 
 /// The result of a tool: a readable text, and the same as data.
@@ -63,6 +66,14 @@ impl Tools {
             service,
             installation: Arc::new(installation),
             addresses,
+        }
+    }
+
+    /// The same tools, for a client that reaches the installation by these addresses.
+    pub(super) fn at(&self, addresses: Addresses) -> Self {
+        Self {
+            addresses,
+            ..self.clone()
         }
     }
 
@@ -104,42 +115,16 @@ impl Tools {
     }
 }
 
-impl Backend for Tools {
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        let extensions = context
-            .extensions
-            .get::<Parts>()
-            .map(|parts| &parts.extensions);
-        let caller = extensions.and_then(|extensions| extensions.get::<Caller>());
-        let answered = match caller {
-            Some(caller) => {
-                let addresses = extensions.and_then(|extensions| extensions.get().cloned());
-                let tools = Self {
-                    addresses: addresses.unwrap_or_else(|| self.addresses.clone()),
-                    ..self.clone()
-                };
-                tools
-                    .answer(caller, &request.name, request.arguments.unwrap_or_default())
-                    .await
-            }
-            None => Err(ServiceError::Unauthorized.into()),
-        };
-        match answered {
-            Ok(Answer { text, structured }) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-                result.structured_content = Some(structured);
-                result
-            }
+impl Backend for CallersTools {
+    async fn call(&self, tool: &str, arguments: JsonObject) -> Value {
+        match self.tools.answer(&self.caller, tool, arguments).await {
+            Ok(Answer { text, structured }) => call_result(&text, Some(structured)),
             Err(error) => {
                 if let ToolError::Internal(cause) = &error {
                     let cause: &(dyn std::error::Error + 'static) = &**cause;
-                    tracing::error!(tool = %request.name, error = cause, "tool failed");
+                    tracing::error!(tool, error = cause, "tool failed");
                 }
-                CallToolResult::error(vec![ContentBlock::text(error.text())])
+                call_result(&error.text(), None)
             }
         }
     }
