@@ -4,9 +4,6 @@
 
 use std::sync::Arc;
 
-use aide::OperationInput;
-use aide::generate::GenContext;
-use aide::openapi::Operation;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -21,7 +18,7 @@ use sha2::{Digest, Sha256};
 use super::app::App;
 use super::credential::Credential;
 use super::dashboard::{COOKIE_NAME, cookie};
-use super::describe::{INBOX_NOT_FOUND, UNAUTHORIZED, add_parameters, add_shared};
+use super::describe::{INBOX_NOT_FOUND, Input, Operation, UNAUTHORIZED};
 use super::error::Error;
 use super::response::keeping;
 use super::sending;
@@ -72,23 +69,23 @@ impl FromRequestParts<Arc<App>> for OwnedInbox {
     }
 }
 
-impl OperationInput for Authenticated {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        add_shared(operation, &UNAUTHORIZED);
+impl Input for Authenticated {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.add_shared(&UNAUTHORIZED);
     }
 }
 
-impl<T: JsonSchema> OperationInput for PathOf<T> {
-    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        add_parameters::<T>(context, operation, true);
+impl<T: JsonSchema> Input for PathOf<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.add_parameters::<T>("path");
     }
 }
 
-impl OperationInput for OwnedInbox {
-    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        Authenticated::operation_input(context, operation);
-        PathOf::<InboxPath>::operation_input(context, operation);
-        add_shared(operation, &INBOX_NOT_FOUND);
+impl Input for OwnedInbox {
+    fn describe(operation: &mut Operation<'_>) {
+        Authenticated::describe(operation);
+        PathOf::<InboxPath>::describe(operation);
+        operation.add_shared(&INBOX_NOT_FOUND);
     }
 }
 

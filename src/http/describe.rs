@@ -1,22 +1,24 @@
 //! Describes an operation for the document of the API, next to its handler.
 //!
 //! A handler's extractors describe the parameters that they read and the errors with which they
-//! refuse; the rest is written at the handler. Statuses, texts and headers of errors come from
-//! [`Error`].
+//! refuse ([`Inputs`]); the rest is written at the handler. Statuses, texts and headers of errors
+//! come from [`Error`].
 
-use aide::generate::{GenContext, in_context};
-use aide::openapi::{
-    Components, Header, HeaderStyle, Link, LinkOperation, MediaType, Operation, Parameter,
-    ParameterData, ParameterSchemaOrContent, PathStyle, QueryStyle, ReferenceOr, RequestBody,
-    Response, SchemaObject, SecurityRequirement, StatusCode as Status,
-};
-use aide::transform::TransformOperation;
-use axum::http::{HeaderName, StatusCode};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::handler::Handler;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::routing::{MethodFilter, on};
 use restante_api::{ErrorBody, Example};
-use schemars::{JsonSchema, Schema, json_schema};
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::app::App;
 use super::error::Error;
 use super::response::JSON;
 
@@ -110,201 +112,275 @@ const SHARED: [Shared; 9] = [
     UNAVAILABLE,
 ];
 
-/// What a handler adds to the description of its operation.
-pub(super) trait Describe: Sized {
-    /// The name, the tag and the texts of the operation.
-    fn named(self, id: &str, tag: &str, summary: &str, description: &str) -> Self;
-    /// It is not part of the contract.
-    fn extension(self) -> Self;
-    /// It needs no key.
-    fn public(self) -> Self;
-    /// It takes a JSON body, and rejects one that is too large, too slow, or not of this type.
-    fn body<T: JsonSchema + Example + Serialize>(self, required: bool, refused: &str) -> Self;
-    /// It returns JSON.
-    fn returns<T: JsonSchema + Example + Serialize>(
-        self,
-        status: StatusCode,
-        description: &str,
-    ) -> Self;
-    /// It returns this type of content, with these headers.
-    fn returns_content(self, media_type: &str, description: &str, headers: &[TextHeader]) -> Self;
-    /// It returns a JSON object with at least these fields.
-    fn returns_document(self, description: &str, required: &[&str]) -> Self;
-    /// It returns no content.
-    fn returns_nothing(self, description: &str) -> Self;
-    /// Another operation that takes values of the response.
-    fn link(
-        self,
-        name: &str,
-        operation: &str,
-        description: &str,
-        parameters: &[(&str, Value)],
-    ) -> Self;
-    /// It refuses filters that are not valid.
-    fn refuses_filters(self) -> Self;
-    /// It refuses with one of these errors; those with the same status share the description.
-    fn refuses(self, description: &str, errors: &[Error]) -> Self;
-    /// It refuses as others do.
-    fn refuses_as(self, shared: &Shared) -> Self;
+/// How a handler describes its operation.
+type Description = fn(Operation<'_>) -> Operation<'_>;
+
+/// Routes with their descriptions.
+#[derive(Default)]
+pub(super) struct ApiRouter {
+    pub(super) router: Router<Arc<App>>,
+    operations: Vec<Described>,
 }
 
-impl Describe for TransformOperation<'_> {
-    fn named(self, id: &str, tag: &str, summary: &str, description: &str) -> Self {
-        self.id(id)
-            .tag(tag)
-            .summary(summary)
-            .description(description)
+struct Described {
+    path: &'static str,
+    method: &'static str,
+    inputs: fn(&mut Operation<'_>),
+    description: Description,
+}
+
+/// What an extractor adds to the description of an operation.
+pub(super) trait Input {
+    fn describe(_operation: &mut Operation<'_>) {}
+}
+
+impl Input for State<Arc<App>> {}
+impl Input for HeaderMap {}
+impl Input for Body {}
+
+/// The extractors of a handler, as axum's [`Handler`] lists them after a marker.
+pub(super) trait Inputs {
+    fn describe(operation: &mut Operation<'_>);
+}
+
+macro_rules! inputs {
+    ($($input:ident)*) => {
+        impl<M, $($input: Input),*> Inputs for (M, $($input,)*) {
+            fn describe(_operation: &mut Operation<'_>) {
+                $($input::describe(_operation);)*
+            }
+        }
+    };
+}
+
+inputs!();
+inputs!(A);
+inputs!(A B);
+inputs!(A B C);
+inputs!(A B C D);
+inputs!(A B C D E);
+inputs!(A B C D E F);
+
+impl ApiRouter {
+    pub(super) fn get<H, T>(self, path: &'static str, handler: H, description: Description) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: Inputs + 'static,
+    {
+        self.add(MethodFilter::GET, "get", path, handler, description)
     }
 
-    fn extension(mut self) -> Self {
-        self.inner_mut()
-            .extensions
-            .insert(EXTENSION.to_owned(), true.into());
+    pub(super) fn put<H, T>(self, path: &'static str, handler: H, description: Description) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: Inputs + 'static,
+    {
+        self.add(MethodFilter::PUT, "put", path, handler, description)
+    }
+
+    pub(super) fn post<H, T>(self, path: &'static str, handler: H, description: Description) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: Inputs + 'static,
+    {
+        self.add(MethodFilter::POST, "post", path, handler, description)
+    }
+
+    pub(super) fn delete<H, T>(
+        self,
+        path: &'static str,
+        handler: H,
+        description: Description,
+    ) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: Inputs + 'static,
+    {
+        self.add(MethodFilter::DELETE, "delete", path, handler, description)
+    }
+
+    fn add<H, T>(
+        mut self,
+        filter: MethodFilter,
+        method: &'static str,
+        path: &'static str,
+        handler: H,
+        description: Description,
+    ) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: Inputs + 'static,
+    {
+        self.router = self.router.route(path, on(filter, handler));
+        self.operations.push(Described {
+            path,
+            method,
+            inputs: T::describe,
+            description,
+        });
         self
     }
 
-    fn public(mut self) -> Self {
-        self.inner_mut().security = vec![SecurityRequirement::default()];
+    /// The paths below `prefix` with their operations, for the document.
+    pub(super) fn paths(&self, prefix: &str, schemas: &mut SchemaGenerator) -> Map<String, Value> {
+        let mut paths = Map::new();
+        for described in &self.operations {
+            let mut operation = Operation::new(schemas);
+            (described.inputs)(&mut operation);
+            let operation = (described.description)(operation).finish();
+            let path = format!("{prefix}{}", described.path);
+            paths.entry(path).or_insert_with(|| json!({}))[described.method] = operation;
+        }
+        paths
+    }
+}
+
+/// The description of an operation, while it is made.
+pub(super) struct Operation<'schemas> {
+    /// Name, tag and texts.
+    about: Map<String, Value>,
+    parameters: Vec<Value>,
+    /// The body, whether it needs a key, and whether it is an extension.
+    others: Map<String, Value>,
+    responses: BTreeMap<u16, Value>,
+    schemas: &'schemas mut SchemaGenerator,
+}
+
+impl<'schemas> Operation<'schemas> {
+    fn new(schemas: &'schemas mut SchemaGenerator) -> Self {
+        Self {
+            about: Map::new(),
+            parameters: Vec::new(),
+            others: Map::new(),
+            responses: BTreeMap::new(),
+            schemas,
+        }
+    }
+
+    fn with(mut self, name: &str, value: Value) -> Self {
+        self.others.insert(name.to_owned(), value);
         self
     }
 
-    fn body<T: JsonSchema + Example + Serialize>(mut self, required: bool, refused: &str) -> Self {
-        let content = [(JSON.to_owned(), json_content::<T>())]
+    fn answers(mut self, status: StatusCode, response: Value) -> Self {
+        self.responses.insert(status.as_u16(), response);
+        self
+    }
+
+    /// The name, the tag and the texts of the operation.
+    pub(super) fn named(mut self, id: &str, tag: &str, summary: &str, description: &str) -> Self {
+        let about = [
+            ("tags", json!([tag])),
+            ("summary", json!(summary)),
+            ("description", json!(description)),
+            ("operationId", json!(id)),
+        ];
+        self.about = about
+            .map(|(name, text)| (name.to_owned(), text))
             .into_iter()
             .collect();
-        let body = RequestBody {
-            content,
-            required,
-            ..RequestBody::default()
-        };
-        self.inner_mut().request_body = Some(ReferenceOr::Item(body));
+        self
+    }
+
+    /// It is not part of the contract.
+    pub(super) fn extension(self) -> Self {
+        self.with(EXTENSION, json!(true))
+    }
+
+    /// It needs no key.
+    pub(super) fn public(self) -> Self {
+        self.with("security", json!([]))
+    }
+
+    /// It takes a JSON body, and rejects one that is too large, too slow, or not of this type.
+    pub(super) fn body<T: JsonSchema + Example + Serialize>(
+        self,
+        required: bool,
+        refused: &str,
+    ) -> Self {
+        let mut body = json!({"content": json_content::<T>(self.schemas)});
+        if required {
+            body["required"] = json!(true);
+        }
         // Only a type with fields can miss one.
-        let has_fields = in_context(|context| T::json_schema(&mut context.schema))
-            .get("properties")
-            .is_some();
+        let has_fields = T::json_schema(self.schemas).get("properties").is_some();
         let mut errors = vec![Error::InvalidJson, Error::UnknownField(String::new())];
-        errors.extend(
-            has_fields
-                .then_some([Error::MissingField(""), Error::InvalidField("")])
-                .into_iter()
-                .flatten(),
-        );
-        self.refuses(refused, &errors)
+        if has_fields {
+            errors.extend([Error::MissingField(""), Error::InvalidField("")]);
+        }
+        self.with("requestBody", body)
+            .refuses(refused, &errors)
             .refuses_as(&BODY_TOO_LARGE)
             .refuses_as(&SLOW_BODY)
     }
 
-    fn returns<T: JsonSchema + Example + Serialize>(
-        mut self,
+    /// It returns JSON.
+    pub(super) fn returns<T: JsonSchema + Example + Serialize>(
+        self,
         status: StatusCode,
         description: &str,
     ) -> Self {
-        let content = [(JSON.to_owned(), json_content::<T>())]
-            .into_iter()
-            .collect();
-        insert(
-            self.inner_mut(),
-            status,
-            ReferenceOr::Item(Response {
-                content,
-                ..response(description)
-            }),
-        );
-        self
+        let mut response = response(description);
+        response["content"] = json_content::<T>(self.schemas);
+        self.answers(status, response)
     }
 
-    fn returns_content(
-        mut self,
+    /// It returns this type of content, with these headers.
+    pub(super) fn returns_content(
+        self,
         media_type: &str,
         description: &str,
         headers: &[TextHeader],
     ) -> Self {
-        let schema = Some(schema_object(json_schema!({"type": "string"})));
-        let media = MediaType {
-            schema,
-            ..MediaType::default()
-        };
         let mut response = response(description);
-        response.content.insert(media_type.to_owned(), media);
+        response["content"] = json!({media_type: {"schema": {"type": "string"}}});
         for (name, description, pattern) in headers {
-            let mut schema = json_schema!({"type": "string"});
+            let mut schema = json!({"type": "string"});
             if let Some(pattern) = pattern {
-                schema.insert("pattern".to_owned(), (*pattern).into());
+                schema["pattern"] = json!(pattern);
             }
-            response.headers.insert(
-                (*name).to_owned(),
-                ReferenceOr::Item(header(description, schema)),
-            );
+            response["headers"][name] = header(description, &schema, true);
         }
-        insert(
-            self.inner_mut(),
-            StatusCode::OK,
-            ReferenceOr::Item(response),
-        );
-        self
+        self.answers(StatusCode::OK, response)
     }
 
-    fn returns_document(mut self, description: &str, required: &[&str]) -> Self {
-        let schema = Some(schema_object(
-            json_schema!({"type": "object", "required": required}),
-        ));
-        let media = MediaType {
-            schema,
-            ..MediaType::default()
-        };
-        let content = [(JSON.to_owned(), media)].into_iter().collect();
-        insert(
-            self.inner_mut(),
-            StatusCode::OK,
-            ReferenceOr::Item(Response {
-                content,
-                ..response(description)
-            }),
-        );
-        self
+    /// It returns a JSON object with at least these fields.
+    pub(super) fn returns_document(self, description: &str, required: &[&str]) -> Self {
+        let mut response = response(description);
+        let schema = json!({"type": "object", "required": required});
+        response["content"] = json!({JSON: {"schema": schema}});
+        self.answers(StatusCode::OK, response)
     }
 
-    fn returns_nothing(mut self, description: &str) -> Self {
-        insert(
-            self.inner_mut(),
-            StatusCode::NO_CONTENT,
-            ReferenceOr::Item(response(description)),
-        );
-        self
+    /// It returns no content.
+    pub(super) fn returns_nothing(self, description: &str) -> Self {
+        self.answers(StatusCode::NO_CONTENT, response(description))
     }
 
-    fn link(
+    /// Another operation that takes values of the response.
+    pub(super) fn link(
         mut self,
         name: &str,
         operation: &str,
         description: &str,
         parameters: &[(&str, Value)],
     ) -> Self {
-        let link = Link {
-            description: Some(description.to_owned()),
-            operation: LinkOperation::OperationId(operation.to_owned()),
-            request_body: None,
-            parameters: parameters
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone()))
-                .collect(),
-            server: None,
-            extensions: Default::default(),
-        };
-        let responses = self.inner_mut().responses.get_or_insert_default();
-        let success = responses
-            .responses
-            .iter_mut()
-            .find(|(status, _)| matches!(status, Status::Code(200..300)));
-        if let Some((_, ReferenceOr::Item(response))) = success {
-            response
-                .links
-                .insert(name.to_owned(), ReferenceOr::Item(link));
-        }
+        let parameters: Map<_, _> = parameters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let success = self.responses.range_mut(200..300).next();
+        let (_, response) = success.expect("the response is described before its links");
+        response["links"][name] = json!({
+            "description": description,
+            "operationId": operation,
+            "parameters": parameters,
+        });
         self
     }
 
-    fn refuses_filters(self) -> Self {
+    /// It refuses filters that are not valid.
+    pub(super) fn refuses_filters(self) -> Self {
         let description = "`invalid after`: the value is not the id of a message in this inbox. `invalid has`: a word \
                            is not `otp`, `code` or `link`. `invalid header`: the value is not `Name:substring`. \
                            `invalid subject`, `invalid from`, `invalid to`, `invalid text`: the value is longer than \
@@ -313,255 +389,177 @@ impl Describe for TransformOperation<'_> {
         self.refuses(description, &parameters.map(Error::InvalidParameter))
     }
 
-    fn refuses(mut self, description: &str, errors: &[Error]) -> Self {
+    /// It refuses with one of these errors; those with the same status share the description.
+    pub(super) fn refuses(mut self, description: &str, errors: &[Error]) -> Self {
         for status in errors.iter().map(Error::status) {
-            let same: Vec<_> = errors
+            let same = errors.iter().filter(|error| error.status() == status);
+            let refusal = refusal(description, &same.collect::<Vec<_>>(), self.schemas);
+            self = self.answers(status, refusal);
+        }
+        self
+    }
+
+    /// It refuses as others do.
+    pub(super) fn refuses_as(mut self, shared: &Shared) -> Self {
+        self.add_shared(shared);
+        self
+    }
+
+    /// Adds a shared refusal.
+    pub(super) fn add_shared(&mut self, shared: &Shared) {
+        let reference = json!({"$ref": format!("#/components/responses/{}", shared.name)});
+        for error in (shared.errors)() {
+            let status = error.status().as_u16();
+            self.responses.insert(status, reference.clone());
+        }
+    }
+
+    /// Adds the fields of `T` as parameters.
+    pub(super) fn add_parameters<T: JsonSchema>(&mut self, place: &str) {
+        let schema = T::json_schema(self.schemas);
+        let fields = schema.get("properties").and_then(Value::as_object);
+        for (name, field) in fields.into_iter().flatten() {
+            let mut field = field.as_object().cloned().unwrap_or_default();
+            let is_optional = field.contains_key("default");
+            // An empty parameter counts as absent, so this says nothing.
+            field.retain(|name, value| name != "default" || value != "");
+            let mut parameter = json!({"in": place, "name": name});
+            let example = field.remove("example");
+            let extension = field.remove(EXTENSION);
+            if let Some(description) = field.remove("description") {
+                parameter["description"] = description;
+            }
+            if place == "path" || !is_optional {
+                parameter["required"] = json!(true);
+            }
+            parameter["schema"] = field.into();
+            for (name, value) in [("example", example), (EXTENSION, extension)] {
+                if let Some(value) = value {
+                    parameter[name] = value;
+                }
+            }
+            self.parameters.push(parameter);
+        }
+    }
+
+    /// The description, with what can happen at every operation.
+    fn finish(mut self) -> Value {
+        for shared in [&INTERNAL_ERROR, &UNAVAILABLE] {
+            let statuses: Vec<_> = (shared.errors)().iter().map(Error::status).collect();
+            if !statuses
                 .iter()
-                .filter(|error| error.status() == status)
-                .collect();
-            insert(
-                self.inner_mut(),
-                status,
-                ReferenceOr::Item(refusal(description, &same)),
-            );
+                .any(|status| self.responses.contains_key(&status.as_u16()))
+            {
+                self.add_shared(shared);
+            }
         }
-        self
-    }
-
-    fn refuses_as(mut self, shared: &Shared) -> Self {
-        add_shared(self.inner_mut(), shared);
-        self
-    }
-}
-
-/// Adds a shared refusal to an operation.
-pub(super) fn add_shared(operation: &mut Operation, shared: &Shared) {
-    let reference = ReferenceOr::ref_(&format!("#/components/responses/{}", shared.name));
-    for error in (shared.errors)() {
-        insert(operation, error.status(), reference.clone());
-    }
-}
-
-/// Adds what can happen at every operation, and sorts the responses by their status.
-pub(super) fn complete(operation: &mut Operation) {
-    for shared in [&INTERNAL_ERROR, &UNAVAILABLE] {
-        let status = (shared.errors)().first().map(Error::status);
-        if !status.is_some_and(|status| has(operation, status)) {
-            add_shared(operation, shared);
+        let responses: Map<_, _> = self
+            .responses
+            .into_iter()
+            .map(|(status, response)| (status.to_string(), response))
+            .collect();
+        let mut operation = Value::Object(self.about);
+        if !self.parameters.is_empty() {
+            operation["parameters"] = self.parameters.into();
         }
-    }
-    if let Some(responses) = &mut operation.responses {
-        responses.responses.sort_unstable_keys();
+        if let Some(body) = self.others.remove("requestBody") {
+            operation["requestBody"] = body;
+        }
+        operation["responses"] = responses.into();
+        for (name, value) in self.others {
+            operation[name] = value;
+        }
+        operation
     }
 }
 
-fn has(operation: &Operation, status: StatusCode) -> bool {
-    let status = Status::Code(status.as_u16());
-    operation
-        .responses
-        .as_ref()
-        .is_some_and(|responses| responses.responses.contains_key(&status))
-}
-
-/// The parts of the document that operations refer to.
-pub(super) fn components() -> Components {
-    let mut components = Components::default();
-    let schema = json_schema!({"type": "string", "format": "uuid"});
-    let request_id = header("Identifies the request in the log of the service.", schema);
-    components
-        .headers
-        .insert("RequestId".to_owned(), ReferenceOr::Item(request_id));
+/// Adds the parts of the document that operations refer to: refusals and a header.
+pub(super) fn add_components(components: &mut Value, schemas: &mut SchemaGenerator) {
     for shared in SHARED {
         let errors = (shared.errors)();
-        let refusal = refusal(shared.description, &errors.iter().collect::<Vec<_>>());
-        components
-            .responses
-            .insert(shared.name.to_owned(), ReferenceOr::Item(refusal));
+        let errors: Vec<_> = errors.iter().collect();
+        components["responses"][shared.name] = refusal(shared.description, &errors, schemas);
     }
-    components
-}
-
-/// Adds the fields of `T` as parameters.
-pub(super) fn add_parameters<T: JsonSchema>(
-    context: &mut GenContext,
-    operation: &mut Operation,
-    in_path: bool,
-) {
-    let schema = T::json_schema(&mut context.schema);
-    let fields = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    for (name, field) in fields {
-        let Some(mut field) = field.as_object().cloned() else {
-            continue;
-        };
-        let description = field.remove("description");
-        let is_optional = field.contains_key("default");
-        // An empty parameter counts as absent, so this says nothing.
-        field.retain(|name, value| name != "default" || value != "");
-        let parameter_data = ParameterData {
-            name: name.clone(),
-            description: description
-                .as_ref()
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-            required: in_path || !is_optional,
-            deprecated: None,
-            example: field.remove("example"),
-            extensions: field
-                .remove(EXTENSION)
-                .map(|value| (EXTENSION.to_owned(), value))
-                .into_iter()
-                .collect(),
-            format: ParameterSchemaOrContent::Schema(schema_object(field.into())),
-            examples: Default::default(),
-            explode: None,
-        };
-        operation.parameters.push(ReferenceOr::Item(if in_path {
-            Parameter::Path {
-                parameter_data,
-                style: PathStyle::Simple,
-            }
-        } else {
-            let style = QueryStyle::Form;
-            let allow_empty_value = None;
-            Parameter::Query {
-                parameter_data,
-                allow_reserved: false,
-                style,
-                allow_empty_value,
-            }
-        }));
-    }
+    let request_id = json!({"type": "string", "format": "uuid"});
+    let description = "Identifies the request in the log of the service.";
+    components["headers"]["RequestId"] = header(description, &request_id, true);
 }
 
 /// A response with the header that every response has.
-fn response(description: &str) -> Response {
-    let request_id = (
-        "X-Request-Id".to_owned(),
-        ReferenceOr::ref_("#/components/headers/RequestId"),
-    );
-    Response {
-        description: description.to_owned(),
-        headers: [request_id].into_iter().collect(),
-        ..Response::default()
-    }
+fn response(description: &str) -> Value {
+    let request_id = json!({"$ref": "#/components/headers/RequestId"});
+    json!({"description": description, "headers": {"X-Request-Id": request_id}})
 }
 
 /// The response for errors of one status.
-fn refusal(description: &str, errors: &[&Error]) -> Response {
+fn refusal(description: &str, errors: &[&Error], schemas: &mut SchemaGenerator) -> Value {
     let mut response = response(description);
-    if let Some((name, header)) = errors
-        .iter()
-        .find_map(|error| error.header())
-        .and_then(|(name, _)| documented(&name))
-    {
-        response
-            .headers
-            .insert(name.to_owned(), ReferenceOr::Item(header));
+    let with_header = errors.iter().find_map(|error| error.header());
+    if let Some((name, header)) = with_header.and_then(|(name, _)| documented(&name)) {
+        response["headers"][name] = header;
     }
     let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let is_open = texts.iter().any(|text| text.ends_with(' '));
-    let exact = |text: &String| {
-        if text.ends_with(' ') {
-            text.clone()
-        } else {
-            format!("{text}$")
-        }
-    };
-    let allowed = match is_open {
-        // The name of a field follows.
-        true => {
-            json_schema!({"pattern": format!("^({})", texts.iter().map(exact).collect::<Vec<_>>().join("|"))})
-        }
-        false => json_schema!({"enum": texts}),
-    };
-    let mut schema = in_context(|context| context.schema.subschema_for::<ErrorBody>());
+    let reference = schemas.subschema_for::<ErrorBody>().to_value();
+    let mut schema = json!({});
     // A text with numbers is an example.
     if !texts.iter().any(|text| text.contains(char::is_numeric)) {
-        schema.insert(
-            "properties".to_owned(),
-            serde_json::json!({"error": allowed}),
-        );
+        schema["properties"] = json!({"error": allowed(&texts, is_open)});
     }
-    let example = texts.into_iter().next().filter(|_| !is_open);
-    let example = example.and_then(|error| serde_json::to_value(ErrorBody { error }).ok());
-    let media = MediaType {
-        schema: Some(schema_object(schema)),
-        example,
-        ..MediaType::default()
-    };
-    response.content.insert(JSON.to_owned(), media);
+    schema["$ref"] = reference["$ref"].clone();
+    let mut media = json!({"schema": schema});
+    if let Some(error) = texts.first().filter(|_| !is_open) {
+        media["example"] = json!({"error": error});
+    }
+    response["content"] = json!({JSON: media});
     response
 }
 
+/// The texts that an error can have. After one that ends with a space, the name of a field follows.
+fn allowed(texts: &[String], is_open: bool) -> Value {
+    if !is_open {
+        return json!({"enum": texts});
+    }
+    let exact = |text: &String| match text.ends_with(' ') {
+        true => text.clone(),
+        false => format!("{text}$"),
+    };
+    let pattern = texts.iter().map(exact).collect::<Vec<_>>().join("|");
+    json!({"pattern": format!("^({pattern})")})
+}
+
 /// The name and the description of a header of errors. `Connection` concerns one connection only.
-fn documented(name: &HeaderName) -> Option<(&'static str, Header)> {
+fn documented(name: &HeaderName) -> Option<(&'static str, Value)> {
     match name.as_str() {
         "retry-after" => {
-            let schema = json_schema!({"type": "integer", "minimum": 0});
-            Some((
-                "Retry-After",
-                header("Seconds after which to retry.", schema),
-            ))
+            let schema = json!({"type": "integer", "minimum": 0});
+            let header = header("Seconds after which to retry.", &schema, true);
+            Some(("Retry-After", header))
         }
         "link" => {
             let description = "Extension. The page of the dashboard that explains why no message arrived, with the \
                                relation `help`. Missing if too many waits time out at the same time.";
-            let schema =
-                json_schema!({"type": "string", "pattern": "^<.*/failures/.*>; rel=\"help\"$"});
-            Some((
-                "Link",
-                Header {
-                    required: false,
-                    ..header(description, schema)
-                },
-            ))
+            let schema = json!({"type": "string", "pattern": "^<.*/failures/.*>; rel=\"help\"$"});
+            Some(("Link", header(description, &schema, false)))
         }
-        "www-authenticate" => Some((
-            "WWW-Authenticate",
-            header("Always Bearer.", json_schema!({"type": "string"})),
-        )),
+        "www-authenticate" => {
+            let header = header("Always Bearer.", &json!({"type": "string"}), true);
+            Some(("WWW-Authenticate", header))
+        }
         _ => None,
     }
 }
 
-fn header(description: &str, schema: Schema) -> Header {
-    Header {
-        description: Some(description.to_owned()),
-        style: HeaderStyle::Simple,
-        required: true,
-        deprecated: None,
-        format: ParameterSchemaOrContent::Schema(schema_object(schema)),
-        example: None,
-        examples: Default::default(),
-        extensions: Default::default(),
+fn header(description: &str, schema: &Value, is_always_there: bool) -> Value {
+    let mut header = json!({"description": description});
+    if is_always_there {
+        header["required"] = json!(true);
     }
+    header["schema"] = schema.clone();
+    header
 }
 
-fn json_content<T: JsonSchema + Example + Serialize>() -> MediaType {
-    let schema = in_context(|context| context.schema.subschema_for::<T>());
-    let example = serde_json::to_value(T::example()).ok();
-    MediaType {
-        schema: Some(schema_object(schema)),
-        example,
-        ..MediaType::default()
-    }
-}
-
-fn schema_object(json_schema: Schema) -> SchemaObject {
-    SchemaObject {
-        json_schema,
-        external_docs: None,
-        example: None,
-    }
-}
-
-fn insert(operation: &mut Operation, status: StatusCode, response: ReferenceOr<Response>) {
-    let responses = operation.responses.get_or_insert_default();
-    responses
-        .responses
-        .insert(Status::Code(status.as_u16()), response);
+fn json_content<T: JsonSchema + Example + Serialize>(schemas: &mut SchemaGenerator) -> Value {
+    let schema = schemas.subschema_for::<T>();
+    json!({JSON: {"schema": schema, "example": T::example()}})
 }

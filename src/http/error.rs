@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::OperationOutput;
 use axum::http::header::{CONNECTION, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -303,11 +302,6 @@ impl From<RetentionError> for Error {
             refused @ RetentionError::InvalidDays => Self::Refused(refused.to_string()),
         }
     }
-}
-
-/// Each handler describes which errors it returns.
-impl OperationOutput for Error {
-    type Inner = ErrorBody;
 }
 
 impl IntoResponse for Error {

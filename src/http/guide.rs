@@ -3,16 +3,13 @@
 
 use std::sync::Arc;
 
-use aide::axum::ApiRouter;
-use aide::axum::routing::get_with;
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
-use super::describe::Describe;
+use super::describe::{ApiRouter, Operation};
 use super::error::Error;
 use crate::config::{Limits, byte_size};
 use crate::model::AcceptedDomains;
@@ -20,10 +17,10 @@ use crate::model::AcceptedDomains;
 const GUIDE: &str = include_str!("../../docs/guide.md");
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-pub(super) fn router() -> ApiRouter<Arc<App>> {
-    ApiRouter::new()
-        .api_route("/llm", get_with(show, describe))
-        .api_route("/llms.txt", get_with(show, describe_alias))
+pub(super) fn router() -> ApiRouter {
+    ApiRouter::default()
+        .get("/llm", show, describe)
+        .get("/llms.txt", show, describe_alias)
 }
 
 async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Error> {
@@ -80,12 +77,12 @@ fn accepted(domains: &AcceptedDomains) -> String {
     }
 }
 
-fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "How to write a test with this service, in Markdown.";
     markdown(operation.named("guide", "documents", "The guide", description))
 }
 
-fn describe_alias(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+fn describe_alias(operation: Operation<'_>) -> Operation<'_> {
     markdown(operation.named(
         "guideAlias",
         "documents",
@@ -94,7 +91,7 @@ fn describe_alias(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     ))
 }
 
-fn markdown(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+fn markdown(operation: Operation<'_>) -> Operation<'_> {
     operation
         .public()
         .returns_content("text/markdown", "The guide.", &[])

@@ -3,12 +3,12 @@
 
 use std::convert::Infallible;
 
-use aide::OperationInput;
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode;
 
+use super::describe::Input;
 use crate::model::MessageFilter;
 
 /// Maximum number of characters of a label; the rest is cut off.
@@ -32,7 +32,7 @@ impl<S: Sync> FromRequestParts<S> for LabelHeader {
 }
 
 // The description of the operation names the header.
-impl OperationInput for LabelHeader {}
+impl Input for LabelHeader {}
 
 /// The filter of a wait, with what only its client compares.
 pub(super) fn compared_by_client(filter: MessageFilter, headers: &HeaderMap) -> MessageFilter {

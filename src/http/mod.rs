@@ -55,7 +55,6 @@ pub fn router(app: App) -> Router {
     let app = Arc::new(app);
     Router::new()
         .merge(openapi::routes())
-        .nest("/api/v1", api::router().into())
         .merge(mcp)
         .merge(send::router(&app))
         .merge(mailpit::router(&app))

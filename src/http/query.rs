@@ -4,9 +4,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aide::OperationInput;
-use aide::generate::GenContext;
-use aide::openapi::Operation;
 use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
@@ -15,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 
-use super::describe::add_parameters;
+use super::describe::{Input, Operation};
 use super::error::Error;
 use crate::model::{Features, FieldError, HeaderFilter, MessageFilter};
 use crate::service::MAX_WAIT;
@@ -131,9 +128,9 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequestParts<S> for Parameters<
     }
 }
 
-impl<T: JsonSchema> OperationInput for Parameters<T> {
-    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
-        add_parameters::<T>(context, operation, false);
+impl<T: JsonSchema> Input for Parameters<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.add_parameters::<T>("query");
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::panic::AssertUnwindSafe;
 
-use aide::OperationInput;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
@@ -16,6 +15,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::deadline;
+use super::describe::Input;
 use super::error::{Cause, Error};
 use crate::metrics;
 
@@ -71,7 +71,7 @@ pub(super) async fn stamp(mut request: Request, next: Next) -> Response {
     response
 }
 
-impl OperationInput for RequestId {}
+impl Input for RequestId {}
 
 impl<S: Sync> FromRequestParts<S> for RequestId {
     type Rejection = Error;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,7 +9,7 @@ use restante_api::{CheckQuery, MessageChecks, MessagePath};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{BUSY, Describe, MESSAGE_NOT_FOUND};
+use crate::http::describe::{BUSY, MESSAGE_NOT_FOUND, Operation};
 use crate::http::error::Error;
 use crate::http::query::Parameters;
 use crate::http::response::json;
@@ -31,7 +30,7 @@ pub(super) async fn show(
     Ok(json(StatusCode::OK, &wire::checked(checked))?)
 }
 
-pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. What is wrong with the message: placeholders that were not filled, links that lead \
                        nowhere, a missing text part, images, header fields, and HTML that mail clients do not show. \
                        Each problem has its line. A good message has no problem of severity `error`. With \

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -16,7 +15,7 @@ use restante_mail::{Recognised, Rule};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
+use crate::http::describe::{ATTACHED, BUSY, MESSAGE_NOT_FOUND, NOSNIFF, Operation};
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
@@ -43,7 +42,7 @@ pub(super) async fn show(
     Ok((StatusCode::OK, [(CONTENT_TYPE, JSON)], job.answer(body?)).into_response())
 }
 
-pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_show(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. Envelope, headers, addresses, code, links with their texts, attachments. A field \
                        without a value is null or an empty array.";
     operation
@@ -78,7 +77,7 @@ pub(super) async fn download(
     attachment(media_type(&found.content_type), &name, job.answer(content))
 }
 
-pub(super) fn describe_download(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_download(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. The decoded bytes with the content type of the attachment.";
     let unknown = "The message is unknown or belongs to another project, or it has no attachment with this index.";
     operation

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -10,7 +9,7 @@ use restante_api::{EventList, EventsQuery, InboxPath};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{Describe, INBOX_NOT_FOUND};
+use crate::http::describe::{INBOX_NOT_FOUND, Operation};
 use crate::http::error::Error;
 use crate::http::query::Parameters;
 use crate::http::response::json;
@@ -43,7 +42,7 @@ pub(super) async fn list(
     )?)
 }
 
-pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. What happened to the inbox, oldest first: the latest 100 of each kind. Also for an \
                        inbox that expired or was deleted in the last 30 days. Waits and SMTP sessions are recorded in \
                        the background, and a limited number is kept until a restart.";

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -10,7 +9,7 @@ use restante_api::{Explanation, InboxNamePath, MessageQuery};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
-use crate::http::describe::{Describe, INBOX_NOT_FOUND};
+use crate::http::describe::{INBOX_NOT_FOUND, Operation};
 use crate::http::error::Error;
 use crate::http::label::compared_by_client;
 use crate::http::query::{Parameters, message_filter};
@@ -35,7 +34,7 @@ pub(super) async fn explain(
     )?)
 }
 
-pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. Accepts the filters of the wait that failed. For an inbox that expired or was \
                        deleted in the last 30 days, `inbox` is null and `ended` is set. `smtp` covers all nodes of \
                        the installation.";

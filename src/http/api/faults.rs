@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
 use crate::http::body::{parse, read};
-use crate::http::describe::{BUSY, Describe};
+use crate::http::describe::{BUSY, Operation};
 use crate::http::error::Error;
 use crate::http::response::json;
 use crate::model::Fault;
@@ -29,7 +28,7 @@ pub(super) async fn show(
     )?)
 }
 
-pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_show(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. The faults of the inbox, each with the number and the times of its uses. Empty for \
                        an inbox without faults.";
     operation
@@ -60,7 +59,7 @@ pub(super) async fn replace(
     )?)
 }
 
-pub(super) fn describe_replace(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_replace(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. Replaces the faults of the inbox; other inboxes are not affected. Only the first \
                        fault with uses left is active; the next one becomes active when it is used up. After the \
                        last one, mail is accepted.";
@@ -90,7 +89,7 @@ pub(super) async fn clear(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) fn describe_clear(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_clear(operation: Operation<'_>) -> Operation<'_> {
     operation
         .named(
             "clearFaults",

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use restante_api::Health;
 
 use crate::http::app::App;
-use crate::http::describe::Describe;
+use crate::http::describe::Operation;
 use crate::http::error::Error;
 use crate::http::response::json;
 
@@ -23,12 +22,12 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Result<Response, Erro
     )?)
 }
 
-pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "Checks that the service and its database work. Public; also at /health and /api/v1/health.";
     healthy(operation.named("health", "health", "Health", description))
 }
 
-pub(super) fn describe_alias(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_alias(operation: Operation<'_>) -> Operation<'_> {
     healthy(operation.named(
         "healthAlias",
         "health",
@@ -37,7 +36,7 @@ pub(super) fn describe_alias(operation: TransformOperation<'_>) -> TransformOper
     ))
 }
 
-fn healthy(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+fn healthy(operation: Operation<'_>) -> Operation<'_> {
     let failed =
         "The service is not healthy; the text says why. Send mail elsewhere, and look at its log.";
     let operation = operation

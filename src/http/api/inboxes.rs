@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,7 +11,7 @@ use restante_api::{AddressPath, CreateInboxBody, FindInboxQuery, Inbox, InboxPat
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
 use crate::http::body::{parse, read};
-use crate::http::describe::{Describe, INBOX_NOT_FOUND};
+use crate::http::describe::{INBOX_NOT_FOUND, Operation};
 use crate::http::error::Error;
 use crate::http::label::LabelHeader;
 use crate::http::query::{Parameters, given};
@@ -47,7 +46,7 @@ async fn read_nothing(app: &App, caller: &Caller, body: Body) -> Result<(), Erro
     Ok(())
 }
 
-pub(super) fn describe_create(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_create(operation: Operation<'_>) -> Operation<'_> {
     let id = || ("id", "$response.body#/id".into());
     let description = "Creates a temporary inbox with a generated address. The body is optional and must be an empty \
                        JSON object; `PUT /v1/inboxes/{id}` creates an inbox with an address of your choice. Extension: \
@@ -114,7 +113,7 @@ pub(super) async fn ensure(
     )?)
 }
 
-pub(super) fn describe_ensure(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_ensure(operation: Operation<'_>) -> Operation<'_> {
     let description = "Afterwards the project has the inbox with this address, on the mail domain or on a domain that \
                        the server accepts (`--accept-domains`). If it was there and is temporary, it lives for one \
                        more full lifetime from now; a permanent inbox stays as it is. On a domain other than the mail \
@@ -154,7 +153,7 @@ pub(super) async fn find(
     )?)
 }
 
-pub(super) fn describe_find(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_find(operation: Operation<'_>) -> Operation<'_> {
     let description = "The full recipient address, compared case-insensitively. A `+` in an address must be written \
                        %2B in a query.";
     operation
@@ -182,7 +181,7 @@ pub(super) async fn show(
     )?)
 }
 
-pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_show(operation: Operation<'_>) -> Operation<'_> {
     operation
         .named(
             "getInbox",
@@ -202,7 +201,7 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) fn describe_remove(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_remove(operation: Operation<'_>) -> Operation<'_> {
     let description = "Deletes the inbox and its messages; open waits on it end with 404.";
     operation
         .named("deleteInbox", "inboxes", "Delete an inbox", description)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,7 +11,7 @@ use restante_mail::display::Links;
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
-use crate::http::describe::{ATTACHED, BUSY, Describe, MESSAGE_NOT_FOUND, NOSNIFF};
+use crate::http::describe::{ATTACHED, BUSY, MESSAGE_NOT_FOUND, NOSNIFF, Operation};
 use crate::http::download;
 use crate::http::error::Error;
 use crate::http::frame;
@@ -30,7 +29,7 @@ pub(super) async fn show(
     stream::message(&app.service, &caller, message, request_id).await
 }
 
-pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_show(operation: Operation<'_>) -> Operation<'_> {
     operation
         .named(
             "getMessage",
@@ -59,7 +58,7 @@ pub(super) async fn list(
     stream::list(&app.service, &owned.caller, pages, request_id).await
 }
 
-pub(super) fn describe_list(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_list(operation: Operation<'_>) -> Operation<'_> {
     let description = "Newest first. There is no default page size: the response is streamed. `limit` and `before` \
                        are extensions.";
     let refused = "A parameter is invalid. `invalid after` and `invalid before`: the value is not the id of a message \
@@ -96,7 +95,7 @@ pub(super) async fn raw(
     download::eml(&app.service, &caller, &path.id, request_id).await
 }
 
-pub(super) fn describe_raw(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_raw(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. The bytes exactly as they were received.";
     operation
         .named(
@@ -127,7 +126,7 @@ pub(super) async fn page(
     .await
 }
 
-pub(super) fn describe_page(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_page(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. The HTML with its images inlined and without remote content, or the text as a \
                        simple page.";
     let policy = (
@@ -157,7 +156,7 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) fn describe_remove(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_remove(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. Its id stays a valid `after` cursor until the inbox ends.";
     operation
         .named("deleteMessage", "messages", "Delete a message", description)

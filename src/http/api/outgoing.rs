@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,7 +13,7 @@ use restante_api::{
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, OwnedInbox, PathOf};
 use crate::http::body::{parse, read};
-use crate::http::describe::{Describe, STOPPING};
+use crate::http::describe::{Operation, STOPPING};
 use crate::http::error::Error;
 use crate::http::response::json;
 use crate::model::{EmailAddress, FieldError, OutgoingId, OutgoingStatus};
@@ -49,7 +48,7 @@ pub(super) async fn send(
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
 
-pub(super) fn describe_send(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_send(operation: Operation<'_>) -> Operation<'_> {
     let description = "The sender is always the address of the inbox. A message to an address on the mail domain of \
                        the service is stored in that inbox immediately; the inbox must exist. A message to any other \
                        domain is sent over SMTP.";
@@ -99,7 +98,7 @@ pub(super) async fn forward(
     Ok(json(StatusCode::ACCEPTED, &accepted)?)
 }
 
-pub(super) fn describe_forward(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_forward(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. The message as received, from its inbox, with Resent fields in front (RFC 5322). A \
                        DKIM signature of the original stays valid.";
     let too_many = "{sends_per_key} sends of this key are running, or the recipient's inbox has reached the message \
@@ -150,7 +149,7 @@ pub(super) async fn show(
     Ok(json(StatusCode::OK, &wire::outgoing(item, attempts))?)
 }
 
-pub(super) fn describe_show(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_show(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. The status of an outgoing message and every attempt to send it. A message to a \
                        local inbox is `sent` without an attempt.";
     operation

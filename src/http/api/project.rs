@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,7 +15,7 @@ use restante_api::{
 
 use crate::http::app::App;
 use crate::http::auth::Authenticated;
-use crate::http::describe::{BUSY, Describe};
+use crate::http::describe::{BUSY, Operation};
 use crate::http::error::Error;
 use crate::http::query::{Parameters, given, limit};
 use crate::http::response::json;
@@ -71,7 +70,7 @@ pub(super) async fn inboxes(
     )?)
 }
 
-pub(super) fn describe_inboxes(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_inboxes(operation: Operation<'_>) -> Operation<'_> {
     operation
         .named(
             "listInboxes",
@@ -131,7 +130,7 @@ pub(super) async fn messages(
     )?)
 }
 
-pub(super) fn describe_messages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_messages(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. Newest first, without the texts.";
     operation
         .named(
@@ -179,7 +178,7 @@ pub(super) async fn changes(
     Ok((headers, Body::from_stream(events)).into_response())
 }
 
-pub(super) fn describe_changes(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe_changes(operation: Operation<'_>) -> Operation<'_> {
     let description = "Extension. Server-sent events: each says `changed` when a message has arrived in any inbox of \
                        the project, or an inbox was created or deleted. The stream takes no wait of the key.";
     operation

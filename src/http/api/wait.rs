@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -11,7 +10,7 @@ use restante_api::{Message, WaitQuery};
 use super::stream;
 use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
-use crate::http::describe::{Describe, STOPPING};
+use crate::http::describe::{Operation, STOPPING};
 use crate::http::error::Error;
 use crate::http::label::compared_by_client;
 use crate::http::query::{Parameters, message_filter, timeout};
@@ -48,7 +47,7 @@ pub(super) async fn wait(
     stream::message(&app.service, &owned.caller, message, request_id).await
 }
 
-pub(super) fn describe(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "Returns the oldest message that satisfies the filters: at once if it has already arrived; \
                        otherwise the request stays open until it arrives or the timeout has passed. At most \
                        {waits_per_key} waits of a key stay open at once; a wait that returns immediately does not \
