@@ -85,7 +85,7 @@ pub(super) enum Error {
     #[error("request took too long")]
     Deadline,
     #[error(
-        "unknown host {asked}: open {base_url} instead, or start the server with --base-url http://{asked}"
+        "unknown host {asked:?}: this server is {base_url}; another name for it is set with --base-url"
     )]
     WrongHost { asked: String, base_url: String },
     #[error("this link was used or has expired: `restante open` makes a new one")]

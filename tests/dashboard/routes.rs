@@ -186,6 +186,22 @@ async fn no_other_host_is_served() {
 }
 
 #[tokio::test]
+async fn an_unknown_host_is_named_and_not_recommended() {
+    let harness = Harness::start().await;
+    let request = Request::builder()
+        .uri("/sign-in")
+        .header("accept", "text/html");
+    let request = request
+        .header("host", "rebound.example")
+        .body(Body::empty());
+    let page = harness.send(request.unwrap()).await.body;
+    for text in ["&#34;rebound.example&#34;", BASE_URL, "--base-url"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    assert!(!page.contains("http://rebound.example"), "{page}");
+}
+
+#[tokio::test]
 async fn another_site_opens_a_page_and_loads_nothing() {
     let harness = Harness::start().await;
     let administrator = Visitor::administrator(&harness).await;
