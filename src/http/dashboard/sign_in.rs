@@ -5,8 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Extension;
 use axum::extract::State;
-use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 
 use super::failure::PageError;
@@ -74,15 +74,16 @@ pub(super) async fn sign_in(
 }
 
 /// Signs in with a link that `serve` or `open` has printed. A browser that is signed in keeps its
-/// session, and the link stays valid for another one.
+/// session, and the link stays valid for another one, as it does after a HEAD.
 pub(super) async fn with_link(
     State(app): State<Arc<App>>,
+    method: Method,
     Extension(visit): Extension<Arc<Visit>>,
     Client(client): Client,
     Params(token): Params<String>,
 ) -> Result<Response, PageError> {
     let mut response = see("/");
-    if visit.session.is_none() {
+    if visit.session.is_none() && method == Method::GET {
         match app.service.sign_in_with_link(&token, client).await? {
             Some(cookie) => set_cookie(&app, &mut response, &cookie, "")?,
             None => return Err(Error::LinkUsed.into()),
