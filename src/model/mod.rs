@@ -39,7 +39,7 @@ pub use original::Everything;
 pub use outgoing::{
     Attempt, Outgoing, OutgoingId, OutgoingStatus, SUBJECT_CHARACTERS, WorkerId, domain_of,
 };
-pub use project::Project;
+pub use project::{Project, WorkingKey};
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, closed_on_request, fails_login};
 pub use search_text::SearchText;

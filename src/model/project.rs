@@ -17,3 +17,11 @@ pub struct Project {
     /// How many live inboxes it has.
     pub inboxes: i64,
 }
+
+/// A key of a project that works, as shown to the administrator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkingKey {
+    pub last_four: String,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+}

@@ -13,7 +13,7 @@ use super::health::follow_database;
 use crate::clock::{Clock, Instant};
 use crate::db::Database;
 use crate::model::{
-    ApiKey, Holdings, InboxFilter, InboxSummary, KeyHash, Project, ProjectId, Timestamp,
+    ApiKey, Holdings, InboxFilter, InboxSummary, KeyHash, Project, ProjectId, Timestamp, WorkingKey,
 };
 use crate::store::{Store, StoreError};
 
@@ -283,6 +283,11 @@ impl Projects {
     /// The live project `id`.
     pub async fn find(&self, id: ProjectId) -> Result<Option<Project>, ProjectError> {
         Ok(self.store().project(id, self.clock.now()).await?)
+    }
+
+    /// The keys of a project that work, newest first.
+    pub async fn keys(&self, project: ProjectId) -> Result<Vec<WorkingKey>, ProjectError> {
+        Ok(self.store().keys(project, self.clock.now()).await?)
     }
 
     /// The live messages of a project, or of each that has any.

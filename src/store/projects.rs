@@ -2,7 +2,7 @@
 
 use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp};
+use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp, WorkingKey};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
@@ -165,6 +165,26 @@ impl Store {
             return Ok(None);
         };
         Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
+    }
+
+    /// The valid keys of a project, newest first.
+    pub async fn keys(
+        &self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> Result<Vec<WorkingKey>, StoreError> {
+        const KEYS: &str = "
+            SELECT last_four, created_at, expires_at FROM api_keys
+            WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) ORDER BY created_at DESC, hash";
+        let rows = self.database.query(KEYS, values![project, now]).await?;
+        let key = |mut row: Row| {
+            Ok(WorkingKey {
+                last_four: row.text()?,
+                created_at: Timestamp::from_millis(row.integer()?),
+                expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+            })
+        };
+        rows.into_iter().map(key).collect()
     }
 
     /// Adds the first key of the project; `false` if it has a valid key at `now`.
