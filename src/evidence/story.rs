@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Sentence, rejection_group};
 use crate::model::{
     Domain, Latest, Period, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp,
-    WaitRecord, address_of,
+    WaitRecord,
 };
 
 /// What an explanation is based on.
@@ -84,7 +84,7 @@ impl Failure {
     /// The address of the inbox.
     #[must_use]
     pub fn address(&self, mail_domain: &Domain) -> String {
-        address_of(&self.wait.inbox, self.wait.shared.as_ref(), mail_domain)
+        self.wait.address(mail_domain)
     }
 
     /// The key of the group: failures with the same key have the same cause and the same origin.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, Timestamp};
+use super::{
+    Domain, InboxId, MessageFilter, MessageId, ProjectId, SharedAddress, Timestamp, address_of,
+};
 
 /// A wait, open or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -66,6 +68,12 @@ impl WaitEnd {
 }
 
 impl WaitRecord {
+    /// The address of the inbox.
+    #[must_use]
+    pub fn address(&self, mail_domain: &Domain) -> String {
+        address_of(&self.inbox, self.shared.as_ref(), mail_domain)
+    }
+
     /// When the wait ends if no message arrives.
     #[must_use]
     pub fn deadline(&self) -> Timestamp {

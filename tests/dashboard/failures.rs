@@ -227,7 +227,7 @@ async fn a_rejection_without_a_recipient_links_to_the_rejections_of_its_client()
         ))
         .await
         .body;
-    assert!(page.contains("refused-row"), "{page}");
+    assert!(page.contains("\"row failure-row\""), "{page}");
 }
 
 #[tokio::test]
@@ -257,15 +257,15 @@ async fn equal_rejections_are_one_entry_that_is_found_by_reason_and_time() {
         },
         None,
     );
-    let rows = |page: &str| page.matches("refused-row").count();
+    let rows = |page: &str| page.matches("\"row failure-row\"").count();
     let page = seen(&own, &path, "bare line end").await.body;
     assert!(
         rows(&page) == 2 && page.contains("4 times") && page.contains("SMTP requires CR LF"),
         "{page}"
     );
     for (filter, times) in [
-        ("reason=inbox_full", "4 times"),
-        ("reason=inbox_full&time=hour", "2 times"),
+        ("cause=inbox_full", "4 times"),
+        ("cause=inbox_full&time=hour", "2 times"),
     ] {
         let page = own.get(&format!("{path}?{filter}")).await.body;
         assert!(rows(&page) == 1 && page.contains(times), "{filter}: {page}");

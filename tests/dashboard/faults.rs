@@ -41,4 +41,8 @@ async fn the_page_of_an_inbox_shows_its_faults_and_their_uses() {
         ),
         "{shown}"
     );
+
+    let cleared = own.post(&format!("{page}/clear-faults"), &[]).await;
+    assert_eq!(cleared.status, 303);
+    assert!(!own.get(&page).await.body.contains("Injected faults"));
 }

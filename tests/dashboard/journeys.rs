@@ -76,8 +76,8 @@ fn an_engineer_watches_mail_arrive_reads_it_and_answers() {
             .starts_with("550")
     );
     browser.click(".side a[href$='/refused']");
-    browser.sees(".refused-row", "relay not permitted");
-    browser.sees(".refused-row", "someone@elsewhere.example");
+    browser.sees(".failure-row", "relay not permitted");
+    browser.sees(".failure-row", "someone@elsewhere.example");
 
     browser.click(".side [data-icon=inbox]");
     browser.sees(".inbox-row", &address);

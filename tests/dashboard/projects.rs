@@ -49,6 +49,17 @@ async fn a_project_is_created_renamed_given_a_new_key_and_deleted() {
             .body,
     );
     assert!(works(&harness, &key).await && works(&harness, &overlapping).await);
+    let settings = administrator.get(&format!("{project}/settings")).await.body;
+    let ends = [&key, &overlapping].map(|key| format!("…{}</code>", &key[key.len() - 4..]));
+    for text in [
+        &*ends[0],
+        &*ends[1],
+        ", expires",
+        "25.0 MiB",
+        testkit::MAIL_DOMAIN,
+    ] {
+        assert!(settings.contains(text), "{text}: {settings}");
+    }
     let last = shown_key(
         &administrator
             .post(&format!("{project}/rotate"), &[])

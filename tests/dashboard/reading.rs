@@ -276,3 +276,48 @@ async fn three_sample_messages_are_put_into_an_inbox() {
         "{page}"
     );
 }
+
+#[tokio::test]
+async fn a_text_has_links_and_a_monospace_font_on_request() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    let raw = "Subject: Hi\r\n\r\nOpen https://shop.example/a?b=1&c=<b>. javascript:alert(1)";
+    let message = harness.deliver_raw(&inbox, raw).await;
+    let page = format!("{}/mail?m={message}&tab=Text", own.project_path().await);
+    let shown = own.get(&page).await.body;
+    assert!(
+        shown.contains("<a href=\"https://shop.example/a?b=1&#38;c=\" target=\"_blank\"")
+            && shown.contains("&#60;b&#62;. javascript:alert(1)</pre>")
+            && shown.contains("class=\"text\""),
+        "{shown}"
+    );
+    let mono = own.get(&format!("{page}&font=mono")).await.body;
+    assert!(mono.contains("class=\"text source\""), "{mono}");
+}
+
+#[tokio::test]
+async fn a_dark_preview_says_that_the_message_has_no_dark_style() {
+    let harness = Harness::start().await;
+    let own = Visitor::of_default(&harness).await;
+    let inbox = harness.create_inbox().await;
+    for (style, is_inverted) in [
+        ("p { color: red }", true),
+        (
+            "@media (prefers-color-scheme: dark) { p { color: red } }",
+            false,
+        ),
+    ] {
+        let raw =
+            format!("Subject: Hi\r\nContent-Type: text/html\r\n\r\n<style>{style}</style><p>Hi");
+        let message = harness.deliver_raw(&inbox, &raw).await;
+        let page = format!("{}/mail?m={message}", own.project_path().await);
+        assert!(!own.get(&page).await.body.contains("shown inverted"));
+        let dark = own.get(&format!("{page}&scheme=dark")).await.body;
+        assert_eq!(
+            dark.contains("no style for dark schemes"),
+            is_inverted,
+            "{dark}"
+        );
+    }
+}

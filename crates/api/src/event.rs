@@ -95,6 +95,25 @@ pub struct EventFilters {
     pub timeout: u64,
 }
 
+impl EventFilters {
+    /// The filters that are given, each with its name and its text.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let after = self.after.as_ref().map(|_| "an earlier message");
+        let filters = [
+            ("subject", self.subject.as_deref()),
+            ("from", self.from.as_deref()),
+            ("to", self.to.as_deref()),
+            ("text", self.text.as_deref()),
+            ("header", self.header.as_deref()),
+            ("has", self.has.as_deref()),
+            ("after", after),
+            ("client", self.client.as_deref()),
+        ];
+        let given = filters.into_iter();
+        given.filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
 words! {
     /// What happened.
     pub enum EventKind {

@@ -4,13 +4,12 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
-use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use sha2::{Digest, Sha256};
 
-use super::failure::PageError;
+use super::page::Answer;
+use super::visit::Visit;
 use crate::http::error::Error;
 
 const STYLE_SHEET: &str = include_str!("../../../static/dashboard.css");
@@ -19,7 +18,7 @@ const ICON: &str = include_str!("../../../static/icon.svg");
 /// The icon while there is unread mail.
 const ICON_NEW: &str = include_str!("../../../static/icon-new.svg");
 
-const WITHOUT_LIMIT: &str = "public, max-age=31536000, immutable";
+const FOREVER: &str = "public, max-age=31536000, immutable";
 const FOR_A_DAY: &str = "public, max-age=86400";
 
 static STYLE_SHEET_NAME: LazyLock<String> = LazyLock::new(|| name(STYLE_SHEET, "css"));
@@ -33,30 +32,21 @@ pub(super) fn script_url() -> String {
     format!("/static/{}", *SCRIPT_NAME)
 }
 
-pub(super) async fn serve(Path(file): Path<String>) -> Result<Response, PageError> {
-    let (content_type, cached, body) = match file.as_str() {
-        file if file == *STYLE_SHEET_NAME => {
-            ("text/css; charset=utf-8", WITHOUT_LIMIT, STYLE_SHEET)
-        }
-        file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", WITHOUT_LIMIT, SCRIPT),
+pub(super) async fn serve(visit: Visit) -> Answer {
+    let (kind, cached, body) = match visit.parameter("file")? {
+        file if file == *STYLE_SHEET_NAME => ("text/css; charset=utf-8", FOREVER, STYLE_SHEET),
+        file if file == *SCRIPT_NAME => ("text/javascript; charset=utf-8", FOREVER, SCRIPT),
         "icon.svg" => ("image/svg+xml", FOR_A_DAY, ICON),
         "icon-new.svg" => ("image/svg+xml", FOR_A_DAY, ICON_NEW),
         _ => return Err(Error::NotFound.into()),
     };
-    let headers = [(CONTENT_TYPE, content_type), (CACHE_CONTROL, cached)];
-    Ok((
-        headers.map(|(name, value)| (name, HeaderValue::from_static(value))),
-        body,
-    )
-        .into_response())
+    let headers = [(CONTENT_TYPE, kind), (CACHE_CONTROL, cached)];
+    Ok((headers, body).into_response())
 }
 
 fn name(content: &str, extension: &str) -> String {
     let digest = Sha256::digest(content.as_bytes());
-    let fingerprint: String = digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let start = digest.iter().take(8);
+    let fingerprint: String = start.map(|byte| format!("{byte:02x}")).collect();
     format!("{fingerprint}.{extension}")
 }

@@ -1,15 +1,9 @@
 //! Sending from an inbox, and replying to a message.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::State;
-use axum::response::Response;
 
-use super::failure::PageError;
-use super::page::{Shell, again, html, see};
+use super::page::{Answer, Shell, again, html, see};
 use super::visit::{Form, InboxPage};
-use crate::http::App;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::OutgoingId;
@@ -23,7 +17,6 @@ const QUOTED_BYTES: usize = 64 * 1024;
 #[template(path = "compose.html")]
 struct ComposePage {
     shell: Shell,
-    title: &'static str,
     base: String,
     from: String,
     fields: Fields,
@@ -40,78 +33,67 @@ struct Fields {
     reply: Option<String>,
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    page: InboxPage,
-    query: Query,
-) -> Result<Response, PageError> {
+pub(super) async fn show(page: InboxPage, query: Query) -> Answer {
     let fields = match query.first("reply") {
-        Some(id) => Fields::reply_to(
-            app.service
-                .message_start(&page.of.caller(), &id, QUOTED_BYTES)
-                .await?,
-        ),
+        Some(id) => {
+            let caller = page.caller();
+            let message = page.service().message_start(&caller, &id, QUOTED_BYTES);
+            Fields::reply_to(message.await?)
+        }
         None => Fields::default(),
     };
-    Ok(html(&compose_page(&app, &page, fields))?)
+    Ok(html(&compose_page(&page, fields).await?)?)
 }
 
-pub(super) async fn send(
-    State(app): State<Arc<App>>,
-    page: InboxPage,
-    form: Form,
-) -> Result<Response, PageError> {
-    let sent = match draft(&form) {
-        Ok(draft) => send_draft(&app, &page, draft).await,
-        Err(error) => Err(error),
-    };
-    match sent {
-        Ok(_) => Ok(see(&page.of.path("/outgoing"))),
+pub(super) async fn send(page: InboxPage, form: Form) -> Answer {
+    let fields = Fields::of(&form);
+    match send_draft(&page, &fields).await {
+        Ok(_) => Ok(see(&page.path("/outgoing"))),
         Err(error) => {
-            let page = compose_page(&app, &page, Fields::of(&form));
-            Ok(again(error, |problem| ComposePage {
+            let page = compose_page(&page, fields).await?;
+            again(error, |problem| ComposePage {
                 problem: Some(problem),
                 ..page
-            })?)
+            })
         }
     }
 }
 
-async fn send_draft(app: &App, page: &InboxPage, draft: Draft) -> Result<OutgoingId, Error> {
-    let caller = page.of.caller();
-    let place = app.service.begin_send(&caller).await?;
-    Ok(app.service.send(place, &caller, &page.inbox, draft).await?)
+async fn send_draft(page: &InboxPage, fields: &Fields) -> Result<OutgoingId, Error> {
+    let text = fields.text.replace("\r\n", "\n");
+    let (to, subject, reply) = (
+        fields.to.trim(),
+        fields.subject.clone(),
+        fields.reply.clone(),
+    );
+    let draft = Draft::new(to, subject, text, String::new(), reply)?;
+    let caller = page.caller();
+    let place = page.service().begin_send(&caller).await?;
+    Ok(page
+        .service()
+        .send(place, &caller, &page.inbox, draft)
+        .await?)
 }
 
 impl Fields {
     fn of(form: &Form) -> Self {
-        let field = |name| form.text(name).to_owned();
-        let reply = form.given("reply").map(str::to_owned);
         Self {
-            to: field("to"),
-            subject: field("subject"),
-            text: field("text"),
-            reply,
+            to: form.text("to").to_owned(),
+            subject: form.text("subject").to_owned(),
+            text: form.text("text").to_owned(),
+            reply: form.given("reply").map(str::to_owned),
         }
     }
 
-    fn reply_to(message: MessageStart) -> Self {
-        let is_reply = message
-            .head
-            .subject
-            .get(..3)
-            .is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
-        let subject = if is_reply {
-            message.head.subject
-        } else {
-            format!("Re: {}", message.head.subject)
-        };
-        let text = quoted(&message.head.from, &message.text);
+    fn reply_to(MessageStart { head, text, .. }: MessageStart) -> Self {
+        let prefix = head.subject.get(..3);
+        let is_reply = prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case("re:"));
+        let prefix = if is_reply { "" } else { "Re: " };
         Self {
-            to: message.head.from,
-            subject,
-            text,
-            reply: Some(message.head.id.to_string()),
+            subject: format!("{prefix}{}", head.subject),
+            text: quoted(&head.from, &text),
+            to: head.from,
+            reply: Some(head.id.to_string()),
         }
     }
 }
@@ -123,39 +105,24 @@ fn quoted(from: &str, text: &str) -> String {
     let quote: String = lines
         .map(|line| format!(">{}{line}\n", if line.starts_with('>') { "" } else { " " }))
         .collect();
-    if quote.is_empty() {
-        quote
-    } else {
-        format!("\n\n{from} wrote:\n{quote}")
+    match quote.is_empty() {
+        true => quote,
+        false => format!("\n\n{from} wrote:\n{quote}"),
     }
 }
 
-fn compose_page(app: &App, page: &InboxPage, fields: Fields) -> ComposePage {
-    let title = if fields.reply.is_some() {
-        "Reply"
-    } else {
-        "Send a message"
+async fn compose_page(page: &InboxPage, fields: Fields) -> Result<ComposePage, Error> {
+    let title = match fields.reply {
+        Some(_) => "Reply",
+        None => "Send a message",
     };
-    ComposePage {
-        shell: page.of.shell(title, "inbox"),
-        title,
-        base: page.path(),
-        from: page.inbox.address(app.service.mail_domain()),
+    Ok(ComposePage {
+        shell: page.shell(title, "inbox").await?,
+        base: page.base(),
+        from: page.inbox.address(page.service().mail_domain()),
         fields,
         problem: None,
-    }
-}
-
-fn draft(form: &Form) -> Result<Draft, Error> {
-    let text = form.text("text").replace("\r\n", "\n");
-    let reply = form.given("reply").map(str::to_owned);
-    Ok(Draft::new(
-        form.text("to").trim(),
-        form.text("subject").to_owned(),
-        text,
-        String::new(),
-        reply,
-    )?)
+    })
 }
 
 #[cfg(test)]

@@ -1,22 +1,17 @@
 //! Forwarding a message. The browser remembers the last address of each project in a cookie.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::State;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 
-use super::failure::PageError;
 use super::guard;
-use super::page::{Shell, again, html, see, subject};
-use super::parts::MessagePath;
-use super::visit::{Form, InboxPage, Params};
-use crate::http::App;
+use super::page::{Answer, Shell, again, html, see};
+use super::plain;
+use super::visit::{Form, InboxPage};
 use crate::http::error::Error;
 use crate::model::{EmailAddress, OutgoingId};
-use crate::service::{MessageStart, ServiceError};
+use crate::service::MessageStart;
 
 /// The name of the cookie with the last address.
 const COOKIE_NAME: &str = "restante_forward";
@@ -35,80 +30,58 @@ struct ForwardPage {
     problem: Option<String>,
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    page: InboxPage,
-    Params(MessagePath { message }): Params<MessagePath>,
-    headers: HeaderMap,
-) -> Result<Response, PageError> {
-    let message = find(&app, &page, &message).await?;
-    Ok(html(&forward_page(
-        &app,
-        &page,
-        &message,
-        last_address(&headers),
-    ))?)
+pub(super) async fn show(page: InboxPage) -> Answer {
+    let message = find(&page).await?;
+    let to = last_address(&page.headers);
+    Ok(html(&forward_page(&page, message, to).await?)?)
 }
 
-pub(super) async fn send(
-    State(app): State<Arc<App>>,
-    page: InboxPage,
-    Params(MessagePath { message }): Params<MessagePath>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let message = find(&app, &page, &message).await?;
+pub(super) async fn send(page: InboxPage, form: Form) -> Answer {
+    let message = find(&page).await?;
     let to = form.text("to").trim();
-    match forward(&app, &page, &message, to).await {
-        Ok(_) => Ok(remembering(
-            &app,
-            &page,
-            to,
-            see(&page.of.path("/outgoing")),
-        )),
+    match forward(&page, &message, to).await {
+        Ok(_) => Ok(remembering(&page, to, see(&page.path("/outgoing")))),
         Err(error) => {
-            let page = forward_page(&app, &page, &message, to.to_owned());
-            Ok(again(error, |problem| ForwardPage {
+            let page = forward_page(&page, message, to.to_owned()).await?;
+            again(error, |problem| ForwardPage {
                 problem: Some(problem),
                 ..page
-            })?)
+            })
         }
     }
 }
 
-async fn forward(
-    app: &App,
-    page: &InboxPage,
-    message: &MessageStart,
-    to: &str,
-) -> Result<OutgoingId, Error> {
+async fn forward(page: &InboxPage, message: &MessageStart, to: &str) -> Result<OutgoingId, Error> {
     let to = EmailAddress::parse(to).map_err(|_| Error::InvalidField("to"))?;
-    let caller = page.of.caller();
-    let place = app.service.begin_send(&caller).await?;
-    Ok(app
-        .service
-        .forward(place, &caller, &message.head.id.to_string(), to)
-        .await?)
+    let (service, caller) = (page.service(), page.caller());
+    let place = service.begin_send(&caller).await?;
+    let id = message.head.id.to_string();
+    Ok(service.forward(place, &caller, &id, to).await?)
 }
 
 /// The message, if it is in the inbox of the page.
-async fn find(app: &App, page: &InboxPage, id: &str) -> Result<MessageStart, Error> {
-    let message = app.service.message_start(&page.of.caller(), id, 0).await?;
-    if message.head.inbox_id == page.inbox.id {
-        Ok(message)
-    } else {
-        Err(ServiceError::MessageNotFound.into())
+async fn find(page: &InboxPage) -> Result<MessageStart, Error> {
+    let id = page.parameter("message")?;
+    let message = page.service().message_start(&page.caller(), id, 0).await?;
+    match message.head.inbox_id == page.inbox.id {
+        true => Ok(message),
+        false => Err(Error::MessageNotFound),
     }
 }
 
-fn forward_page(app: &App, page: &InboxPage, message: &MessageStart, to: String) -> ForwardPage {
-    ForwardPage {
-        shell: page.of.shell("Forward", "inbox"),
-        message_url: format!("{}/messages/{}", page.path(), message.head.id),
-        subject: subject(&message.head.subject),
-        from: page.inbox.address(app.service.mail_domain()),
+async fn forward_page(
+    page: &InboxPage,
+    message: MessageStart,
+    to: String,
+) -> Result<ForwardPage, Error> {
+    Ok(ForwardPage {
+        shell: page.shell("Forward", "inbox").await?,
+        message_url: format!("{}/messages/{}", page.base(), message.head.id),
+        subject: message.head.subject,
+        from: page.inbox.address(page.service().mail_domain()),
         to,
         problem: None,
-    }
+    })
 }
 
 /// The address in the cookie; empty if there is none.
@@ -121,16 +94,13 @@ fn last_address(headers: &HeaderMap) -> String {
 
 /// Adds the cookie with the address, for the pages of this project only. An address that a cookie
 /// cannot contain is not remembered.
-fn remembering(app: &App, page: &InboxPage, to: &str, mut response: Response) -> Response {
+fn remembering(page: &InboxPage, to: &str, mut response: Response) -> Response {
     let is_plain = to
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~@-".contains(&byte));
-    let secure = if app.base_url.is_https() {
-        "; Secure"
-    } else {
-        ""
-    };
-    let path = page.of.path("");
+    let is_https = page.app.base_url.is_https();
+    let secure = if is_https { "; Secure" } else { "" };
+    let path = page.path("");
     let cookie = format!(
         "{COOKIE_NAME}={to}; Path={path}; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}"
     );

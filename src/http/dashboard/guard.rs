@@ -12,9 +12,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{RequestExt, body::Body};
 
-use super::access::Access;
-use super::error_page;
-use super::failure::PageError;
+use super::Access;
+use super::error_page::{self, PageError};
 use super::page::with_query;
 use super::visit::{Form, Visit};
 use crate::http::App;
@@ -47,13 +46,10 @@ pub(super) async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut visit = Visit {
-        is_part: request.headers().contains_key(PART),
-        ..Visit::default()
-    };
-    let failure = match admit(&app, access, &mut request, &mut visit).await {
+    let mut visit = Visit::new(app, &request);
+    let failure = match admit(access, &mut request, &mut visit).await {
         Ok(()) => {
-            request.extensions_mut().insert(Arc::new(visit.clone()));
+            request.extensions_mut().insert(visit.clone());
             let mut response = next.run(request).await;
             let Some(failure) = response.extensions_mut().remove::<PageError>() else {
                 return response;
@@ -70,7 +66,7 @@ pub(super) async fn guard(
         }
         Err(error) => error.into(),
     };
-    error_page::render(&app, &visit, failure).await
+    error_page::render(visit, failure).await
 }
 
 /// The answer for a path that does not exist: a page for a browser, JSON for all others and for
@@ -88,55 +84,49 @@ pub(in crate::http) async fn unknown(
     if is_api || request.method() != Method::GET || !accepts(request.headers(), "text/html") {
         return Error::NotFound.into_response();
     }
-    let mut visit = Visit::default();
-    let admitted = admit(&app, Access::Public, &mut request, &mut visit).await;
-    error_page::render(
-        &app,
-        &visit,
-        admitted.err().unwrap_or(Error::NotFound).into(),
-    )
-    .await
+    let mut visit = Visit::new(app, &request);
+    let admitted = admit(Access::Public, &mut request, &mut visit).await;
+    let error = admitted.err().unwrap_or(Error::NotFound);
+    error_page::render(visit, error.into()).await
+}
+
+impl Visit {
+    fn new(app: Arc<App>, request: &Request) -> Self {
+        Self {
+            now: app.service.clock().now(),
+            app,
+            session: None,
+            project: None,
+            parameters: Vec::new(),
+            headers: request.headers().clone(),
+            is_part: request.headers().contains_key(PART),
+        }
+    }
 }
 
 /// Checks a request and fills `visit`, even if the request is rejected.
-async fn admit(
-    app: &Arc<App>,
-    access: Access,
-    request: &mut Request,
-    visit: &mut Visit,
-) -> Result<(), Error> {
+async fn admit(access: Access, request: &mut Request, visit: &mut Visit) -> Result<(), Error> {
+    let app = Arc::clone(&visit.app);
     let is_change = request.method() == Method::POST;
     let host = own_host(request.method(), request.headers(), app.base_url.as_str())?;
     if is_change && !is_own_origin(request.headers(), &host) {
         return Err(Error::ForeignOrigin);
     }
-    if let Some(cookie) = cookie(request.headers(), COOKIE_NAME) {
-        let cookie = cookie.to_owned();
-        let Ok(Client(client)) = request.extract_parts_with_state(app).await;
-        visit.session = app.service.session(&cookie, client).await?;
+    if let Some(cookie) = cookie(&visit.headers, COOKIE_NAME) {
+        let Ok(Client(client)) = request.extract_parts_with_state(&app).await;
+        visit.session = app.service.session(cookie, client).await?;
+    }
+    if let Ok(parameters) = request.extract_parts::<RawPathParams>().await {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        visit.parameters = parameters.iter().map(owned).collect();
     }
     if access != Access::Public {
-        let session = visit.session.as_ref().ok_or(Error::Unauthorized)?;
-        let params = request
-            .extract_parts::<RawPathParams>()
-            .await
-            .map_err(|_| Error::NotFound)?;
-        let param = |name| {
-            params
-                .iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| value)
-        };
-        visit.project = admit_to(app, access, session, param("project")).await?;
-        visit.inbox = param("inbox").map(str::to_owned);
+        visit.project = admit_to(visit, access).await?;
     }
     if is_change {
-        let form = read_form(app, access, visit.session.as_ref(), request).await?;
-        let is_fresh = visit
-            .session
-            .as_ref()
-            .is_some_and(|session| form.text("csrf") == session.csrf_token);
-        if access != Access::Public && !is_fresh {
+        let form = read_form(visit, access, request).await?;
+        let is_fresh = |session: &Session| form.text("csrf") == session.csrf_token;
+        if access != Access::Public && !visit.session.as_ref().is_some_and(is_fresh) {
             return Err(Error::StaleForm);
         }
         request.extensions_mut().insert(form);
@@ -146,21 +136,19 @@ async fn admit(
 
 /// The project of the path, if the viewer may see the page; otherwise "not found", as for a project
 /// that does not exist.
-async fn admit_to(
-    app: &App,
-    access: Access,
-    session: &Session,
-    id: Option<&str>,
-) -> Result<Option<Project>, Error> {
+async fn admit_to(visit: &Visit, access: Access) -> Result<Option<Project>, Error> {
+    let session = visit.session()?;
     if access == Access::Administrator && !session.is_administrator() {
         return Err(Error::NotFound);
     }
-    let Some(id) = id else { return Ok(None) };
-    let id = ProjectId::parse(id)
-        .ok()
-        .filter(|id| session.may_see(*id))
-        .ok_or(Error::NotFound)?;
-    let project = app.service.projects().find(id).await?;
+    let Ok(id) = visit.parameter("project") else {
+        return Ok(None);
+    };
+    let id = ProjectId::parse(id).map_err(|_| Error::NotFound)?;
+    if !session.may_see(id) {
+        return Err(Error::NotFound);
+    }
+    let project = visit.service().projects().find(id).await?;
     project.map(Some).ok_or(Error::NotFound)
 }
 
@@ -185,39 +173,27 @@ pub(in crate::http) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<
         .map(|(_, value)| value)
 }
 
-async fn read_form(
-    app: &App,
-    access: Access,
-    session: Option<&Session>,
-    request: &mut Request,
-) -> Result<Form, Error> {
-    let route = request.extensions().get::<MatchedPath>().cloned();
+async fn read_form(visit: &Visit, access: Access, request: &mut Request) -> Result<Form, Error> {
+    let route = request.extensions().get::<MatchedPath>();
+    let is = |name| route.is_some_and(|route| route.as_str().ends_with(name));
     let limit = match access {
         Access::Public => PUBLIC_FORM_BYTES,
-        _ if route
-            .as_ref()
-            .is_some_and(|route| route.as_str().ends_with("/send")) =>
-        {
-            app.limits.send_body
-        }
+        _ if is("/send") => visit.app.limits.send_body,
         _ => FORM_BYTES,
     };
-    let body = std::mem::replace(request.body_mut(), Body::empty());
-    let holder = session.map(Session::holder).unwrap_or_default();
-    let mut job = app.service.jobs().job(holder);
-    let body = read(body, limit, &mut job).await?;
-    let most = match route {
-        Some(route) if route.as_str().ends_with("/delete-inboxes") => MAX_CHOSEN,
-        _ => MAX_PAIRS,
+    let most = match is("/delete-inboxes") {
+        true => MAX_CHOSEN,
+        false => MAX_PAIRS,
     };
-    let (form, job) = job
-        .run(move || pairs(&body, most))
-        .await
-        .map_err(Error::internal)?;
-    if form.len() > most {
-        Err(Error::BodyTooLarge)
-    } else {
-        Ok(Form::new(form, job))
+    let body = std::mem::replace(request.body_mut(), Body::empty());
+    let holder = visit.session.as_ref().map(Session::holder);
+    let mut job = visit.service().jobs().job(holder.unwrap_or_default());
+    let body = read(body, limit, &mut job).await?;
+    let reading = job.run(move || pairs(&body, most));
+    let (form, job) = reading.await.map_err(Error::internal)?;
+    match form.len() > most {
+        true => Err(Error::BodyTooLarge),
+        false => Ok(Form::new(form, job)),
     }
 }
 

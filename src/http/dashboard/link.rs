@@ -2,12 +2,10 @@
 //! text may name another address than the link has.
 
 use askama::Template;
-use axum::response::Response;
 use url::Url;
 
-use super::failure::PageError;
-use super::page::{Shell, html};
-use super::plain::shown;
+use super::page::{Answer, Shell, html};
+use super::plain;
 use super::visit::ProjectPage;
 use crate::http::query::Query;
 
@@ -15,45 +13,29 @@ use crate::http::query::Query;
 #[template(path = "link.html")]
 struct LinkPage {
     shell: Shell,
-    /// The URL as the message has it, with invisible characters shown.
+    /// The URL as the message has it.
     target: String,
-    /// Where the browser would connect, and the URL to open; `None` if it is not an address of the
-    /// web.
-    web: Option<Web>,
+    /// The URL to open; `None` if it is not an address of the web.
+    web: Option<Url>,
 }
 
-struct Web {
-    host: String,
-    url: String,
-}
-
-pub(super) async fn show(page: ProjectPage, query: Query) -> Result<Response, PageError> {
+pub(super) async fn show(page: ProjectPage, query: Query) -> Answer {
     let target = query.first("to").unwrap_or_default();
-    let shell = page.shell("Open a link", "mail");
-    Ok(html(&LinkPage {
-        shell,
-        web: Web::parse(&target),
-        target: shown(&target),
-    })?)
+    let shell = page.shell("Open a link", "mail").await?;
+    let web = web(&target);
+    Ok(html(&LinkPage { shell, web, target })?)
 }
 
-impl Web {
-    /// `//host/path` has the scheme of the page that shows it, which is not known here.
-    fn parse(target: &str) -> Option<Self> {
-        let target = target.trim();
-        let url = if target.starts_with("//") {
-            format!("https:{target}")
-        } else {
-            target.to_owned()
-        };
-        let url = Url::parse(&url)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https"))?;
-        Some(Self {
-            host: url.host_str()?.to_owned(),
-            url: url.into(),
-        })
-    }
+/// `//host/path` has the scheme of the page that shows it, which is not known here.
+fn web(target: &str) -> Option<Url> {
+    let target = target.trim();
+    let scheme = if target.starts_with("//") {
+        "https:"
+    } else {
+        ""
+    };
+    let url = Url::parse(&format!("{scheme}{target}")).ok()?;
+    Some(url).filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
 #[cfg(test)]
@@ -62,7 +44,7 @@ mod tests {
 
     #[test]
     fn only_an_address_of_the_web_can_be_opened() {
-        let host = |target| Web::parse(target).map(|web| web.host);
+        let host = |target| web(target)?.host_str().map(str::to_owned);
         assert_eq!(
             host("https://shop.example@evil.example/x"),
             Some("evil.example".to_owned())

@@ -5,85 +5,49 @@
 //! service ends a stream whose session is no longer valid, and limits the streams of a session.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use futures_util::stream;
 
-use super::failure::PageError;
-use super::visit::{InboxPage, ProjectPage, SignedIn};
-use crate::http::App;
+use super::page::Answer;
+use super::visit::{InboxPage, ProjectPage, Visit};
 use crate::http::query::Query;
 use crate::model::Watched;
-use crate::service::{Follower, News, Session};
+use crate::service::{Follower, News};
 
 /// How long a browser waits before it reconnects. Sent at once, so that the browser knows the
 /// stream is open.
 const OPENING: &str = "retry: 1000\n\n";
 
-/// The mark that the browser has: from an earlier connection of this stream, or from the page.
-pub(super) struct Seen(Option<String>);
-
-impl<S: Sync> FromRequestParts<S> for Seen {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
-        let last = parts
-            .headers
-            .get("last-event-id")
-            .and_then(|id| id.to_str().ok())
-            .map(str::to_owned);
-        Ok(Self(last.or(
-            Query::from_request_parts(parts, state).await?.first("seen"),
-        )))
-    }
-}
-
-pub(super) async fn project(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    query: Query,
-    seen: Seen,
-) -> Result<Response, PageError> {
+pub(super) async fn project(page: ProjectPage, query: Query) -> Answer {
     let project = page.project.id;
     let watched = match query.first("of").as_deref() {
         Some("failures") => Watched::Failures(project),
         Some("outgoing") => Watched::Outgoing(project),
-        Some("refused") => Watched::Refused(Some(project)),
         Some("inboxes") => Watched::Inboxes(project),
         _ => Watched::Mail(project),
     };
-    events(&app, page.session, watched, seen)
+    events(&page, watched, &query)
 }
 
-pub(super) async fn inbox(
-    State(app): State<Arc<App>>,
-    page: InboxPage,
-    seen: Seen,
-) -> Result<Response, PageError> {
-    let watched = Watched::Inbox(page.inbox.project, page.inbox.id);
-    events(&app, page.of.session, watched, seen)
+pub(super) async fn inbox(page: InboxPage, query: Query) -> Answer {
+    let watched = Watched::Inbox(page.inbox.project, page.inbox.id.clone());
+    events(&page, watched, &query)
 }
 
-pub(super) async fn all_refused(
-    State(app): State<Arc<App>>,
-    SignedIn(session): SignedIn,
-    seen: Seen,
-) -> Result<Response, PageError> {
-    events(&app, session, Watched::Refused(None), seen)
+pub(super) async fn all_refused(visit: Visit, query: Query) -> Answer {
+    events(&visit, Watched::Refused(None), &query)
 }
 
-fn events(
-    app: &App,
-    session: Session,
-    watched: Watched,
-    Seen(seen): Seen,
-) -> Result<Response, PageError> {
-    let follower = app.service.follow(session, watched, seen)?;
+fn events(visit: &Visit, watched: Watched, query: &Query) -> Answer {
+    // What the browser has seen: on an earlier connection of this stream, or on the page.
+    let last = visit.headers.get("last-event-id");
+    let last = last.and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let seen = last.or_else(|| query.first("seen"));
+    let session = visit.session()?.clone();
+    let follower = visit.service().follow(session, watched, seen)?;
     let news = stream::unfold((follower, true), |(mut follower, is_first)| async move {
         let event = if is_first {
             OPENING.to_owned()

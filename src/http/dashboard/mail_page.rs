@@ -1,43 +1,41 @@
 //! The page for looking at mail: a list, and a pane beside it. All mail, an inbox and a failure are
 //! this page; they differ in what is listed and in what the pane shows at first.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use askama::Template;
-use axum::extract::{MatchedPath, State};
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::extract::MatchedPath;
 use restante_api::Event;
-use serde::Deserialize;
+use uuid::Uuid;
 
-use super::failure::PageError;
-use super::faults::FaultsPanel;
-use super::mail_list::{Listing, MailList};
-use super::notices::Notices;
-use super::page::{Shell, html, subject};
-use super::plain::shown;
-use super::reader::MessageView;
+use super::error_page::how_ended;
+use super::list::MailList;
+use super::page::{Answer, Shell, html};
+use super::plain::{self, When};
+use super::reader::{MessageView, Tab};
 use super::start::Setup;
-use super::story::StoryView;
-use super::timeline::EventRow;
-use super::visit::{Params, ProjectPage, SignedIn, Visit};
-use super::waits::WaitsView;
-use super::when::{When, ago};
-use crate::http::App;
-use crate::http::download::path_segment;
+use super::story::{self, StoryView};
+use super::visit::{ProjectPage, Visit};
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Inbox, InboxEnd, InboxKind, Watched, parse_id};
-use crate::service::{Head, ServiceError};
+use crate::model::{
+    FaultState, Inbox, InboxEnd, InboxKind, RefusedMail, WaitRecord, Watched, parse_id,
+};
+use crate::service::{Head, REFUSALS_OF_INBOX, ServiceError, Waits};
+
+/// Maximum number of rejections of an inbox that are shown in full.
+const MAX_REJECTIONS_SHOWN: usize = 3;
 
 #[derive(Template)]
 #[template(path = "mail.html")]
 struct MailPage {
     shell: Shell,
-    /// The path of the project.
-    project: String,
     base: String,
+    /// The address whose mail is listed, if not all is.
+    address: Option<String>,
     inbox: Option<InboxPanel>,
+    /// Why the inbox has no mail, and only a timeline.
+    end: Option<String>,
     list: MailList,
     pane: Pane,
     /// Whether the pane was chosen; a narrow window shows only the list otherwise.
@@ -46,15 +44,16 @@ struct MailPage {
 
 /// What is known of the inbox whose mail is listed.
 struct InboxPanel {
-    address: String,
+    inbox: Inbox,
     label: Option<String>,
-    is_permanent: bool,
-    expires: Option<When>,
     retention_days: Option<i64>,
-    /// Why it has no mail, and only a timeline.
-    end: Option<String>,
-    notices: Notices,
-    faults: FaultsPanel,
+    faults: Vec<FaultState>,
+    /// The number of messages that were rejected, and the latest, one for each reply.
+    refused: usize,
+    refusals: Vec<(RefusedMail, String)>,
+    waits: Waits,
+    /// The waits that have a story.
+    stories: HashSet<Uuid>,
 }
 
 /// The content beside the list.
@@ -63,8 +62,8 @@ enum Pane {
     /// The script keeps the message that it shows.
     Kept,
     Story(Box<StoryView>),
-    Waits(WaitsView),
-    Timeline(Vec<EventRow>),
+    Waits,
+    Timeline(Vec<Event>),
     Setup(Box<Setup>),
     Nothing,
 }
@@ -86,348 +85,286 @@ enum Wanted {
     Story(Box<StoryView>),
 }
 
-/// The parameters of a path.
-#[derive(Deserialize)]
-pub(super) struct InboxPath {
-    inbox: String,
-    message: Option<String>,
-}
-
-pub(super) async fn all(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    query: Query,
-) -> Result<Response, PageError> {
+pub(super) async fn all(page: ProjectPage, query: Query) -> Answer {
     let wanted = query.first("m").map_or(Wanted::Newest, Wanted::Message);
-    respond(&app, &page, &query, Place::All, wanted).await
+    respond(&page, &query, Place::All, wanted).await
 }
 
 /// An inbox, one of its messages, its waits or its timeline.
-pub(super) async fn inbox(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-    route: MatchedPath,
-    Params(path): Params<InboxPath>,
-    query: Query,
-) -> Result<Response, PageError> {
-    let place = Place::find(&app, &page, &path.inbox).await?;
-    let wanted = match (path.message, route.as_str().rsplit('/').next()) {
-        (Some(message), _) => Wanted::Message(message),
-        (None, Some("waits")) => Wanted::Waits,
-        (None, Some("timeline")) => Wanted::Timeline,
+pub(super) async fn inbox(page: ProjectPage, route: MatchedPath, query: Query) -> Answer {
+    let place = Place::find(&page).await?;
+    let wanted = match (page.parameter("message"), route.as_str().rsplit('/').next()) {
+        (Ok(message), _) => Wanted::Message(message.to_owned()),
+        (_, Some("waits")) => Wanted::Waits,
+        (_, Some("timeline")) => Wanted::Timeline,
         _ => Wanted::Newest,
     };
-    respond(&app, &page, &query, place, wanted).await
+    respond(&page, &query, place, wanted).await
 }
 
 /// A wait that failed: its inbox, with the cause in the pane. The response of the wait links to it.
-pub(super) async fn failure(
-    State(app): State<Arc<App>>,
-    SignedIn(session): SignedIn,
-    axum::Extension(visit): axum::Extension<Arc<Visit>>,
-    headers: HeaderMap,
-    Params(id): Params<String>,
-    query: Query,
-) -> Result<Response, PageError> {
-    let id = parse_id(&id).map_err(|_| Error::NotFound)?;
-    let story = app.service.story(id, session.project()).await?;
-    let story = story
-        .filter(|story| session.may_see(story.failure.wait.project))
-        .ok_or(Error::NotFound)?;
+pub(super) async fn failure(visit: Visit, query: Query) -> Answer {
+    let (service, session) = (visit.service(), visit.session()?);
+    let id = parse_id(visit.parameter("failure")?).map_err(|_| Error::NotFound)?;
+    let story = service.story(id, session.project()).await?;
+    let may_see = |project| session.may_see(project);
+    let story = story.filter(|story| may_see(story.failure.wait.project));
+    let story = story.ok_or(Error::NotFound)?;
     let wait = &story.failure.wait;
-    let project = app.service.projects().find(wait.project).await?;
-    let viewed = (session, project.ok_or(Error::NotFound)?);
-    let page = ProjectPage::of(&app, &headers, viewed, visit.is_part).await?;
+    let project = service.projects().find(wait.project).await?;
     // Its address may have an inbox again, or none after some time.
-    let found = app
-        .service
-        .inbox_or_end(page.project.id, wait.inbox.as_str())
+    let found = service
+        .inbox_or_end(wait.project, wait.inbox.as_str())
         .await?;
     let same = found.filter(|(inbox, _)| inbox.created_at == wait.inbox_created_at);
+    let story = StoryView::new(&visit, story);
     let place = match same {
         Some((inbox, end)) => Place::Inbox(inbox, end),
-        None => Place::Address(story.failure.address(app.service.mail_domain()), Vec::new()),
+        None => Place::Address(story.address.clone(), Vec::new()),
     };
-    let story = StoryView::new(&app, &page, story);
-    respond(&app, &page, &query, place, Wanted::Story(Box::new(story))).await
+    let page = ProjectPage::of(Visit { project, ..visit })?;
+    respond(&page, &query, place, Wanted::Story(Box::new(story))).await
 }
 
 impl Place {
-    /// The inbox with this id, also after it has ended; or an address to which mail was rejected.
-    async fn find(app: &App, page: &ProjectPage, name: &str) -> Result<Self, Error> {
-        let project = page.project.id;
-        if let Some((inbox, end)) = app.service.inbox_or_end(project, name).await? {
+    /// The inbox of the path, also after it has ended; or an address to which mail was rejected.
+    async fn find(page: &ProjectPage) -> Result<Self, Error> {
+        let (service, project) = (page.service(), page.project.id);
+        let name = page.parameter("inbox")?;
+        if let Some((inbox, end)) = service.inbox_or_end(project, name).await? {
             return Ok(Self::Inbox(inbox, end));
         }
-        let events = app.service.rejections_of(project, name).await?;
+        let events = service.rejections_of(project, name).await?;
         if events.is_empty() {
             return Err(Error::InboxNotFound);
         }
         let address = match name.contains('@') {
             true => name.to_owned(),
-            false => format!("{name}@{}", app.service.mail_domain()),
+            false => format!("{name}@{}", service.mail_domain()),
         };
         Ok(Self::Address(address, events))
     }
 
-    /// The inbox, if its messages can be listed.
-    fn live_inbox(&self) -> Option<&Inbox> {
+    /// The path of its page, and what changes there.
+    fn watched(&self, page: &ProjectPage) -> (String, Option<Watched>) {
+        let project = page.project.id;
         match self {
-            Self::Inbox(inbox, None) => Some(inbox),
-            _ => None,
-        }
-    }
-
-    fn path(&self, page: &ProjectPage) -> String {
-        match self {
-            Self::All => page.path("/mail"),
-            Self::Inbox(inbox, _) => {
-                page.path(&format!("/inboxes/{}", path_segment(inbox.id.as_str())))
+            Self::All => (page.path("/mail"), Some(Watched::Mail(project))),
+            Self::Inbox(inbox, end) => {
+                let watched = Watched::Inbox(project, inbox.id.clone());
+                (
+                    page.inbox_path(inbox.id.as_str()),
+                    Some(watched).filter(|_| end.is_none()),
+                )
             }
-            Self::Address(address, _) => page.path(&format!("/inboxes/{}", path_segment(address))),
+            Self::Address(address, _) => (page.inbox_path(address), None),
         }
     }
 }
 
-async fn respond(
-    app: &App,
-    page: &ProjectPage,
-    query: &Query,
-    place: Place,
-    wanted: Wanted,
-) -> Result<Response, PageError> {
-    let base = place.path(page);
-    let listing = Listing::new(base.clone(), place.live_inbox().cloned(), query);
+async fn respond(page: &ProjectPage, query: &Query, place: Place, wanted: Wanted) -> Answer {
+    let service = page.service();
+    let (base, watched) = place.watched(page);
     // Read before the list, so that a change in between is announced and not missed.
-    let live = match place.live_inbox() {
-        Some(inbox) => Some((
-            format!("{base}/events"),
-            Watched::Inbox(inbox.project, inbox.id.clone()),
-        )),
-        None if matches!(place, Place::All) => {
-            Some((page.path("/events"), Watched::Mail(page.project.id)))
-        }
+    let seen = match &watched {
+        Some(watched) => Some(service.mark(watched).await?),
         None => None,
     };
-    let seen = match &live {
-        Some((_, watched)) => app.service.mark(watched).await?,
-        None => String::new(),
+    let (address, inbox, end, events) = match place {
+        Place::All => (None, None, None, Vec::new()),
+        Place::Inbox(inbox, end) => {
+            let address = inbox.address(service.mail_domain());
+            (
+                Some(address),
+                Some(inbox),
+                end.map(|end| how_ended(page, end)),
+                Vec::new(),
+            )
+        }
+        Place::Address(address, events) => {
+            let end = "This project has no inbox with this address.".to_owned();
+            (Some(address), None, Some(end), events)
+        }
     };
+    let mut list = MailList::new(base.clone(), inbox.clone(), query);
     let chosen = match &wanted {
-        Wanted::Message(id) => Some(message_in(app, page, &place, id).await?),
+        Wanted::Message(_) if address.is_some() && inbox.is_none() => {
+            return Err(Error::MessageNotFound.into());
+        }
+        Wanted::Message(id) => Some(message_in(page, inbox.as_ref(), id).await?),
         _ => None,
     };
-    let is_listed = live.is_some();
-    let mut list = match is_listed {
-        true => {
-            let open = chosen.as_ref().map(|open| open.id);
-            listing.read(app, page, open).await?
-        }
-        false => MailList::default(),
+    list.open = chosen.as_ref().map(|open| open.id);
+    if seen.is_some() {
+        list.read(page).await?;
+    }
+    let inbox = match inbox {
+        Some(inbox) => Some(InboxPanel::read(page, inbox, end.is_none()).await?),
+        None => None,
     };
-    let waits = match &place {
-        Place::Inbox(inbox, _) => WaitsView::read(app, inbox, &base).await?,
-        _ => WaitsView::default(),
-    };
-    let inbox = InboxPanel::read(app, &place, &waits).await?;
-    let is_chosen = !matches!(wanted, Wanted::Newest) || !is_listed;
-    let place_name = match &inbox {
-        Some(inbox) => inbox.address.clone(),
-        None => format!("Mail of {}", page.project.name),
-    };
-    let title = match (&wanted, &chosen) {
-        (Wanted::Story(story), _) => story.title(),
-        (_, Some(open)) => subject(&open.subject),
-        _ => place_name,
-    };
-    let nav = match (&wanted, &place) {
-        (Wanted::Story(_), _) => "failures",
-        (_, Place::All) => "mail",
-        _ => "inbox",
+    let is_chosen = !matches!(wanted, Wanted::Newest) || seen.is_none();
+    let (title, nav) = match (&wanted, &chosen, &address) {
+        (Wanted::Story(story), ..) => (format!("{}: {}", story.cause(), story.address), "failures"),
+        (_, Some(open), None) => (plain::subject(&open.subject), "mail"),
+        (_, Some(open), Some(_)) => (plain::subject(&open.subject), "inbox"),
+        (_, None, Some(address)) => (plain::shown(address), "inbox"),
+        (_, None, None) => (format!("Mail of {}", page.project.name), "mail"),
     };
     let pane = match (wanted, chosen) {
         (Wanted::Story(story), _) => Pane::Story(story),
-        (Wanted::Waits, _) => Pane::Waits(waits),
-        (Wanted::Message(_), Some(open)) => {
-            read_message(app, page, &listing, &list, open, query).await?
+        (Wanted::Waits, _) if inbox.is_some() => Pane::Waits,
+        (_, Some(open)) => read_message(page, &list, open, query).await?,
+        (Wanted::Newest, _) if seen.is_some() => {
+            newest(page, &mut list, inbox.as_ref(), query).await?
         }
-        (Wanted::Newest | Wanted::Message(_), _) if is_listed => {
-            newest(app, page, &listing, &mut list, &place, waits, query).await?
-        }
-        _ => Pane::Timeline(events(app, page, &place, &base).await?),
+        _ => Pane::Timeline(match &inbox {
+            Some(panel) => {
+                let id = panel.inbox.id.as_str();
+                service.timeline(&page.caller(), id, None).await?.0
+            }
+            None => events,
+        }),
     };
-    let shell = page.shell(title, nav);
-    let shell = match live.filter(|_| !list.is_later) {
-        Some((url, _)) => shell.live(url, seen),
-        None => shell,
-    };
+    let mut shell = page.shell(title, nav).await?;
+    if let Some(seen) = seen.filter(|_| !list.is_later()) {
+        let events = match &inbox {
+            Some(_) => format!("{base}/events"),
+            None => page.path("/events"),
+        };
+        shell = shell.live(events, seen);
+    }
     Ok(html(&MailPage {
         shell,
-        project: page.path(""),
         base,
+        address,
         inbox,
+        end,
         list,
         pane,
         is_chosen,
     })?)
 }
 
-/// A message by its id, which must be in the place.
-async fn message_in(
-    app: &App,
-    page: &ProjectPage,
-    place: &Place,
-    id: &str,
-) -> Result<Head, PageError> {
-    let message = app.service.find_message(&page.caller(), id).await?;
-    let is_here = match place {
-        Place::All => true,
-        Place::Inbox(inbox, _) => inbox.id == message.inbox_id,
-        Place::Address(..) => false,
-    };
-    match is_here {
+/// A message by its id, which must be in the inbox, if there is one.
+async fn message_in(page: &ProjectPage, inbox: Option<&Inbox>, id: &str) -> Result<Head, Error> {
+    let message = page.service().find_message(&page.caller(), id).await?;
+    match inbox.is_none_or(|inbox| inbox.id == message.inbox_id) {
         true => Ok(message),
-        false => Err(Error::MessageNotFound.into()),
+        false => Err(Error::MessageNotFound),
     }
 }
 
 async fn read_message(
-    app: &App,
     page: &ProjectPage,
-    listing: &Listing,
     list: &MailList,
     message: Head,
     query: &Query,
-) -> Result<Pane, PageError> {
+) -> Result<Pane, Error> {
     // The script does not replace the open message.
     if page.is_part {
         return Ok(Pane::Kept);
     }
-    let next = list.after(message.id).unwrap_or(&listing.base).to_owned();
-    let view = MessageView::read(app, page, message, listing, next, query).await?;
+    let view = MessageView::read(page, message, list, query).await?;
     Ok(Pane::Message(Box::new(view)))
 }
 
 /// The newest message; if there is none, why, or how to send one.
 async fn newest(
-    app: &App,
     page: &ProjectPage,
-    listing: &Listing,
     list: &mut MailList,
-    place: &Place,
-    waits: WaitsView,
+    inbox: Option<&InboxPanel>,
     query: &Query,
-) -> Result<Pane, PageError> {
+) -> Result<Pane, Error> {
+    let service = page.service();
     if page.is_part && !list.rows.is_empty() {
         return Ok(Pane::Kept);
     }
-    if let Some(row) = list.rows.first_mut() {
-        let id = row.id.to_string();
-        match app.service.find_message(&page.caller(), &id).await {
+    if let Some(id) = list.rows.first().map(|row| row.head.id) {
+        match service.find_message(&page.caller(), &id.to_string()).await {
             Ok(message) => {
-                row.is_open = true;
-                return read_message(app, page, listing, list, message, query).await;
+                list.open = Some(id);
+                return read_message(page, list, message, query).await;
             }
             // It was deleted in the meantime.
             Err(ServiceError::MessageNotFound) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    if list.search.is_some() || list.is_later || list.problem.is_some() {
+    if list.search.is_some() || list.is_later() {
         return Ok(Pane::Nothing);
     }
-    if let Some(id) = waits.failed() {
-        let story = app.service.story(id, Some(page.project.id)).await?;
-        if let Some(story) = story {
-            let story = StoryView::new(app, page, story);
-            return Ok(Pane::Story(Box::new(story)));
-        }
+    if let Some(id) = inbox.and_then(InboxPanel::failed)
+        && let Some(story) = service.story(id, Some(page.project.id)).await?
+    {
+        return Ok(Pane::Story(Box::new(StoryView::new(page, story))));
     }
-    Ok(match waits.is_empty() {
-        true => Pane::Setup(Box::new(Setup::new(app, page, place.live_inbox()))),
-        false => Pane::Waits(waits),
+    Ok(match inbox {
+        Some(panel) if !panel.waits.open.is_empty() || !panel.waits.ended.is_empty() => Pane::Waits,
+        _ => Pane::Setup(Box::new(Setup::new(page, inbox.map(|panel| &panel.inbox)))),
     })
 }
 
-async fn events(
-    app: &App,
-    page: &ProjectPage,
-    place: &Place,
-    base: &str,
-) -> Result<Vec<EventRow>, PageError> {
-    let inbox = match place {
-        Place::All => return Ok(Vec::new()),
-        Place::Address(_, events) => return Ok(EventRow::all(events.clone(), None)),
-        Place::Inbox(inbox, _) => inbox.id.as_str(),
-    };
-    let (events, _) = app.service.timeline(&page.caller(), inbox, None).await?;
-    let base = Some(base).filter(|_| place.live_inbox().is_some());
-    Ok(EventRow::all(events, base))
-}
-
 impl InboxPanel {
-    /// `None` for all mail.
-    async fn read(app: &App, place: &Place, waits: &WaitsView) -> Result<Option<Self>, Error> {
-        let now = app.service.clock().now();
-        let (inbox, end) = match place {
-            Place::All => return Ok(None),
-            Place::Inbox(inbox, end) => (inbox, end),
-            Place::Address(address, _) => {
-                let end = "This project has no inbox with this address.".to_owned();
-                return Ok(Some(Self {
-                    address: shown(address),
-                    label: None,
-                    is_permanent: false,
-                    expires: None,
-                    retention_days: None,
-                    end: Some(end),
-                    notices: Notices::default(),
-                    faults: FaultsPanel::default(),
-                }));
-            }
-        };
-        let is_permanent = inbox.kind == InboxKind::Permanent;
-        let is_live = end.is_none();
-        let retention_days = match is_permanent && is_live {
-            true => app.service.retention_days(inbox).await?,
-            false => None,
-        };
-        let end = end.map(|end| {
-            let (how, at) = match end {
-                InboxEnd::Expired(at) => ("expired", at),
-                InboxEnd::Deleted(at) => ("was deleted", at),
-            };
-            let ago = ago(now.since(at));
-            format!("This inbox {how} {ago}. Its messages were deleted with it.")
-        });
-        Ok(Some(Self {
-            address: shown(&inbox.address(app.service.mail_domain())),
-            label: app.service.label(inbox).await?.as_deref().map(shown),
-            is_permanent,
-            expires: inbox.expires_at.map(|at| When::new(at, now)),
-            retention_days,
-            end,
-            notices: Notices::read(app, inbox, waits).await?,
-            faults: match is_live {
-                true => FaultsPanel::read(app, inbox, now).await?,
-                false => FaultsPanel::default(),
+    async fn read(page: &ProjectPage, inbox: Inbox, is_live: bool) -> Result<Self, Error> {
+        let service = page.service();
+        let waits = service.waits_of_inbox(&inbox).await?;
+        let has_failed = waits.ended.iter().any(story::has_failed);
+        let refused = service.refusals_of_inbox(&inbox).await?;
+        let mut refusals = story::distinct(page, &refused, "");
+        refusals.truncate(MAX_REJECTIONS_SHOWN);
+        Ok(Self {
+            label: service.label(&inbox).await?,
+            retention_days: match is_live {
+                true => service.retention_days(&inbox).await?,
+                false => None,
             },
-        }))
+            faults: match is_live {
+                true => service.faults(&inbox).await?,
+                false => Vec::new(),
+            },
+            refused: refused.len(),
+            refusals,
+            waits,
+            stories: match has_failed {
+                true => service.stories_of(&inbox).await?,
+                false => HashSet::new(),
+            },
+            inbox,
+        })
+    }
+
+    fn has_story(&self, wait: &WaitRecord) -> bool {
+        story::has_failed(wait) && self.stories.contains(&wait.id)
+    }
+
+    /// The story of the last wait, if it failed and none is open.
+    fn failed(&self) -> Option<Uuid> {
+        let last = self
+            .waits
+            .ended
+            .first()
+            .filter(|_| self.waits.open.is_empty())?;
+        Some(last.id).filter(|_| self.has_story(last))
+    }
+
+    /// How often faults still apply.
+    fn faults_left(&self) -> u32 {
+        self.faults.iter().map(FaultState::left).sum()
     }
 }
 
-impl Pane {
-    /// Whether it has the heading of the page.
+impl MailPage {
+    /// Whether the pane has the heading of the page.
     fn has_heading(&self) -> bool {
-        !matches!(self, Self::Setup(_) | Self::Nothing)
+        !matches!(self.pane, Pane::Setup(_) | Pane::Nothing)
     }
 
-    /// The tab of the inbox that it belongs to.
+    /// The tab of the inbox that is shown.
     fn tab(&self) -> &'static str {
-        match self {
-            Self::Waits(_) => "waits",
-            Self::Timeline(_) => "timeline",
-            Self::Story(_) => "",
+        match self.pane {
+            Pane::Waits => "waits",
+            Pane::Timeline(_) => "timeline",
+            Pane::Story(_) => "",
             _ => "messages",
         }
     }

@@ -2,62 +2,57 @@
 //!
 //! The router is built from the table [`routes`]. Every route has an [`Access`], and [`guard`]
 //! checks it before a handler runs: the host, the session, the project, and for a change the origin
-//! and the form's token. A handler receives the results from the extractors of [`visit`].
+//! and the form's token. A handler receives the results from the extractors of [`visit`]. Templates
+//! show types of the domain; text of strangers passes through [`plain`].
 //!
-//! Messages may be hostile. Only [`mail`] serves their HTML, for a frame without scripts, origin or
+//! Messages may be hostile. Only [`parts`] serves their HTML, for a frame without scripts, origin or
 //! network; all other pages show it as text.
 
-mod access;
 mod assets;
 mod compose;
-mod deletions;
 mod error_page;
-mod explained;
-mod failure;
 mod failures;
-mod faults;
 mod forward;
 mod guard;
 mod home;
-mod html_check;
 mod inboxes;
-mod letter;
 mod link;
+mod list;
 mod live;
-mod mail;
-mod mail_list;
 mod mail_page;
-mod named;
-mod notices;
 mod outgoing;
 mod page;
 mod parts;
 mod plain;
 mod projects;
 mod reader;
-mod refused;
-mod samples;
-mod search;
 mod search_query;
 mod sign_in;
 mod start;
 mod story;
-mod timeline;
 mod visit;
-mod waits;
-mod when;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{self, MethodRouter};
 
 use super::App;
 
-pub use access::Access;
 pub(super) use guard::{COOKIE_NAME, cookie, unknown};
+
+/// Access rights for pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Public,
+    SignedIn,
+    /// Viewers with access to the `{project}` of the path.
+    Project,
+    /// The administrator; a `{project}` in the path must exist.
+    Administrator,
+}
 
 /// A route of the dashboard.
 pub struct Route {
@@ -70,98 +65,88 @@ pub struct Route {
     handler: MethodRouter<Arc<App>>,
 }
 
-/// Every route of the dashboard. The paths of a project's pages are within the project.
+/// Every route of the dashboard.
 #[must_use]
 pub fn routes() -> Vec<Route> {
-    use Access::{Administrator, Project, Public, SignedIn};
-    vec![
-        get(Public, "/", home::home),
-        get(Public, "/static/{file}", assets::serve),
-        get(Public, "/sign-in", sign_in::show),
-        post(Public, "/sign-in", sign_in::sign_in),
-        get(Public, "/sign-in/{token}", sign_in::with_link),
-        post(SignedIn, "/sign-out", sign_in::sign_out),
-        post(
-            SignedIn,
-            "/sign-out-everywhere",
-            sign_in::sign_out_everywhere,
-        ),
-        get(SignedIn, "/inboxes", home::list),
-        get(SignedIn, "/inboxes/{inbox}", home::inbox),
-        get(SignedIn, "/failures", home::list),
-        get(SignedIn, "/failures/{failure}", mail_page::failure),
-        get(Administrator, "/projects", projects::list),
-        post(Administrator, "/projects", projects::create),
-        get(Administrator, "/refused", refused::all),
-        get(Administrator, "/refused/events", live::all_refused),
-        get(
-            Administrator,
-            "/projects/{project}/settings",
-            projects::settings,
-        ),
-        post(
-            Administrator,
-            "/projects/{project}/rename",
-            projects::rename,
-        ),
-        post(
-            Administrator,
-            "/projects/{project}/rotate",
-            projects::rotate,
-        ),
-        post(
-            Administrator,
-            "/projects/{project}/delete",
-            projects::delete,
-        ),
-        get(Project, "/mail", mail_page::all),
-        get(Project, "/events", live::project),
-        post(Project, "/samples", samples::create),
-        get(Project, "/inboxes", inboxes::list),
-        post(Project, "/inboxes", inboxes::create),
-        post(Project, "/delete-inboxes", deletions::inboxes),
-        get(Project, "/inboxes/{inbox}", mail_page::inbox),
-        get(Project, "/inboxes/{inbox}/waits", mail_page::inbox),
-        get(Project, "/inboxes/{inbox}/timeline", mail_page::inbox),
-        get(Project, "/inboxes/{inbox}/events", live::inbox),
-        get(Project, "/inboxes/{inbox}/start", start::show_for_inbox),
-        get(Project, "/inboxes/{inbox}/send", compose::show),
-        post(Project, "/inboxes/{inbox}/send", compose::send),
-        post(Project, "/inboxes/{inbox}/retention", inboxes::retain),
-        post(Project, "/inboxes/{inbox}/empty", deletions::messages),
-        post(Project, "/inboxes/{inbox}/delete", deletions::inbox),
-        get(
-            Project,
-            "/inboxes/{inbox}/messages/{message}",
-            mail_page::inbox,
-        ),
-        get(
-            Project,
-            "/inboxes/{inbox}/messages/{message}/forward",
-            forward::show,
-        ),
-        post(
-            Project,
-            "/inboxes/{inbox}/messages/{message}/forward",
-            forward::send,
-        ),
-        post(
-            Project,
-            "/inboxes/{inbox}/messages/{message}/delete",
-            deletions::message,
-        ),
-        get(Project, "/messages/{message}/html", mail::html),
-        get(Project, "/messages/{message}/eml", parts::eml),
-        get(Project, "/messages/{message}/parts/{part}", parts::download),
-        get(Project, "/messages/{message}/images/{part}", parts::image),
-        get(Project, "/outgoing", outgoing::list),
-        post(Project, "/outgoing/{item}/retry", outgoing::retry),
-        post(Project, "/outgoing/{item}/cancel", outgoing::cancel),
-        get(Project, "/refused", refused::of_project),
-        get(Project, "/failures", failures::list),
-        get(Project, "/link", link::show),
-        get(Project, "/start", start::show),
-    ]
+    let public = [
+        get("/", home::home),
+        get("/static/{file}", assets::serve),
+        get("/sign-in", sign_in::show),
+        post("/sign-in", sign_in::sign_in),
+        get("/sign-in/{token}", sign_in::with_link),
+    ];
+    let signed_in = [
+        post("/sign-out", sign_in::sign_out),
+        post("/sign-out-everywhere", sign_in::sign_out_everywhere),
+        get("/inboxes", home::list),
+        get("/inboxes/{inbox}", home::inbox),
+        get("/failures", home::list),
+        get("/failures/{failure}", mail_page::failure),
+    ];
+    let administrator = [
+        get("/projects", projects::list),
+        post("/projects", projects::create),
+        get("/refused", failures::list),
+        get("/refused/events", live::all_refused),
+        get("/projects/{project}/settings", projects::settings),
+        post("/projects/{project}/rename", projects::rename),
+        post("/projects/{project}/rotate", projects::rotate),
+        post("/projects/{project}/delete", projects::delete),
+    ];
+    // Within a project.
+    let project = [
+        get("/mail", mail_page::all),
+        get("/events", live::project),
+        post("/samples", start::send_samples),
+        get("/inboxes", inboxes::list),
+        post("/inboxes", inboxes::create),
+        post("/delete-inboxes", inboxes::delete_chosen),
+        get("/failures", failures::list),
+        get("/refused", failures::list),
+        get("/outgoing", outgoing::list),
+        post("/outgoing/{item}/retry", outgoing::retry),
+        post("/outgoing/{item}/cancel", outgoing::cancel),
+        get("/link", link::show),
+        get("/start", start::show),
+        get("/messages/{message}/html", parts::html),
+        get("/messages/{message}/eml", parts::eml),
+        get("/messages/{message}/parts/{part}", parts::download),
+        get("/messages/{message}/images/{part}", parts::image),
+    ];
+    // Within an inbox of a project.
+    let inbox = [
+        get("", mail_page::inbox),
+        get("/waits", mail_page::inbox),
+        get("/timeline", mail_page::inbox),
+        get("/events", live::inbox),
+        get("/start", start::show_for_inbox),
+        get("/send", compose::show),
+        post("/send", compose::send),
+        post("/retention", inboxes::retain),
+        post("/clear-faults", inboxes::clear_faults),
+        post("/empty", inboxes::empty),
+        post("/delete", inboxes::delete),
+        get("/messages/{message}", mail_page::inbox),
+        get("/messages/{message}/forward", forward::show),
+        post("/messages/{message}/forward", forward::send),
+        post("/messages/{message}/delete", inboxes::delete_message),
+    ];
+    let mut routes = Vec::new();
+    let mut add = |access, within: &str, rows: Vec<Row>| {
+        routes.extend(rows.into_iter().map(|(method, path, handler)| Route {
+            method,
+            path: format!("{within}{path}"),
+            access,
+            handler,
+        }));
+    };
+    add(Access::Public, "", public.into());
+    add(Access::SignedIn, "", signed_in.into());
+    add(Access::Administrator, "", administrator.into());
+    add(Access::Project, "/projects/{project}", project.into());
+    let within = "/projects/{project}/inboxes/{inbox}";
+    add(Access::Project, within, inbox.into());
+    routes
 }
 
 /// The router of all [`routes`], each with its guard.
@@ -175,30 +160,13 @@ pub(super) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     })
 }
 
-fn get<H: Handler<T, Arc<App>>, T: 'static>(access: Access, path: &str, handler: H) -> Route {
-    Route::new("GET", access, path, on(MethodFilter::GET, handler))
+/// The method, the path, and the handler.
+type Row = (&'static str, &'static str, MethodRouter<Arc<App>>);
+
+fn get<H: Handler<T, Arc<App>>, T: 'static>(path: &'static str, handler: H) -> Row {
+    ("GET", path, routing::get(handler))
 }
 
-fn post<H: Handler<T, Arc<App>>, T: 'static>(access: Access, path: &str, handler: H) -> Route {
-    Route::new("POST", access, path, on(MethodFilter::POST, handler))
-}
-
-impl Route {
-    fn new(
-        method: &'static str,
-        access: Access,
-        path: &str,
-        handler: MethodRouter<Arc<App>>,
-    ) -> Self {
-        let within = match access {
-            Access::Project => "/projects/{project}",
-            _ => "",
-        };
-        Self {
-            method,
-            path: format!("{within}{path}"),
-            access,
-            handler,
-        }
-    }
+fn post<H: Handler<T, Arc<App>>, T: 'static>(path: &'static str, handler: H) -> Row {
+    ("POST", path, routing::post(handler))
 }

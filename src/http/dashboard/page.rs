@@ -1,114 +1,81 @@
-//! What all pages have in common: the layout, the security headers and the paths.
-
-use std::time::Duration;
+//! What all pages have in common: the frame around them, the security headers and the paths.
 
 use askama::Template;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::assets;
-use super::failure::sentence;
-use super::plain::shown;
+use super::error_page::{PageError, sentence};
+use super::visit::Visit;
 use crate::http::error::Error;
-use crate::model::{Project, SUBJECT_CHARACTERS, Timestamp, cut};
-use crate::service::Session;
+use crate::model::{Domain, Project, Timestamp};
 
 /// Allows only the dashboard's script, style sheet, images and frames: nothing inline or from other
 /// hosts. Other sites cannot put the pages into a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
-/// The options of a time filter: the word in the query, the label, and the hours.
-const TIMES: [(&str, &str, u64); 3] = [
-    ("hour", "Last hour", 1),
-    ("day", "Last day", 24),
-    ("week", "Last week", 168),
-];
 /// Browsers look up the hosts of links before a click unless this header forbids it.
 const X_DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 
-/// The layout around a page.
+/// The answer of a handler.
+pub(super) type Answer = Result<Response, PageError>;
+
+/// The frame around a page.
 pub(super) struct Shell {
     pub(super) title: String,
-    pub(super) style_sheet: String,
-    pub(super) script: String,
-    /// For a signed-in viewer.
-    pub(super) navigation: Option<Navigation>,
-    /// The stream that announces changes of the page, and the mark of the page.
-    pub(super) live: Option<Live>,
-    /// Whether only the content of the page is sent, for the script.
-    pub(super) is_part: bool,
+    /// The icon of its entry in the navigation.
+    pub(super) place: &'static str,
+    pub(super) visit: Visit,
     /// The failures since the reader looked at them, of the last day.
     pub(super) failures: i64,
+    /// The stream that announces changes of the page, and the mark of the page.
+    pub(super) live: Option<(String, String)>,
 }
 
-/// The navigation, whose entries are in the template.
-pub(super) struct Navigation {
-    pub(super) csrf: String,
-    /// The name and the path of the project that the page is about.
-    pub(super) project: Option<(String, String)>,
-    pub(super) is_administrator: bool,
-    /// The icon of the current entry.
-    pub(super) current: &'static str,
-}
-
-pub(super) struct Live {
+/// A link to a view, or to the current one.
+pub(super) struct Choice {
+    pub(super) label: &'static str,
     pub(super) url: String,
-    pub(super) seen: String,
+    pub(super) count: usize,
+    pub(super) is_current: bool,
 }
 
 impl Shell {
-    /// A page without navigation, for visitors who are not signed in.
-    pub(super) fn bare(title: impl Into<String>) -> Self {
-        let style_sheet = assets::style_sheet_url();
-        let script = assets::script_url();
+    pub(super) fn new(visit: &Visit, title: impl Into<String>, place: &'static str) -> Self {
         Self {
             title: title.into(),
-            style_sheet,
-            script,
-            navigation: None,
-            live: None,
-            is_part: false,
+            place,
+            visit: visit.clone(),
             failures: 0,
-        }
-    }
-
-    /// A page for a session. `place` is the icon of its entry in the navigation.
-    pub(super) fn new(
-        session: &Session,
-        project: Option<&Project>,
-        title: impl Into<String>,
-        place: &'static str,
-    ) -> Self {
-        let project = project.map(|project| (project.name.clone(), project_path(project, "")));
-        Self {
-            navigation: Some(Navigation {
-                csrf: session.csrf_token.clone(),
-                project,
-                is_administrator: session.is_administrator(),
-                current: place,
-            }),
-            ..Self::bare(title)
+            live: None,
         }
     }
 
     /// The same page with live updates.
     pub(super) fn live(self, url: impl Into<String>, seen: String) -> Self {
-        Self {
-            live: Some(Live {
-                url: url.into(),
-                seen,
-            }),
-            ..self
-        }
+        let live = Some((url.into(), seen));
+        Self { live, ..self }
+    }
+
+    /// The path of the project; empty on a page without one.
+    pub(super) fn base(&self) -> String {
+        let project = self.visit.project.as_ref();
+        project.map_or_else(String::new, |project| project_path(project, ""))
     }
 
     /// The token in every form.
     pub(super) fn csrf(&self) -> &str {
-        self.navigation
-            .as_ref()
-            .map_or("", |navigation| &navigation.csrf)
+        let session = self.visit.session.as_ref();
+        session.map_or("", |session| &session.csrf_token)
+    }
+
+    pub(super) fn domain(&self) -> &Domain {
+        self.visit.service().mail_domain()
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.visit.now
     }
 }
 
@@ -119,17 +86,20 @@ impl Shell {
 pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
     let body = page.render().map_err(Error::internal)?;
     let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    // With no-referrer, the Origin of a form would be null. Both values send nothing to other
-    // sites.
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
-    headers.insert(
-        "cross-origin-opener-policy",
-        HeaderValue::from_static("same-origin"),
-    );
-    headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
+    let fixed = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        // With no-referrer, the Origin of a form would be null. Both values send nothing to other
+        // sites.
+        (REFERRER_POLICY, "same-origin"),
+        (X_DNS_PREFETCH_CONTROL, "off"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (HeaderName::from_static("x-frame-options"), "DENY"),
+    ];
+    let fixed = fixed.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    response.headers_mut().extend(fixed);
     Ok(response)
 }
 
@@ -137,12 +107,9 @@ pub(super) fn html(page: &impl Template) -> Result<Response, Error> {
 ///
 /// # Errors
 /// An internal error, which was not caused by the form.
-pub(super) fn again<T: Template>(
-    error: Error,
-    page: impl FnOnce(String) -> T,
-) -> Result<Response, Error> {
+pub(super) fn again<T: Template>(error: Error, page: impl FnOnce(String) -> T) -> Answer {
     if matches!(error, Error::Internal(_)) {
-        return Err(error);
+        return Err(error.into());
     }
     let mut response = html(&page(sentence(&error)))?;
     *response.status_mut() = error.status();
@@ -173,43 +140,6 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
     }
 }
 
-/// An option of a filter.
-pub(super) struct Choice {
-    pub(super) value: String,
-    pub(super) label: String,
-    pub(super) is_current: bool,
-}
-
-/// The options of a time filter.
-pub(super) fn times(chosen: Option<&str>) -> Vec<Choice> {
-    let choice = |(word, label, _): (&str, &str, u64)| Choice {
-        value: word.to_owned(),
-        label: label.to_owned(),
-        is_current: chosen == Some(word),
-    };
-    TIMES.into_iter().map(choice).collect()
-}
-
-/// Where the chosen time begins.
-pub(super) fn time_since(chosen: Option<&str>, now: Timestamp) -> Option<Timestamp> {
-    let (.., hours) = TIMES.iter().find(|(word, ..)| chosen == Some(*word))?;
-    Some(now.before(Duration::from_secs(hours * 3_600)))
-}
-
-/// A subject as it is shown.
-pub(super) fn subject(subject: &str) -> String {
-    if subject.trim().is_empty() {
-        "(no subject)".to_owned()
-    } else {
-        shown(&cut(subject, SUBJECT_CHARACTERS))
-    }
-}
-
-/// The text, or `None` if it is empty.
-pub(super) fn given(text: String) -> Option<String> {
-    Some(text).filter(|text| !text.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,18 +151,5 @@ mod tests {
             with_query("/a", &[("q", Some("b c")), ("r", None), ("s", Some("1"))]),
             "/a?q=b+c&s=1"
         );
-    }
-
-    #[test]
-    fn a_long_subject_is_cut() {
-        assert_eq!(
-            subject(&"ä".repeat(SUBJECT_CHARACTERS)),
-            "ä".repeat(SUBJECT_CHARACTERS)
-        );
-        assert_eq!(
-            subject(&"ä".repeat(100_000)),
-            format!("{}…", "ä".repeat(SUBJECT_CHARACTERS))
-        );
-        assert_eq!(subject(" "), "(no subject)");
     }
 }

@@ -1,549 +1,324 @@
 //! An open message with its tabs. Only the selected tab is prepared.
 
-use askama::Template;
-
-use super::html_check::CheckView;
-use super::letter::Letter;
-use super::mail_list::Listing;
-use super::page::{given, subject, with_query};
-use super::parts::{PartRow, part_rows};
-use super::plain::shown;
-use super::visit::ProjectPage;
-use crate::http::App;
-use crate::http::download::path_segment;
-use crate::http::error::Error;
-use crate::http::query::Query;
-use crate::model::{Everything, Timestamp, address_of};
-use crate::service::{Head, Verifiable};
 use restante_api::Authentication;
 use restante_mail::checks::{self, Checks};
-use restante_mail::details::Link;
-use restante_mail::view::{self, SHOWN_BYTES};
-use restante_mail::{Codes, Recognised, Rule, anatomy, display};
+use restante_mail::details::{Link, Mailbox};
+use restante_mail::view::{self, SHOWN_BYTES, View};
+use restante_mail::{Recognised, Rule, anatomy, display};
+
+use super::list::MailList;
+use super::page::{Choice, with_query};
+use super::visit::ProjectPage;
+use crate::http::error::Error;
+use crate::http::query::Query;
+use crate::model::{Everything, Via, address_of};
+use crate::service::{Head, Verifiable};
 
 /// The maximum number of links that a page shows.
 const MAX_LINKS: usize = 1_000;
-/// Characters of the line with the code that a page shows.
-const LINE_CHARACTERS: usize = 1_000;
-
+/// Maximum number of addresses of one field that are shown.
+const MAX_ADDRESSES: usize = 50;
 /// The widths at which the HTML is shown; the first uses all available space.
 const WIDTHS: [&str; 4] = ["Fit", "Phone", "Tablet", "Desktop"];
 
 /// A view of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tab {
+pub(super) enum Tab {
     Html,
-    HtmlSource,
-    Check,
     Text,
     Links,
     Code,
     Headers,
     Parts,
     Source,
+    HtmlSource,
+    Check,
 }
 
-impl Tab {
-    const ALL: [Self; 9] = [
-        Self::Html,
-        Self::Text,
-        Self::Links,
-        Self::Code,
-        Self::Headers,
-        Self::Parts,
-        Self::Source,
-        Self::HtmlSource,
-        Self::Check,
-    ];
+/// The tabs with their labels, which are also their names in the query.
+const TABS: [(Tab, &str); 9] = [
+    (Tab::Html, "HTML"),
+    (Tab::Text, "Text"),
+    (Tab::Links, "Links"),
+    (Tab::Code, "Code"),
+    (Tab::Headers, "Headers"),
+    (Tab::Parts, "Parts"),
+    (Tab::Source, "Source"),
+    (Tab::HtmlSource, "HTML source"),
+    (Tab::Check, "Check"),
+];
 
-    /// Whether only a message with HTML has it.
-    fn needs_html(self) -> bool {
-        matches!(self, Self::Html | Self::HtmlSource)
-    }
-
-    /// Its label, which is also its name in the query.
-    fn label(self) -> &'static str {
-        match self {
-            Self::Html => "HTML",
-            Self::HtmlSource => "HTML source",
-            Self::Check => "Check",
-            Self::Text => "Text",
-            Self::Links => "Links",
-            Self::Code => "Code",
-            Self::Headers => "Headers",
-            Self::Parts => "Parts",
-            Self::Source => "Source",
-        }
-    }
-}
-
-/// The view that the query selects.
-struct ReaderQuery {
-    tab: Option<Tab>,
-    width: &'static str,
-    is_dark: bool,
-    /// Whether images of other hosts are shown, this once.
-    with_images: bool,
-    /// Whether SPF, DKIM and DMARC are checked.
-    with_dns: bool,
-}
-
-impl ReaderQuery {
-    fn new(query: &Query) -> Self {
-        let named = |name: &str, label: &str| {
-            query
-                .first(name)
-                .is_some_and(|value| value.eq_ignore_ascii_case(label))
-        };
-        Self {
-            tab: Tab::ALL.into_iter().find(|tab| named("tab", tab.label())),
-            width: WIDTHS
-                .into_iter()
-                .find(|width| named("width", width))
-                .unwrap_or(WIDTHS[0]),
-            is_dark: named("scheme", "dark"),
-            with_images: named("images", "show"),
-            with_dns: named("dns", "true"),
-        }
-    }
-}
-
-#[derive(Template)]
-#[template(path = "message.html")]
 pub(super) struct MessageView {
-    subject: String,
-    letter: Letter,
-    pub(super) id: String,
-    /// The list, to which a narrow window goes back.
-    list_url: String,
-    /// The page after the message was deleted.
-    next: String,
-    /// The inbox, if the list has those of several.
-    inbox: Option<(String, String)>,
-    reply_url: String,
-    forward_url: String,
-    eml_url: String,
-    delete_url: String,
-    csrf: String,
-    code: Option<String>,
-    over_budget: Option<String>,
-    tabs: Vec<Choice>,
-    view: View,
-}
-
-/// A link to another view, or to the current one.
-struct Choice {
-    label: &'static str,
-    url: String,
-    count: usize,
-    is_current: bool,
-}
-
-/// The images of other hosts.
-struct Remote {
-    /// How many there are, if any.
-    text: Option<String>,
-    /// The page that shows them, or blocks them again.
-    url: String,
-    is_shown: bool,
-}
-
-/// The content of the selected tab.
-enum View {
-    Html {
-        url: String,
-        width: String,
-        is_dark: bool,
-        widths: Vec<Choice>,
-        schemes: Vec<Choice>,
-        remote: Remote,
-        is_cut: bool,
-    },
-    Text {
-        text: Option<String>,
-        is_cut: bool,
-    },
-    Check(CheckView),
-    HtmlSource {
-        html: String,
-        is_cut: bool,
-    },
-    Links {
-        links: Vec<LinkRow>,
-        is_cut: bool,
-    },
-    Code(Vec<CodeView>),
-    Headers {
-        fields: Vec<(String, String)>,
-        more: usize,
-    },
-    Parts(Vec<PartRow>),
-    Source {
-        source: String,
-        is_cut: bool,
-    },
-}
-
-/// A link with its text.
-struct LinkRow {
-    url: String,
-    /// The URL as it is shown.
-    address: String,
-    text: Option<String>,
-    is_web: bool,
-    /// Where it is, if not in the HTML.
-    place: Option<&'static str>,
-}
-
-impl LinkRow {
-    fn new(link: Link) -> Self {
-        let is_web = link.url.starts_with("https://") || link.url.starts_with("http://");
-        let place = (!link.is_in_html).then_some("only in the text");
-        let text = link
-            .text
-            .filter(|text| *text != link.url)
-            .as_deref()
-            .map(shown);
-        Self {
-            text,
-            address: shown(&link.url),
-            url: link.url,
-            is_web,
-            place,
-        }
-    }
-}
-
-struct CodeView {
-    code: String,
-    rule: &'static str,
-    line: Option<String>,
-}
-
-impl CodeView {
-    fn new(found: Recognised) -> Self {
-        let line = given(found.line.chars().take(LINE_CHARACTERS).collect());
-        Self {
-            code: found.code,
-            rule: explanation(found.rule),
-            line,
-        }
-    }
-}
-
-/// A message with the results of parsing its source.
-struct Opened<'a> {
-    listing: &'a Listing,
-    /// The URL of its parts.
-    parts_url: String,
     /// Its envelope; its bytes have been read and dropped.
-    everything: Everything,
-    shown: view::View,
-    /// How many different images its HTML would load from other hosts. Of the tab that shows it.
-    remote_images: usize,
-    /// Of the tab that shows them.
-    checks: Checks,
+    pub(super) everything: Everything,
+    pub(super) view: View,
+    pub(super) address: String,
+    /// The path of its inbox.
+    pub(super) inbox_url: String,
+    /// The path of its parts.
+    pub(super) parts_url: String,
+    /// The page after the message was deleted.
+    pub(super) next: String,
+    pub(super) tab: Tab,
+    pub(super) tabs: Vec<Choice>,
+    /// How it can be displayed: widths and colours of HTML, or fonts of text.
+    pub(super) display: Vec<Vec<Choice>>,
+    pub(super) width: String,
+    pub(super) is_dark: bool,
+    pub(super) is_mono: bool,
+    /// Whether images of other hosts are shown, this once.
+    pub(super) with_images: bool,
+    /// How many different images its HTML would load from other hosts.
+    pub(super) remote_images: usize,
+    /// The page that shows them, or blocks them again.
+    pub(super) images_url: String,
+    /// The page with the results of SPF, DKIM and DMARC.
+    pub(super) dns_url: String,
+    pub(super) checks: Checks,
     /// SPF, DKIM and DMARC, if they were requested.
-    authentication: Option<Authentication>,
+    pub(super) authentication: Option<Authentication>,
 }
 
 impl MessageView {
     pub(super) async fn read(
-        app: &App,
         page: &ProjectPage,
         message: Head,
-        listing: &Listing,
-        next: String,
+        list: &MailList,
         query: &Query,
     ) -> Result<Self, Error> {
-        let inbox = path_segment(message.inbox_id.as_str());
-        let inbox_url = page.path(&format!("/inboxes/{inbox}"));
-        let address = address_of(
-            &message.inbox_id,
-            message.shared.as_ref(),
-            app.service.mail_domain(),
-        );
-        let query = &ReaderQuery::new(query);
-        let opened = Opened::read(app, page, message, listing, query).await?;
-        let has_html = opened.shown.html.bytes > 0;
-        let tab = query
-            .tab
-            .unwrap_or(if has_html { Tab::Html } else { Tab::Text });
-        let tab = if tab.needs_html() && !has_html {
-            Tab::Text
-        } else {
-            tab
+        let service = page.service();
+        let is = |name, value: &str| {
+            let given = query.first(name);
+            given.is_some_and(|given| given.eq_ignore_ascii_case(value))
         };
-        let url = format!("{inbox_url}/messages/{}", opened.everything.id);
-        Ok(Self {
-            subject: subject(&opened.everything.subject),
-            letter: opened.letter(&address, app.service.clock().now()),
-            reply_url: format!("{inbox_url}/send?reply={}", opened.everything.id),
-            forward_url: format!("{url}/forward"),
-            id: opened.everything.id.to_string(),
-            list_url: listing.base.clone(),
-            next,
-            eml_url: format!("{}/eml", opened.parts_url),
-            delete_url: format!("{url}/delete"),
-            csrf: page.session.csrf_token.clone(),
-            code: opened
-                .shown
-                .details
-                .codes
-                .labelled
-                .first()
-                .map(|found| found.code.clone()),
-            over_budget: opened
-                .shown
-                .anatomy
-                .over_budget
-                .map(|budget| budget.to_string()),
-            tabs: opened.tabs(tab, has_html),
-            view: opened.view(tab, query),
-            inbox: listing.inbox.is_none().then_some((inbox_url, address)),
-        })
-    }
-}
-
-impl<'a> Opened<'a> {
-    async fn read(
-        app: &App,
-        page: &ProjectPage,
-        message: Head,
-        listing: &'a Listing,
-        query: &ReaderQuery,
-    ) -> Result<Self, Error> {
-        let shows_html = matches!(query.tab, None | Some(Tab::Html));
-        let is_checked = query.tab == Some(Tab::Check);
-        let with_dns = is_checked && query.with_dns;
-        let (mut everything, job) = app.service.read_message(&page.caller(), message).await?;
+        let chosen = TABS.into_iter().find(|(_, label)| is("tab", label));
+        let is_checked = chosen.is_some_and(|(tab, _)| tab == Tab::Check);
+        let shows_html = chosen.is_none_or(|(tab, _)| tab == Tab::Html);
+        let with_dns = is_checked && is("dns", "true");
+        let (mut everything, job) = service.read_message(&page.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
         let received_at = everything.received_at;
         let reading = job.run(move || {
             let checks = is_checked.then(|| checks::checks(&raw, received_at.as_millis() / 1_000));
-            let shown = view::view(&raw);
-            let remote_images = shows_html.then(|| display::remote_images(&shown.html.start));
-            (
-                shown,
-                remote_images,
-                checks,
-                with_dns.then(|| Verifiable::read(&raw)),
-            )
+            let view = view::view(&raw);
+            let remote_images = match shows_html {
+                true => display::remote_images(&view.html.start),
+                false => 0,
+            };
+            let verifiable = with_dns.then(|| Verifiable::read(&raw));
+            (view, remote_images, checks, verifiable)
         });
-        let ((shown, remote_images, checks, verifiable), _) =
+        let ((view, remote_images, checks, verifiable), _) =
             reading.await.map_err(Error::internal)?;
         let authentication = match &verifiable {
             Some(message) => {
-                let project = page.project.id;
                 let envelope = &everything.envelope;
-                Some(
-                    app.service
-                        .authentication(project, message, envelope, received_at)
-                        .await?,
-                )
+                let project = page.project.id;
+                let checking = service.authentication(project, message, envelope, received_at);
+                Some(checking.await?)
             }
             None => None,
         };
+        let has_html = view.html.bytes > 0;
+        let has = |tab| has_html || !matches!(tab, Tab::Html | Tab::HtmlSource);
+        let default = if has_html { Tab::Html } else { Tab::Text };
+        let tab = chosen.map_or(default, |(tab, _)| tab);
+        let tab = if has(tab) { tab } else { Tab::Text };
+        let url = |more: &[(&str, Option<&str>)]| list.url(everything.id, more);
+        let tabs = TABS.into_iter().filter(|(tab, _)| has(*tab));
+        let tabs = tabs.map(|(one, label)| Choice {
+            label,
+            url: url(&[("tab", Some(label))]),
+            count: count(&view, one),
+            is_current: one == tab,
+        });
+        let width = WIDTHS
+            .into_iter()
+            .find(|width| is("width", width))
+            .unwrap_or(WIDTHS[0]);
+        let (is_dark, is_mono) = (is("scheme", "dark"), is("font", "mono"));
+        let with_images = is("images", "show");
+        let html = |label, of_width, dark: bool, images: bool| Choice {
+            label,
+            url: url(&[
+                ("tab", Some("HTML")),
+                ("width", Some(of_width)),
+                ("scheme", dark.then_some("dark")),
+                ("images", images.then_some("show")),
+            ]),
+            count: 0,
+            is_current: of_width == width && dark == is_dark,
+        };
+        let font = |label, mono: bool| Choice {
+            label,
+            url: url(&[("tab", Some("Text")), ("font", mono.then_some("mono"))]),
+            count: 0,
+            is_current: mono == is_mono,
+        };
+        let display = match tab {
+            Tab::Html => vec![
+                WIDTHS
+                    .map(|width| html(width, width, is_dark, false))
+                    .into(),
+                [("Light", false), ("Dark", true)]
+                    .map(|(label, dark)| html(label, width, dark, false))
+                    .into(),
+            ],
+            Tab::Text => vec![vec![font("Proportional", false), font("Monospace", true)]],
+            _ => Vec::new(),
+        };
+        let (id, shared) = (&everything.inbox_id, everything.shared.as_ref());
         Ok(Self {
-            listing,
+            address: address_of(id, shared, service.mail_domain()),
+            inbox_url: page.inbox_path(id.as_str()),
             parts_url: page.path(&format!("/messages/{}", everything.id)),
-            everything,
-            shown,
-            remote_images: remote_images.unwrap_or_default(),
+            next: list.after(everything.id),
+            tab,
+            tabs: tabs.collect(),
+            display,
+            width: width.to_ascii_lowercase(),
+            is_dark,
+            is_mono,
+            with_images,
+            remote_images,
+            images_url: html("", width, is_dark, !with_images).url,
+            dns_url: url(&[("tab", Some("Check")), ("dns", Some("true"))]),
             checks: checks.unwrap_or_default(),
             authentication,
+            view,
+            everything,
         })
     }
 
-    /// The page with a view of the message.
-    fn url(&self, parameters: &[(&str, Option<&str>)]) -> String {
-        self.listing.message_url(self.everything.id, parameters)
+    /// The page of the message in its inbox.
+    pub(super) fn url(&self) -> String {
+        format!("{}/messages/{}", self.inbox_url, self.everything.id)
     }
 
-    fn tabs(&self, current: Tab, has_html: bool) -> Vec<Choice> {
-        let tabs = Tab::ALL
-            .into_iter()
-            .filter(|tab| has_html || !tab.needs_html());
-        let choice = |tab: Tab| Choice {
-            label: tab.label(),
-            url: self.url(&[("tab", Some(tab.label()))]),
-            count: self.count(tab),
-            is_current: tab == current,
-        };
-        tabs.map(choice).collect()
+    /// The URL of the frame with the HTML.
+    pub(super) fn html_url(&self) -> String {
+        let images = self.with_images.then_some("show");
+        with_query(&format!("{}/html", self.parts_url), &[("images", images)])
     }
 
-    fn count(&self, tab: Tab) -> usize {
-        match tab {
-            Tab::Links => self.shown.details.links.len(),
-            Tab::Parts => self
-                .shown
-                .anatomy
-                .parts
-                .iter()
-                .filter(|part| part.is_attachment || part.is_image)
-                .count(),
-            _ => 0,
-        }
+    /// Whether the HTML has no style for dark schemes, and is shown inverted.
+    pub(super) fn is_inverted(&self) -> bool {
+        self.is_dark && !self.view.html.start.contains("color-scheme")
     }
 
-    fn view(self, tab: Tab, query: &ReaderQuery) -> View {
-        let dns = [("tab", Some(tab.label())), ("dns", Some("true"))];
-        let dns_url = self.url(&dns);
-        if tab == Tab::Html {
-            return self.html(query);
-        }
-        let view::View {
-            anatomy,
-            details,
-            text,
-            html,
-            source,
-        } = self.shown;
-        match tab {
-            Tab::Html | Tab::HtmlSource => View::HtmlSource {
-                is_cut: html.is_cut(),
-                html: html.start,
-            },
-            Tab::Text => View::Text {
-                is_cut: text.is_cut(),
-                text: given(text.start),
-            },
-            Tab::Links => links_view(details.links),
-            Tab::Code => View::Code(found_codes(details.codes)),
-            Tab::Headers => {
-                // The fields that this server has added come first.
-                let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
-                fields.extend(anatomy.fields);
-                let fields = fields
-                    .iter()
-                    .map(|(name, value)| (shown(name), shown(value)))
-                    .collect();
-                View::Headers {
-                    fields,
-                    more: anatomy.more_fields,
-                }
-            }
-            Tab::Parts => View::Parts(part_rows(&anatomy.parts, &self.parts_url)),
-            Tab::Check => View::Check(CheckView::new(
-                self.checks,
-                self.authentication.as_ref(),
-                dns_url,
-            )),
-            Tab::Source => View::Source {
-                is_cut: source.is_cut(),
-                source: source.start,
-            },
-        }
-    }
-
-    fn letter(&self, recipient: &str, now: Timestamp) -> Letter {
-        let envelope = &self.everything.envelope;
-        let received_at = self.everything.received_at;
-        let bytes = self.shown.source.bytes;
-        Letter::new(
-            &self.shown.details,
-            envelope,
-            recipient,
-            bytes,
-            received_at,
-            now,
-            &self.parts_url,
-        )
-    }
-
-    /// The images that the HTML would load from other hosts.
-    fn remote(&self, query: &ReaderQuery) -> Remote {
-        let text = match self.remote_images {
-            0 => None,
-            1 if query.with_images => Some("1 remote image is shown".to_owned()),
-            1 => Some("1 remote image is blocked".to_owned()),
-            count if query.with_images => Some(format!("{count} remote images are shown")),
-            count => Some(format!("{count} remote images are blocked")),
-        };
-        let scheme = query.is_dark.then_some("dark");
-        let images = (!query.with_images).then_some("show");
-        let parameters = [
-            ("tab", Some("HTML")),
-            ("width", Some(query.width)),
-            ("scheme", scheme),
-            ("images", images),
+    /// The fields with people, and how many more each has.
+    pub(super) fn fields(&self) -> [(&'static str, &[Mailbox], usize); 4] {
+        let details = &self.view.details;
+        let all: [(_, &[Mailbox]); 4] = [
+            ("From", &details.from),
+            ("To", &details.to),
+            ("Cc", &details.cc),
+            ("Reply-To", &details.reply_to),
         ];
-        Remote {
-            text,
-            url: self.url(&parameters),
-            is_shown: query.with_images,
-        }
+        all.map(|(name, people)| {
+            let (shown, more) = people.split_at(people.len().min(MAX_ADDRESSES));
+            (name, shown, more.len())
+        })
     }
 
-    fn html(&self, query: &ReaderQuery) -> View {
-        let choice = |label, width: &str, is_dark: bool| {
-            let scheme = is_dark.then_some("dark");
-            let parameters = [
-                ("tab", Some("HTML")),
-                ("width", Some(width)),
-                ("scheme", scheme),
-            ];
-            let is_current = width == query.width && is_dark == query.is_dark;
-            Choice {
-                label,
-                url: self.url(&parameters),
-                count: 0,
-                is_current,
-            }
+    /// The lines of the envelope and the connection.
+    pub(super) fn envelope(&self) -> Vec<(&'static str, String)> {
+        let (envelope, details) = (&self.everything.envelope, &self.view.details);
+        let given = |given: Option<&str>, absent: &str| {
+            let given = given.filter(|given| !given.is_empty());
+            given.unwrap_or(absent).to_owned()
         };
-        View::Html {
-            url: with_query(
-                &format!("{}/html", self.parts_url),
-                &[("images", query.with_images.then_some("show"))],
+        let tls = envelope.client.as_ref().map_or("", |_| "not encrypted");
+        let authenticated = envelope
+            .authenticated
+            .map(|is| if is { "yes" } else { "no" });
+        let mut lines = vec![
+            (
+                "Envelope sender",
+                given(Some(&envelope.from), "<> (the null sender)"),
             ),
-            remote: self.remote(query),
-            is_cut: self.shown.html.is_cut(),
-            width: query.width.to_ascii_lowercase(),
-            is_dark: query.is_dark,
-            widths: WIDTHS
-                .map(|width| choice(width, width, query.is_dark))
-                .into(),
-            schemes: vec![
-                choice("Light", query.width, false),
-                choice("Dark", query.width, true),
-            ],
+            ("Envelope recipient", self.address.clone()),
+            ("Received by", given(envelope.via.map(Via::title), "")),
+            ("Client", given(envelope.client.as_deref(), "")),
+            ("HELO name", given(envelope.helo.as_deref(), "")),
+            ("TLS", given(envelope.tls.as_deref(), tls)),
+            ("Authenticated", given(authenticated, "")),
+            ("Date field", given(details.date.as_deref(), "")),
+            ("Message-ID", given(details.message_id.as_deref(), "")),
+            ("In reply to", given(details.in_reply_to.as_deref(), "")),
+        ];
+        lines.retain(|(_, value)| !value.is_empty());
+        lines
+    }
+
+    /// The links, as many as fit on a page.
+    pub(super) fn links(&self) -> Vec<&Link> {
+        let mut bytes = 0;
+        let fits = |link: &&Link| {
+            bytes += link.url.len() + link.text.as_ref().map_or(0, String::len);
+            bytes <= SHOWN_BYTES
+        };
+        let links = self.view.details.links.iter().take(MAX_LINKS);
+        links.take_while(fits).collect()
+    }
+
+    /// The labelled codes; if there is none, the one-time code that has no label.
+    pub(super) fn codes(&self) -> Vec<&Recognised> {
+        let codes = &self.view.details.codes;
+        match codes.labelled.is_empty() {
+            true => codes.otp.iter().collect(),
+            false => codes.labelled.iter().collect(),
         }
     }
-}
 
-fn links_view(links: Vec<Link>) -> View {
-    let count = links.len();
-    let mut bytes = 0;
-    let fits = |link: &Link| {
-        bytes += link.url.len() + link.text.as_ref().map_or(0, String::len);
-        bytes <= SHOWN_BYTES
-    };
-    let links: Vec<_> = links
-        .into_iter()
-        .take(MAX_LINKS)
-        .take_while(fits)
-        .map(LinkRow::new)
-        .collect();
-    View::Links {
-        is_cut: links.len() < count,
-        links,
+    /// The header; the fields that this server has added come first.
+    pub(super) fn header(&self) -> Vec<(String, String)> {
+        let mut fields = anatomy::dissect(self.everything.trace.as_bytes()).fields;
+        fields.extend(self.view.anatomy.fields.iter().cloned());
+        fields
+    }
+
+    /// The text in pieces, and whether each is a link.
+    pub(super) fn linked_text(&self) -> Vec<(bool, &str)> {
+        linked(&self.view.text.start)
     }
 }
 
-/// The labelled codes; if there is none, the one-time code that has no label.
-fn found_codes(codes: Codes) -> Vec<CodeView> {
-    let Codes { otp, labelled } = codes;
-    let shown = if labelled.is_empty() {
-        otp.into_iter().collect()
-    } else {
-        labelled
-    };
-    shown.into_iter().map(CodeView::new).collect()
+fn count(view: &View, tab: Tab) -> usize {
+    let parts = view.anatomy.parts.iter();
+    match tab {
+        Tab::Links => view.details.links.len(),
+        Tab::Parts => parts
+            .filter(|part| part.is_attachment || part.is_image)
+            .count(),
+        _ => 0,
+    }
 }
 
-fn explanation(rule: Rule) -> &'static str {
-    match rule {
+/// The text in pieces, and whether each is a link of the web.
+fn linked(text: &str) -> Vec<(bool, &str)> {
+    let mut pieces = Vec::new();
+    let (mut start, mut from) = (0, 0);
+    while let Some(found) = text[from..].find("http") {
+        let at = from + found;
+        from = at + "http".len();
+        let rest = &text[at..];
+        if rest.starts_with("http://") || rest.starts_with("https://") {
+            let is_end = |character: char| character.is_whitespace() || "<>\"".contains(character);
+            let url = &rest[..rest.find(is_end).unwrap_or(rest.len())];
+            let url = url.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'']);
+            pieces.extend([(false, &text[start..at]), (true, url)]);
+            start = at + url.len();
+            from = from.max(start);
+        }
+    }
+    pieces.push((false, &text[start..]));
+    pieces
+}
+
+/// Why a code was recognised.
+pub(super) fn explanation(found: &Recognised) -> &'static str {
+    match found.rule {
         Rule::DomainBound => "The last line binds the code to a domain.",
         Rule::LabelBefore => "A label is directly before the code.",
         Rule::LabelAfter => "A label follows the code.",
@@ -555,5 +330,27 @@ fn explanation(rule: Rule) -> &'static str {
         Rule::SixDigits => {
             "No label was found; this is the first six-digit number. It is only the otp field."
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_the_web_in_a_text_are_links() {
+        let text = "Open https://a.example/x?y=1, or (http://b.example). http is no link, httpx:// neither";
+        let links = |text| {
+            let pieces = linked(text);
+            assert_eq!(
+                pieces.iter().map(|(_, piece)| *piece).collect::<String>(),
+                text
+            );
+            let links = pieces.into_iter().filter(|(is_link, _)| *is_link);
+            links.map(|(_, link)| link).collect::<Vec<_>>()
+        };
+        assert_eq!(links(text), ["https://a.example/x?y=1", "http://b.example"]);
+        assert!(links("").is_empty() && links("javascript:alert(1)").is_empty());
+        assert_eq!(links("<https://ä.example/ö>"), ["https://ä.example/ö"]);
     }
 }

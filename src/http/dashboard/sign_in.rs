@@ -1,18 +1,12 @@
 //! Signing in with an API key or the administrator's token, and signing out, here or everywhere.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Extension;
-use axum::extract::State;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderValue, Method};
-use axum::response::Response;
 
-use super::failure::PageError;
 use super::guard::COOKIE_NAME;
-use super::page::{Shell, again, html, see};
-use super::visit::{Form, Params, SignedIn, Visit};
+use super::page::{Answer, Shell, again, html, see};
+use super::visit::{Form, Visit};
 use crate::http::App;
 use crate::http::client::Client;
 use crate::http::error::Error;
@@ -28,93 +22,66 @@ struct SignInPage {
     problem: Option<String>,
 }
 
-pub(super) async fn show(
-    Extension(visit): Extension<Arc<Visit>>,
-    query: Query,
-) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit, query: Query) -> Answer {
     if visit.session.is_some() {
         return Ok(see("/"));
     }
-    Ok(html(&SignInPage {
-        shell: Shell::bare("Sign in"),
-        next: query.first("next"),
-        problem: None,
-    })?)
+    Ok(html(&page(&visit, query.first("next"), None))?)
 }
 
-pub(super) async fn sign_in(
-    State(app): State<Arc<App>>,
-    Client(client): Client,
-    form: Form,
-) -> Result<Response, PageError> {
+pub(super) async fn sign_in(visit: Visit, Client(client): Client, form: Form) -> Answer {
     let next = form.given("next");
-    let error = match app
-        .service
-        .sign_in(form.text("secret").trim(), client)
-        .await
-    {
-        Ok(cookie) => {
-            let mut response = see(next.map_or("/", local_path));
-            set_cookie(&app, &mut response, &cookie, "")?;
-            return Ok(response);
-        }
+    let secret = form.text("secret").trim();
+    let error = match visit.service().sign_in(secret, client).await {
+        Ok(cookie) => return with_cookie(&visit.app, next.map_or("/", local_path), &cookie, ""),
         Err(SignInError::WrongSecret) => {
             tracing::info!(%client, "a sign-in failed");
             Error::SignInFailed
         }
         Err(SignInError::Store(error)) => error.into(),
     };
-    let shell = Shell::bare("Sign in");
+    // A page for a visitor without a session, even if the browser has one.
+    let visit = Visit {
+        session: None,
+        ..visit
+    };
     let next = next.map(str::to_owned);
-    Ok(again(error, |problem| SignInPage {
+    again(error, |problem| page(&visit, next, Some(problem)))
+}
+
+fn page(visit: &Visit, next: Option<String>, problem: Option<String>) -> SignInPage {
+    let shell = Shell::new(visit, "Sign in", "");
+    SignInPage {
         shell,
         next,
-        problem: Some(problem),
-    })?)
+        problem,
+    }
 }
 
 /// Signs in with a link that `serve` or `open` has printed. A browser that is signed in keeps its
 /// session, and the link stays valid for another one, as it does after a HEAD.
-pub(super) async fn with_link(
-    State(app): State<Arc<App>>,
-    method: Method,
-    Extension(visit): Extension<Arc<Visit>>,
-    Client(client): Client,
-    Params(token): Params<String>,
-) -> Result<Response, PageError> {
-    let mut response = see("/");
-    if visit.session.is_none() && method == Method::GET {
-        match app.service.sign_in_with_link(&token, client).await? {
-            Some(cookie) => set_cookie(&app, &mut response, &cookie, "")?,
-            None => return Err(Error::LinkUsed.into()),
-        }
+pub(super) async fn with_link(visit: Visit, method: Method, Client(client): Client) -> Answer {
+    if visit.session.is_some() || method == Method::HEAD {
+        return Ok(see("/"));
     }
-    Ok(response)
+    let token = visit.parameter("token")?;
+    let cookie = visit.service().sign_in_with_link(token, client).await?;
+    with_cookie(&visit.app, "/", &cookie.ok_or(Error::LinkUsed)?, "")
 }
 
-pub(super) async fn sign_out(
-    State(app): State<Arc<App>>,
-    SignedIn(session): SignedIn,
-) -> Result<Response, PageError> {
-    app.service.sign_out(&session).await?;
-    signed_out(&app)
+pub(super) async fn sign_out(visit: Visit) -> Answer {
+    visit.service().sign_out(visit.session()?).await?;
+    with_cookie(&visit.app, "/sign-in", "", "; Max-Age=0")
 }
 
-pub(super) async fn sign_out_everywhere(
-    State(app): State<Arc<App>>,
-    SignedIn(session): SignedIn,
-) -> Result<Response, PageError> {
-    app.service.sign_out_everywhere(&session).await?;
-    signed_out(&app)
+pub(super) async fn sign_out_everywhere(visit: Visit) -> Answer {
+    let session = visit.session()?;
+    visit.service().sign_out_everywhere(session).await?;
+    with_cookie(&visit.app, "/sign-in", "", "; Max-Age=0")
 }
 
-fn signed_out(app: &App) -> Result<Response, PageError> {
-    let mut response = see("/sign-in");
-    set_cookie(app, &mut response, "", "; Max-Age=0")?;
-    Ok(response)
-}
-
-fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Result<(), Error> {
+/// Sends the browser to a page, with this cookie of the session.
+fn with_cookie(app: &App, page: &str, value: &str, more: &str) -> Answer {
     let secure = if app.base_url.is_https() {
         "; Secure"
     } else {
@@ -125,8 +92,9 @@ fn set_cookie(app: &App, response: &mut Response, value: &str, more: &str) -> Re
     // no cookie with a form of another site.
     let cookie = format!("{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}");
     let cookie = HeaderValue::try_from(cookie).map_err(Error::internal)?;
+    let mut response = see(page);
     response.headers_mut().insert(SET_COOKIE, cookie);
-    Ok(())
+    Ok(response)
 }
 
 /// The page that a form leads to: a path on this site. Browsers interpret `//x` and `/\x` as another

@@ -1,24 +1,38 @@
-//! Getting started: the settings for an application, and snippets with the values of this
-//! installation and, if there is one, of an inbox.
-
-use std::sync::Arc;
+//! Getting started: the settings for an application, snippets with the values of this installation
+//! and, if there is one, of an inbox, and sample messages for readers who look at the dashboard
+//! before their application has sent anything.
 
 use askama::Template;
-use axum::extract::State;
-use axum::response::Response;
 
-use super::failure::PageError;
-use super::page::{Shell, html};
+use super::page::{Answer, Shell, html, see};
 use super::visit::{InboxPage, ProjectPage};
-use crate::config::SmtpAuth;
-use crate::http::App;
+use crate::config::{HostAndPort, SmtpAuth};
 use crate::model::{Inbox, InboxId, Watched};
+use crate::service::Draft;
+
+/// The subjects, the texts, and the HTML around the texts.
+const SAMPLES: [(&str, &str, &str); 3] = [
+    (
+        "Reset your password",
+        "Somebody has asked for a new password: https://shop.example/reset?token=c7d1",
+        "",
+    ),
+    (
+        "Your receipt",
+        "Thank you for your order 1042 of 3 items. We deliver it tomorrow.",
+        "<h1>Thank you</h1>",
+    ),
+    (
+        "Confirm your address",
+        "Your code is 482913. You can also open https://shop.example/confirm?token=a41f",
+        "<h1>Welcome to the shop</h1>",
+    ),
+];
 
 /// The settings for this installation. The key is not included, because the server has only its
 /// hash.
 pub(super) struct Setup {
-    pub(super) smtp_host: String,
-    pub(super) smtp_port: u16,
+    pub(super) smtp: HostAndPort,
     pub(super) offers_tls: bool,
     pub(super) base_url: String,
     /// Whether the APIs of mail providers are served.
@@ -39,7 +53,6 @@ pub(super) struct Setup {
 struct StartPage {
     shell: Shell,
     setup: Setup,
-    inboxes: String,
     /// The path of the inbox that is filled in.
     inbox: Option<String>,
     /// Live messages of the project.
@@ -47,66 +60,64 @@ struct StartPage {
 }
 
 impl Setup {
-    pub(super) fn new(app: &App, page: &ProjectPage, inbox: Option<&Inbox>) -> Self {
-        let ProjectPage {
-            project,
-            base_url,
-            smtp,
-            ..
-        } = page;
-        let mail_domain = app.service.mail_domain();
+    pub(super) fn new(page: &ProjectPage, inbox: Option<&Inbox>) -> Self {
+        let mail_domain = page.service().mail_domain();
+        let is_other = !page.project.is_default && inbox.is_none();
         Self {
-            smtp_host: smtp.host.clone(),
-            smtp_port: smtp.port,
-            offers_tls: app.smtp_starttls,
-            base_url: base_url.clone(),
-            send_apis: app.send_apis,
-            address: inbox.map_or_else(
-                || format!("anything@{mail_domain}"),
-                |inbox| inbox.address(mail_domain),
-            ),
+            smtp: page.smtp(),
+            offers_tls: page.app.smtp_starttls,
+            base_url: page.base_url(),
+            send_apis: page.app.send_apis,
+            address: match inbox {
+                Some(inbox) => inbox.address(mail_domain),
+                None => format!("anything@{mail_domain}"),
+            },
             inbox: inbox.map(|inbox| inbox.id.clone()),
-            needs_key: app.smtp_auth == SmtpAuth::Required
-                || (!project.is_default && inbox.is_none()),
-            key_last_four: project.key_last_four.clone(),
+            needs_key: page.app.smtp_auth == SmtpAuth::Required || is_other,
+            key_last_four: page.project.key_last_four.clone(),
         }
     }
 }
 
-pub(super) async fn show(
-    State(app): State<Arc<App>>,
-    page: ProjectPage,
-) -> Result<Response, PageError> {
-    respond(&app, &page, None).await
+pub(super) async fn show(page: ProjectPage) -> Answer {
+    respond(&page, None).await
 }
 
 /// The same with an inbox filled in.
-pub(super) async fn show_for_inbox(
-    State(app): State<Arc<App>>,
-    page: InboxPage,
-) -> Result<Response, PageError> {
-    respond(&app, &page.of, Some(&page)).await
+pub(super) async fn show_for_inbox(page: InboxPage) -> Answer {
+    respond(&page, Some(&page)).await
 }
 
-async fn respond(
-    app: &App,
-    page: &ProjectPage,
-    inbox: Option<&InboxPage>,
-) -> Result<Response, PageError> {
-    let inboxes = page.path("/inboxes");
+async fn respond(page: &ProjectPage, inbox: Option<&InboxPage>) -> Answer {
+    let (service, project) = (page.service(), page.project.id);
     // Read before the messages are counted, so that a change in between is announced and not
     // missed.
-    let seen = app.service.mark(&Watched::Mail(page.project.id)).await?;
-    let messages = app.service.inbox_totals(page.project.id).await?.messages;
-    let shell = page
-        .shell("Getting started", "start")
-        .live(page.path("/events"), seen);
-    let setup = Setup::new(app, page, inbox.map(|page| &page.inbox));
+    let seen = service.mark(&Watched::Mail(project)).await?;
+    let messages = service.inbox_totals(project).await?.messages;
+    let shell = page.shell("Getting started", "start").await?;
     Ok(html(&StartPage {
-        shell,
-        setup,
-        inboxes,
-        inbox: inbox.map(InboxPage::path),
+        shell: shell.live(page.path("/events"), seen),
+        setup: Setup::new(page, inbox.map(|page| &page.inbox)),
+        inbox: inbox.map(InboxPage::base),
         messages,
     })?)
+}
+
+/// Sends three sample messages to a new inbox.
+pub(super) async fn send_samples(page: ProjectPage) -> Answer {
+    let (service, caller) = (page.service(), page.caller());
+    let inbox = service
+        .create_labelled_inbox(&caller, Some("Sample messages"))
+        .await?;
+    let address = inbox.address(service.mail_domain());
+    for (subject, text, heading) in SAMPLES {
+        let html = match heading {
+            "" => String::new(),
+            _ => format!("<html lang=\"en\"><body>{heading}<p>{text}</p></body></html>"),
+        };
+        let draft = Draft::new(&address, subject.to_owned(), text.to_owned(), html, None)?;
+        let place = service.begin_send(&caller).await?;
+        service.send(place, &caller, &inbox, draft).await?;
+    }
+    Ok(see(&page.path("/mail")))
 }

@@ -1,13 +1,13 @@
-//! Extractors for the handlers: the results of the guard, the parameters of the path, and the form.
+//! Extractors for the handlers: what the guard knows of a request, and the form.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use serde::de::DeserializeOwned;
 
-use super::failure::PageError;
+use super::error_page::PageError;
 use super::guard::cookie;
 use super::page::{Shell, project_path};
 use crate::config::HostAndPort;
@@ -16,46 +16,36 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::jobs::Job;
 use crate::model::{Inbox, Project, ProjectId, Timestamp};
-use crate::service::{Caller, Session};
+use crate::service::{Caller, Service, Session};
 
-/// The results of the guard for a request.
-#[derive(Clone, Debug, Default)]
+/// A request that the guard has checked.
+#[derive(Clone)]
 pub(super) struct Visit {
+    pub(super) app: Arc<App>,
+    pub(super) now: Timestamp,
     /// The session, if the visitor is signed in.
     pub(super) session: Option<Session>,
     /// The project of the path, which the viewer may see.
     pub(super) project: Option<Project>,
-    /// The inbox id of the path; it may not exist.
-    pub(super) inbox: Option<String>,
+    /// The parameters of the path.
+    pub(super) parameters: Vec<(String, String)>,
+    pub(super) headers: HeaderMap,
     /// Whether only the content of the page is wanted.
     pub(super) is_part: bool,
 }
 
-/// The session of a visitor who is signed in.
-pub(super) struct SignedIn(pub(super) Session);
-
-/// A page of a project.
+/// A visit to a page of a project.
 pub(super) struct ProjectPage {
+    visit: Visit,
     pub(super) session: Session,
     pub(super) project: Project,
-    /// The service as the viewer reaches it.
-    pub(super) base_url: String,
-    /// The SMTP server as the viewer reaches it.
-    pub(super) smtp: HostAndPort,
-    /// Whether only the regions of the page are wanted.
-    pub(super) is_part: bool,
-    /// The failures of the last day that the reader has not looked at.
-    pub(super) failures: i64,
 }
 
-/// A page of an inbox.
+/// A visit to a page of an inbox.
 pub(super) struct InboxPage {
-    pub(super) of: ProjectPage,
+    of: ProjectPage,
     pub(super) inbox: Inbox,
 }
-
-/// The named parameters of the path. A path that does not match them is "not found".
-pub(super) struct Params<T>(pub(super) T);
 
 /// The form of a change, whose token the guard has checked.
 #[derive(Clone, Debug)]
@@ -65,42 +55,78 @@ pub(super) struct Form {
     _job: Arc<Job>,
 }
 
-impl SignedIn {
-    pub(super) fn shell(&self, title: impl Into<String>, place: &'static str) -> Shell {
-        Shell::new(&self.0, None, title, place)
+impl Visit {
+    pub(super) fn service(&self) -> &Service {
+        &self.app.service
+    }
+
+    /// A parameter of the path.
+    pub(super) fn parameter(&self, name: &str) -> Result<&str, Error> {
+        let mut named = self.parameters.iter().filter(|(known, _)| known == name);
+        named
+            .next()
+            .map(|(_, value)| &**value)
+            .ok_or(Error::NotFound)
+    }
+
+    pub(super) fn session(&self) -> Result<&Session, Error> {
+        self.session.as_ref().ok_or(Error::Unauthorized)
+    }
+
+    /// The service as the visitor reaches it.
+    pub(super) fn base_url(&self) -> String {
+        self.app.base_url.for_client(&self.headers)
+    }
+
+    /// The SMTP server as the visitor reaches it.
+    pub(super) fn smtp(&self) -> HostAndPort {
+        self.app.smtp(&self.headers)
+    }
+
+    /// The failures of a project in the last day that the reader has not looked at.
+    pub(super) async fn new_failures(&self, project: ProjectId) -> Result<i64, Error> {
+        let looked_at = cookie(&self.headers, &looked_cookie(project))
+            .and_then(|millis| millis.parse().ok())
+            .map(Timestamp::from_millis);
+        let failures = self.service().recent_failures(project, looked_at);
+        Ok(failures.await?)
+    }
+
+    /// The frame of the page.
+    pub(super) async fn shell(
+        &self,
+        title: impl Into<String>,
+        place: &'static str,
+    ) -> Result<Shell, Error> {
+        let failures = match &self.project {
+            Some(project) => self.new_failures(project.id).await?,
+            None => 0,
+        };
+        let shell = Shell::new(self, title, place);
+        Ok(Shell { failures, ..shell })
     }
 }
 
 impl ProjectPage {
-    pub(super) fn shell(&self, title: impl Into<String>, place: &'static str) -> Shell {
-        Shell {
-            is_part: self.is_part,
-            failures: self.failures,
-            ..Shell::new(&self.session, Some(&self.project), title, place)
-        }
-    }
-
-    /// The page of a project that the viewer may see.
-    pub(super) async fn of(
-        app: &App,
-        headers: &HeaderMap,
-        (session, project): (Session, Project),
-        is_part: bool,
-    ) -> Result<Self, Error> {
-        let failures = new_failures(app, headers, project.id).await?;
+    /// The page of the project of this visit.
+    pub(super) fn of(visit: Visit) -> Result<Self, Error> {
+        let session = visit.session()?.clone();
+        let project = visit.project.clone().ok_or(Error::NotFound)?;
         Ok(Self {
-            base_url: app.base_url.for_client(headers),
-            smtp: app.smtp(headers),
+            visit,
             session,
             project,
-            is_part,
-            failures,
         })
     }
 
     /// A path of the project.
     pub(super) fn path(&self, rest: &str) -> String {
         project_path(&self.project, rest)
+    }
+
+    /// The path of an inbox.
+    pub(super) fn inbox_path(&self, id: &str) -> String {
+        self.path(&format!("/inboxes/{}", path_segment(id)))
     }
 
     /// The viewer as a caller of the project.
@@ -111,11 +137,24 @@ impl ProjectPage {
 
 impl InboxPage {
     /// The path of the inbox.
-    pub(super) fn path(&self) -> String {
-        self.of.path(&format!(
-            "/inboxes/{}",
-            path_segment(self.inbox.id.as_str())
-        ))
+    pub(super) fn base(&self) -> String {
+        self.inbox_path(self.inbox.id.as_str())
+    }
+}
+
+impl Deref for ProjectPage {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.visit
+    }
+}
+
+impl Deref for InboxPage {
+    type Target = ProjectPage;
+
+    fn deref(&self) -> &ProjectPage {
+        &self.of
     }
 }
 
@@ -127,21 +166,15 @@ impl Form {
         }
     }
 
-    /// A field; empty if the form has none of this name.
-    pub(super) fn text(&self, name: &str) -> &str {
-        self.fields
-            .iter()
-            .find(|(key, _)| key == name)
-            .map_or("", |(_, value)| value)
-    }
-
     /// All fields of a name.
     pub(super) fn all(&self, name: &str) -> Vec<&str> {
-        self.fields
-            .iter()
-            .filter(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
-            .collect()
+        let named = self.fields.iter().filter(|(key, _)| key == name);
+        named.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// A field; empty if the form has none of this name.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.all(name).first().copied().unwrap_or_default()
     }
 
     /// A field that is not empty.
@@ -155,66 +188,32 @@ pub(super) fn looked_cookie(project: ProjectId) -> String {
     format!("restante_looked_{project}")
 }
 
-/// The failures of a project that the reader has not looked at.
-pub(super) async fn new_failures(
-    app: &App,
-    headers: &HeaderMap,
-    project: ProjectId,
-) -> Result<i64, Error> {
-    let looked_at = cookie(headers, &looked_cookie(project))
-        .and_then(|millis| millis.parse().ok())
-        .map(Timestamp::from_millis);
-    Ok(app.service.recent_failures(project, looked_at).await?)
-}
-
-fn visit(parts: &Parts) -> Result<&Visit, PageError> {
-    Ok(parts
-        .extensions
-        .get::<Arc<Visit>>()
-        .ok_or(Error::Unauthorized)?)
-}
-
-impl<S: Sync> FromRequestParts<S> for SignedIn {
+impl<S: Sync> FromRequestParts<S> for Visit {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
-        Ok(Self(
-            visit(parts)?.session.clone().ok_or(Error::Unauthorized)?,
-        ))
+        let visit = parts.extensions.get::<Self>().cloned();
+        Ok(visit.ok_or(Error::Unauthorized)?)
     }
 }
 
-impl FromRequestParts<Arc<App>> for ProjectPage {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
-        let visit = visit(parts)?;
-        let session = visit.session.clone().ok_or(Error::Unauthorized)?;
-        let project = visit.project.clone().ok_or(Error::NotFound)?;
-        let viewed = (session, project);
-        Ok(Self::of(app, &parts.headers, viewed, visit.is_part).await?)
-    }
-}
-
-impl FromRequestParts<Arc<App>> for InboxPage {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
-        let of = ProjectPage::from_request_parts(parts, app).await?;
-        let id = visit(parts)?.inbox.as_deref().ok_or(Error::NotFound)?;
-        let inbox = app.service.inbox(&of.caller(), id).await?;
-        Ok(Self { of, inbox })
-    }
-}
-
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Params<T> {
+impl<S: Sync> FromRequestParts<S> for ProjectPage {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
-        let Path(params) = Path::from_request_parts(parts, state)
-            .await
-            .map_err(|_| Error::NotFound)?;
-        Ok(Self(params))
+        let visit = Visit::from_request_parts(parts, state).await?;
+        Ok(Self::of(visit)?)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for InboxPage {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
+        let of = ProjectPage::from_request_parts(parts, state).await?;
+        let id = of.parameter("inbox")?;
+        let inbox = of.service().inbox(&of.caller(), id).await?;
+        Ok(Self { of, inbox })
     }
 }
 
@@ -222,10 +221,7 @@ impl<S: Sync> FromRequestParts<S> for Form {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, PageError> {
-        Ok(parts
-            .extensions
-            .get::<Self>()
-            .cloned()
-            .ok_or(Error::StaleForm)?)
+        let form = parts.extensions.get::<Self>().cloned();
+        Ok(form.ok_or(Error::StaleForm)?)
     }
 }
