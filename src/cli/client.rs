@@ -200,6 +200,24 @@ pub(super) enum Waited {
     Timeout(Option<String>),
 }
 
+/// What the requests of a wait say about it.
+pub(super) struct Wait {
+    /// The same in all of them.
+    pub(super) name: String,
+    /// What only this program compares; empty if nothing.
+    pub(super) compared_here: String,
+}
+
+impl Wait {
+    fn named(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
+        let request = request.header("X-Restante-Wait", &self.name);
+        match &*self.compared_here {
+            "" => request,
+            text => request.header("X-Restante-Filters", path_segment(text)),
+        }
+    }
+}
+
 /// One project's access to one service.
 pub(super) struct ApiClient {
     agent: Agent,
@@ -285,27 +303,20 @@ impl ApiClient {
     }
 
     /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120
-    /// seconds, the page that explains why. `compared_here` is where the whole wait began, and what
-    /// the caller itself compares.
+    /// seconds, the page that explains why.
     pub(super) fn wait(
         &self,
         id: &str,
         filter: &FilterFlags,
         timeout: Duration,
-        compared_here: Option<(&str, &str)>,
+        wait: &Wait,
     ) -> Result<Waited, ClientError> {
         let milliseconds = timeout.as_millis().to_string();
         let request = self
             .agent
             .get(self.path(&["inboxes", id, "messages", "wait"]))
             .query("timeout", &milliseconds);
-        let request = match compared_here {
-            Some((began, text)) => request
-                .header("X-Restante-Began", began)
-                .header("X-Restante-Filters", path_segment(text)),
-            None => request,
-        };
-        match self.call(filtered(request, filter), timeout) {
+        match self.call(wait.named(filtered(request, filter)), timeout) {
             Ok(answer) => self
                 .read(answer)
                 .map(|message| Waited::Message(Box::new(message))),
@@ -327,10 +338,22 @@ impl ApiClient {
         id: &str,
         filter: &FilterFlags,
     ) -> Result<Explanation, ClientError> {
-        let request = filtered(
-            self.agent.get(self.path(&["inboxes", id, "explain"])),
-            filter,
-        );
+        self.explain_wait(id, filter, None)
+    }
+
+    /// Why no matching message arrived in a wait, if it is one.
+    pub(super) fn explain_wait(
+        &self,
+        id: &str,
+        filter: &FilterFlags,
+        wait: Option<&Wait>,
+    ) -> Result<Explanation, ClientError> {
+        let request = self.agent.get(self.path(&["inboxes", id, "explain"]));
+        let request = match wait {
+            Some(wait) => wait.named(request),
+            None => request,
+        };
+        let request = filtered(request, filter);
         self.read(filtered_answer(
             self.call(request, Duration::ZERO),
             id,

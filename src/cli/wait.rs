@@ -9,8 +9,9 @@ use std::time::Instant;
 use clap::Args;
 use regex_lite::Regex;
 use restante_api::{Inbox, Message};
+use uuid::Uuid;
 
-use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Waited};
+use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Wait, Waited};
 use super::error::CliError;
 use super::output::{self, printable, printable_line};
 use crate::config::boolean;
@@ -140,11 +141,20 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         Err(ClientError::NoInbox { name }) if name.contains('@') => new_inbox(&client, name)?,
         found => found.map_err(|error| with_end(&client, error))?,
     };
-    let help = match wait(&client, &inbox.id, flags)? {
+    let compared_here = flags.link.as_ref().map_or_else(String::new, |link| {
+        cut(format!("link {link}"), FILTER_CHARACTERS)
+    });
+    let name = Uuid::now_v7().to_string();
+    let named = Wait {
+        name,
+        compared_here,
+    };
+    let help = match wait(&client, &inbox.id, flags, &named)? {
         Answer::Found(answer) => return Ok(output::line(&answer)?),
         Answer::Timeout(help) => help,
     };
-    let report = client.explain(&inbox.id, &filter(flags))?.report;
+    let explanation = client.explain_wait(&inbox.id, &filter(flags), Some(&named))?;
+    let report = explanation.report;
     let wanted = wanted(&flags.filter, Some(flags));
     let address = inbox.address;
     let timeout = Some(flags.timeout);
@@ -175,23 +185,18 @@ fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> 
 
 /// Waits again after each message that matches the filter but does not have the code or link, until
 /// the time is up.
-fn wait(client: &ApiClient, inbox: &str, flags: &WaitFlags) -> Result<Answer, CliError> {
+fn wait(
+    client: &ApiClient,
+    inbox: &str,
+    flags: &WaitFlags,
+    named: &Wait,
+) -> Result<Answer, CliError> {
     let started = Instant::now();
     let mut filter = filter(flags);
-    let began = filter.after.clone().unwrap_or_else(|| "start".to_owned());
-    let link = flags
-        .link
-        .as_ref()
-        .map(|link| cut(format!("link {link}"), FILTER_CHARACTERS));
     loop {
         let waited = started.elapsed();
         let left = flags.timeout.saturating_sub(waited);
-        let waited_for = client.wait(
-            inbox,
-            &filter,
-            left.min(MAX_WAIT),
-            link.as_deref().map(|link| (began.as_str(), link)),
-        );
+        let waited_for = client.wait(inbox, &filter, left.min(MAX_WAIT), named);
         match waited_for.and_then(|waited| with_codes(client, waited, flags)) {
             Ok((Waited::Message(message), codes)) => match answer(&message, codes, flags)? {
                 Some(answer) => return Ok(Answer::Found(answer)),

@@ -9,9 +9,9 @@ use super::advice::of_rejection;
 use super::similar::{EDITS, most_similar};
 use super::{Cause, Evidence, Failure, Finding, Sentence, Server, advice};
 use crate::model::{
-    DEFAULT_MAIL_DOMAIN, Difference, Features, Inbox, InboxEnd, Latest, MessageFilter, MessageId,
-    Part, Period, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, SmtpSession,
-    Timestamp, TotalUse, bracketed, cut, fails_login, spoken,
+    DEFAULT_MAIL_DOMAIN, Difference, Features, Inbox, InboxEnd, Latest, MessageFilter, Part,
+    Period, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, SmtpSession, Timestamp,
+    TotalUse, bracketed, cut, fails_login, spoken,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -111,16 +111,11 @@ impl Facts<'_> {
         (finding, evidence)
     }
 
-    /// A client that compares messages itself had those after the start of its wait, refused them,
-    /// and asked for later ones.
+    /// A client that compares messages itself got those that match its other filters, and refused
+    /// them.
     fn mark_compared_by_client(&mut self) {
-        let (Some(_), Some(began)) = (&self.filter.client, &self.filter.began) else {
-            return;
-        };
-        let began = MessageId::parse(began).ok();
         for message in &mut self.latest {
-            let was_given = began.is_none_or(|began| message.id > began);
-            if was_given && matches!(message.missed_by[..], [] | ["after"]) {
+            if self.filter.client.is_some() && message.missed_by.is_empty() {
                 message.missed_by = vec!["client"];
             }
         }

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{Failure, Story};
 use crate::model::{
@@ -135,6 +136,17 @@ impl Entry {
         }
     }
 
+    /// The id of a story that was too early: its wait goes on with another request.
+    #[must_use]
+    pub fn disproved_story(&self) -> Option<Uuid> {
+        match self {
+            Self::Wait(wait) if wait.id != wait.request && wait.is_going_on_or_found() => {
+                Some(wait.id)
+            }
+            _ => None,
+        }
+    }
+
     /// Of the entries of a project and a kind with the same key, only the latest is kept. Clients
     /// repeat waits that are refused, and connections without mail, so one stands for all.
     #[must_use]
@@ -143,7 +155,7 @@ impl Entry {
             Self::Wait(wait) if wait.end.is_some_and(|(_, end)| end == WaitEnd::TooMany) => {
                 Some(format!("too many {}", wait.inbox))
             }
-            Self::Wait(wait) => Some(wait.id.to_string()),
+            Self::Wait(wait) => Some(wait.request.to_string()),
             Self::Refused(refused) if refused.is_of_client() => {
                 Some(format!("{} {}", refused.reason.label(), refused.peer))
             }

@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::app::App;
 use super::error::Error;
+use super::label::WAIT;
 use super::response::JSON;
 
 /// Marks what is not part of the contract.
@@ -384,8 +385,11 @@ impl<'schemas> Operation<'schemas> {
         let description = "`invalid after`: the value is not the id of a message in this inbox. `invalid has`: a word \
                            is not `otp`, `code` or `link`. `invalid header`: the value is not `Name:substring`. \
                            `invalid subject`, `invalid from`, `invalid to`, `invalid text`: the value is longer than \
-                           998 bytes.";
-        let parameters = ["after", "has", "header", "subject", "from", "to", "text"];
+                           998 bytes. `invalid x-restante-wait`: the header of this name has no text, more than 64 \
+                           characters, or others than visible ones of ASCII.";
+        let parameters = [
+            "after", "has", "header", "subject", "from", "to", "text", WAIT,
+        ];
         self.refuses(description, &parameters.map(Error::InvalidParameter))
     }
 

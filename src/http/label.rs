@@ -1,5 +1,6 @@
 //! Headers with a text that is only shown: `X-Restante-Label`, a label for an inbox, such as the
-//! title of its test, and `X-Restante-Filters`, what only the client of a wait compares.
+//! title of its test, and `X-Restante-Filters`, what only the client of a wait compares; and
+//! `X-Restante-Wait`, which is the same in all requests of a wait.
 
 use std::convert::Infallible;
 
@@ -9,11 +10,15 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode;
 
 use super::describe::Input;
+use super::error::Error;
 use crate::model::MessageFilter;
 
 /// Maximum number of characters of a label; the rest is cut off.
 const CHARACTERS: usize = 200;
 const NAME: &str = "x-restante-label";
+pub(super) const WAIT: &str = "x-restante-wait";
+/// Maximum number of characters of the name of a wait.
+const MAX_NAME: usize = 64;
 
 /// The label of the request, if it has one. It never makes a request fail.
 pub(super) struct LabelHeader(pub(super) Option<String>);
@@ -37,15 +42,26 @@ impl Input for LabelHeader {}
 /// The filter of a wait, with what only its client compares.
 pub(super) fn compared_by_client(filter: MessageFilter, headers: &HeaderMap) -> MessageFilter {
     MessageFilter {
-        client: text_of(headers, "x-restante-filters"),
-        began: text_of(headers, "x-restante-began"),
+        client: headers
+            .get("x-restante-filters")
+            .and_then(|value| shown(value.as_bytes())),
         ..filter
     }
 }
 
-/// The text of a header that is only shown or compared, if the request has one.
-fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
-    shown(headers.get(name)?.as_bytes())
+/// What the client has named the wait, if it has.
+///
+/// # Errors
+/// [`Error::InvalidParameter`] if it is empty, too long, or has other characters than visible ones
+/// of ASCII.
+pub(super) fn name_of_wait(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+    let Some(value) = headers.get(WAIT) else {
+        return Ok(None);
+    };
+    let name = value.to_str().ok().filter(|name| {
+        (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+    });
+    name.map(Some).ok_or(Error::InvalidParameter(WAIT))
 }
 
 /// The decoded text on one line; `None` if it is empty.
@@ -61,7 +77,31 @@ fn shown(value: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
     use super::*;
+
+    #[test]
+    fn the_name_of_a_wait_is_short_and_visible() {
+        let name_of = |value: &[u8]| {
+            let value = HeaderValue::from_bytes(value).unwrap();
+            let headers = HeaderMap::from_iter([(HeaderName::from_static(WAIT), value)]);
+            name_of_wait(&headers)
+                .map(|name| name.unwrap().to_owned())
+                .map_err(|error| error.to_string())
+        };
+        let longest = "x".repeat(MAX_NAME);
+        for name in ["7", "b3c9/4-f", &longest] {
+            assert_eq!(name_of(name.as_bytes()), Ok(name.to_owned()));
+        }
+        for name in ["", "a b", "\u{e9}", &format!("{longest}x")] {
+            assert_eq!(
+                name_of(name.as_bytes()),
+                Err("invalid x-restante-wait".to_owned())
+            );
+        }
+        assert!(matches!(name_of_wait(&HeaderMap::new()), Ok(None)));
+    }
 
     #[test]
     fn a_label_is_one_line_of_limited_length() {

@@ -65,7 +65,6 @@ pub(super) fn message_filter(query: MessageQuery) -> Result<MessageFilter, Error
         has: features(&query.has)?,
         after: given(query.after),
         client: None,
-        began: None,
     };
     filter.checked().map_err(refused)
 }

@@ -332,7 +332,6 @@ impl Filter {
             has,
             after: given(self.after),
             client: None,
-            began: None,
         };
         Ok(filter.checked()?)
     }

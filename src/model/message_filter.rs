@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Features, FieldError, MailPart, MessageId};
+use super::{Condition, Features, FieldError, MailPart};
 
 /// Maximum number of bytes of a text in a filter: a line of a message has no more.
 const MAX_FILTER_LENGTH: usize = 998;
@@ -28,9 +28,6 @@ pub struct MessageFilter {
     pub after: Option<String>,
     /// What only the client compares, as it describes it: it is shown, and never interpreted.
     pub client: Option<String>,
-    /// Where the client began: the id of a message, or another word for the start of the inbox. It
-    /// had the messages since then, refused them, and asked on.
-    pub began: Option<String>,
 }
 
 /// A substring of a field of the header. It is written `Name:substring`.
@@ -85,17 +82,6 @@ impl MessageFilter {
             ("header", Condition::new(fields, part))
         });
         texts.chain(header).collect()
-    }
-
-    /// The filter of the first request of the wait: a client that compares messages itself asks on
-    /// after each that it refuses.
-    #[must_use]
-    pub fn as_begun(&self) -> Self {
-        let mut first = self.clone();
-        if let Some(began) = &self.began {
-            first.after = MessageId::parse(began).is_ok().then(|| began.clone());
-        }
-        first
     }
 
     /// The filters that are given, each with its name and its text.

@@ -37,8 +37,8 @@ pub(super) struct Question<'a> {
 
 impl Service {
     /// Explains why no message that matches `filter` has arrived at the inbox with the id or
-    /// address `name`. If a wait on the inbox with this filter timed out, the cause is that of the
-    /// latest one's story. `smtp_address` is the SMTP server as callers know it.
+    /// address `name`. If a wait with this name, or the latest with this filter, failed, the cause is
+    /// that of its story. `smtp_address` is the SMTP server as callers know it.
     ///
     /// # Errors
     /// [`ServiceError::InboxNotFound`] for an inbox that never belonged to the caller, or ended
@@ -47,7 +47,7 @@ impl Service {
         &self,
         caller: &Caller,
         name: &str,
-        filter: &MessageFilter,
+        (wait, filter): (Option<&str>, &MessageFilter),
         smtp_address: &str,
     ) -> Result<Explanation, ServiceError> {
         let id = self.id_of_name(caller, name).await?;
@@ -56,7 +56,7 @@ impl Service {
         let found = found.filter(|(inbox, _)| !name.contains('@') || self.is_at(inbox, name));
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.journal.written(Some(caller.project)).await;
-        let (finding, evidence, ended_at) = match self.kept_story(&inbox, filter).await? {
+        let (finding, evidence, ended_at) = match self.kept_story(&inbox, wait, filter).await? {
             Some(story) => {
                 let ended_at = story.failure.ended_at();
                 (story.failure.finding, story.evidence, Some(ended_at))

@@ -51,20 +51,11 @@ impl Service {
         self.0.journal.timed_out(draft).then_some(id)
     }
 
-    /// All requests of a wait whose client compares messages itself, of which `last` is the last.
-    async fn whole(&self, last: WaitRecord, inbox: &Inbox) -> Result<WaitRecord, StoreError> {
-        if last.filter.client.is_none() {
-            return Ok(last);
-        }
-        let waits = self.recorded_waits(inbox).await?.ended.into_iter();
-        let whole = waits.into_iter().find(|wait| wait.id == last.id);
-        Ok(whole.unwrap_or(last))
-    }
-
-    /// The entry with the story of a wait. The other entries about its inbox are stored already.
+    /// The entry with the story of a wait, unless the wait goes on. The other entries about its inbox
+    /// are stored already.
     pub(super) async fn story_of(&self, draft: Draft) -> Option<NewEntry> {
         match self.compose_story(draft).await {
-            Ok(story) => return Some(NewEntry::failed(story)),
+            Ok(story) => return story.map(NewEntry::failed),
             Err(ServiceError::Store(error)) => {
                 tracing::warn!(%error, "cannot keep why a wait timed out");
             }
@@ -74,13 +65,18 @@ impl Service {
         None
     }
 
-    async fn compose_story(&self, draft: Draft) -> Result<Story, ServiceError> {
+    async fn compose_story(&self, draft: Draft) -> Result<Option<Story>, ServiceError> {
         let Draft {
             wait,
             inbox,
             watched,
         } = draft;
-        let wait = self.whole(wait, &inbox).await?;
+        // With its other requests.
+        let waits = self.recorded_waits(&inbox).await?;
+        let wait = waits.with_id(wait.id).cloned().unwrap_or(wait);
+        if wait.is_going_on_or_found() {
+            return Ok(None);
+        }
         let period = Period::of_wait(&wait);
         let filter = wait.filter.clone();
         let watched = self
@@ -103,7 +99,7 @@ impl Service {
         }
         let label = self.0.store.label(&inbox).await?;
         let timeline = self
-            .events_of(&inbox, period.until)
+            .events_of(&inbox, &waits, period.until)
             .await?
             .into_iter()
             .map(|(_, event)| event)
@@ -113,11 +109,11 @@ impl Service {
             label,
             finding,
         };
-        Ok(Story {
+        Ok(Some(Story {
             failure,
             evidence,
             timeline,
-        })
+        }))
     }
 
     /// The failures that match a filter, newest first: at most `limit`.
@@ -197,28 +193,35 @@ impl Service {
             .before(self.0.options.limits.keep_failures)
     }
 
-    /// The story of the latest wait on an inbox with this filter that timed out.
+    /// The story of the wait with this name on an inbox; without a name, of the latest that failed
+    /// with this filter.
     pub(super) async fn kept_story(
         &self,
         inbox: &Inbox,
+        name: Option<&str>,
         filter: &MessageFilter,
     ) -> Result<Option<Story>, StoreError> {
-        let told = self.told_of(inbox).await?.into_iter();
-        // Who asks later does not say what only the client compared, and asks from where that
-        // client began.
-        let mut same = told.map(|told| told.failure.wait).filter(|wait| {
-            let asked = MessageFilter {
-                client: filter.client.clone(),
-                began: filter.began.clone(),
-                ..wait.filter.as_begun()
-            };
-            asked == *filter
-        });
-        let Some(wait) = same.next() else {
-            return Ok(None);
+        let id = match name {
+            Some(name) => WaitRecord::id_of(inbox, name),
+            None => {
+                let told = self.told_of(inbox).await?.into_iter();
+                // Who asks later does not say what only the client compared.
+                let mut same = told.map(|told| told.failure.wait).filter(|wait| {
+                    let client = wait.filter.client.clone();
+                    wait.filter
+                        == MessageFilter {
+                            client,
+                            ..filter.clone()
+                        }
+                });
+                let Some(wait) = same.next() else {
+                    return Ok(None);
+                };
+                wait.id
+            }
         };
         self.amend_stories(Some(inbox.project)).await?;
-        self.0.store.recorded_with_key(&wait.id.to_string()).await
+        self.0.store.recorded_with_key(&id.to_string()).await
     }
 
     /// Looks for messages that were late for waits that ended lately: of one project, or of all.

@@ -18,12 +18,12 @@ use uuid::Uuid;
 use super::barrier::{Barrier, BarrierWriter, barrier};
 use super::failures::{self, LATE_WITHIN};
 use super::quotas::{Quota, Quotas, in_turns};
-use super::{Caller, Inner, MAX_WAIT, Service};
+use super::{Asked, Caller, Inner, MAX_WAIT, Service};
 use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded};
 use crate::metrics;
 use crate::model::{
-    Inbox, InboxClaim, MessageFilter, ProjectId, RefusedMail, SharedAddress, SmtpSession,
-    Timestamp, WaitEnd, WaitRecord, fold_case,
+    Inbox, InboxClaim, ProjectId, RefusedMail, SharedAddress, SmtpSession, Timestamp, WaitEnd,
+    WaitRecord, fold_case,
 };
 use crate::store::StoreError;
 use crate::tcp::client_of;
@@ -250,11 +250,18 @@ impl<'a> OpenRecord<'a> {
         service: &'a Service,
         caller: &Caller,
         inbox: &Inbox,
-        filter: &MessageFilter,
-        timeout: Duration,
+        asked: Asked<'_>,
     ) -> Self {
+        let Asked {
+            name,
+            filter,
+            timeout,
+            ..
+        } = asked;
+        let request = Uuid::now_v7();
         let record = Some(Box::new(WaitRecord {
-            id: Uuid::now_v7(),
+            id: name.map_or(request, |name| WaitRecord::id_of(inbox, name)),
+            request,
             project: caller.project,
             inbox: inbox.id.clone(),
             shared: inbox.shared.clone(),
@@ -501,7 +508,6 @@ impl Service {
     pub(super) async fn recorded_waits(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
         let mut all: Vec<WaitRecord> = self.about(inbox, OPEN_SHOWN).await?;
         all.retain(|wait| wait.inbox_created_at == inbox.created_at);
-        all.sort_by_key(|wait| wait.id);
         let now = self.0.clock.now();
         let all = joined(all).into_iter().rev();
         let all = all.map(|wait| without_lost(wait, now));
@@ -521,8 +527,9 @@ impl Service {
             ..EntryFilter::default()
         };
         let open: Vec<(_, WaitRecord)> = self.0.store.recorded(filter, OPEN_SHOWN).await?;
-        let open = open.into_iter().map(|(_, wait)| wait);
-        Ok(open.filter(|wait| !is_lost(wait, now)).collect())
+        let open = joined(open.into_iter().map(|(_, wait)| wait).collect());
+        let newest_first = open.into_iter().rev();
+        Ok(newest_first.filter(|wait| !is_lost(wait, now)).collect())
     }
 
     /// When an inbox was claimed.
@@ -608,22 +615,23 @@ pub struct Waits {
     pub ended: Vec<WaitRecord>,
 }
 
-/// The requests of a wait as one, in their order: if the client compares something itself and does
-/// not accept a message, it asks for what follows this message.
-fn joined(requests: Vec<WaitRecord>) -> Vec<WaitRecord> {
+impl Waits {
+    pub(super) fn with_id(&self, id: Uuid) -> Option<&WaitRecord> {
+        self.open
+            .iter()
+            .chain(&self.ended)
+            .find(|wait| wait.id == id)
+    }
+}
+
+/// The requests of each wait as one, in the order in which the waits started.
+fn joined(mut requests: Vec<WaitRecord>) -> Vec<WaitRecord> {
+    requests.sort_by_key(|request| request.request);
     let mut waits: Vec<WaitRecord> = Vec::with_capacity(requests.len());
     for request in requests {
-        let after = request.filter.after.as_deref();
-        let goes_on = |wait: &WaitRecord| {
-            matches!(wait.end, Some((_, WaitEnd::Message(id))) if after == Some(id.to_string().as_str()))
-                && wait.filter.client.is_some()
-                && wait.filter.client == request.filter.client
-                && wait.filter.began == request.filter.began
-        };
-        if let Some(wait) = waits.iter_mut().rev().find(|wait| goes_on(wait)) {
-            (wait.id, wait.end) = (request.id, request.end);
-        } else {
-            waits.push(request);
+        match waits.iter_mut().find(|wait| wait.id == request.id) {
+            Some(wait) => wait.go_on(&request),
+            None => waits.push(request),
         }
     }
     waits

@@ -89,7 +89,7 @@ pub use retention::RetentionError;
 pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
-pub use wait::{MAX_WAIT, pause_before_retry};
+pub use wait::{Asked, MAX_WAIT, pause_before_retry};
 
 /// Maximum number of requests of a key that run at once, without its open waits.
 const MAX_REQUESTS: usize = 64;

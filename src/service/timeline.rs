@@ -4,6 +4,7 @@
 use restante_api::{Event, EventFilters, EventKind};
 
 use super::event_cursor::EventCursor;
+use super::journal::Waits;
 use super::{Caller, Service, ServiceError};
 use crate::model::{
     ArrivedMail, HeaderFilter, Inbox, InboxEnd, InboxId, ProjectId, RefusalFilter, RefusedMail,
@@ -36,7 +37,8 @@ impl Service {
         let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.journal.written(Some(caller.project)).await;
-        let mut events = self.events_of(&inbox, now).await?;
+        let waits = self.recorded_waits(&inbox).await?;
+        let mut events = self.events_of(&inbox, &waits, now).await?;
         events.extend(ended.map(of_end));
         in_order(&mut events);
         Ok(EventCursor::advance(after, events, now))
@@ -91,6 +93,7 @@ impl Service {
     pub(super) async fn events_of(
         &self,
         inbox: &Inbox,
+        waits: &Waits,
         until: Timestamp,
     ) -> Result<Vec<Timed>, StoreError> {
         let store = &self.0.store;
@@ -104,7 +107,6 @@ impl Service {
             let text = "A request to create the inbox found that it exists.".to_owned();
             (at, Event::new(at.to_string(), EventKind::Claimed, text))
         }));
-        let waits = self.recorded_waits(inbox).await?;
         events.extend(waits.open.iter().chain(&waits.ended).flat_map(of_wait));
         let times = (inbox.created_at, until);
         let refused: Vec<RefusedMail> = store

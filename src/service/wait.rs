@@ -29,9 +29,34 @@ const UNAVAILABLE_PAUSE: Duration = Duration::from_millis(200);
 
 type Looked = Result<Option<StoredMessage>, ServiceError>;
 
+/// What a request of a wait asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What its client has named the wait, to which it may send several requests.
+    pub name: Option<&'a str>,
+    pub filter: &'a MessageFilter,
+    /// With zero, the store is read once.
+    pub timeout: Duration,
+    /// Whether a timeout is no failure.
+    pub expects_none: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// A wait of one request for a message.
+    #[must_use]
+    pub fn once(filter: &'a MessageFilter, timeout: Duration) -> Self {
+        Self {
+            name: None,
+            filter,
+            timeout,
+            expects_none: false,
+        }
+    }
+}
+
 impl Service {
-    /// Returns the oldest matching message of `inbox`, and waits for it if necessary. A `timeout`
-    /// of zero reads the store once. If the caller `expects_none`, a timeout is no failure. Dropping the future frees the key's slot.
+    /// Returns the oldest matching message of `inbox`, and waits for it if necessary. Dropping the
+    /// future frees the key's slot.
     ///
     /// # Errors
     /// - [`ServiceError::InvalidAfter`] if the cursor is not a message of the inbox
@@ -44,12 +69,16 @@ impl Service {
         &self,
         caller: &Caller,
         inbox: &Inbox,
-        filter: &MessageFilter,
-        timeout: Duration,
-        expects_none: bool,
+        asked: Asked<'_>,
     ) -> Result<StoredMessage, ServiceError> {
+        let Asked {
+            filter,
+            timeout,
+            expects_none,
+            ..
+        } = asked;
         let mut counted = metrics::WaitCount::begin();
-        let record = OpenRecord::new(self, caller, inbox, filter, timeout);
+        let record = OpenRecord::new(self, caller, inbox, asked);
         let looking = self.look_or_wait(caller, inbox, filter, timeout, &record);
         let result = looking.await;
         counted.ends(outcome(&result));

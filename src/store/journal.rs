@@ -54,8 +54,18 @@ impl Store {
             INSERT INTO journal (project_id, subject, kind, word, key, at, data)
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
         const REPLACE: &str = "
-            DELETE FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3 AND position < (
-                SELECT MAX(position) FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3)";
+            DELETE FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3 AND position <> (
+                SELECT position FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3
+                ORDER BY at DESC, position DESC LIMIT 1)";
+        const DISPROVE: &str =
+            "DELETE FROM journal WHERE project_id = $1 AND kind = $2 AND key = $3 AND at <= $4";
+        let disproved = entries
+            .iter()
+            .filter_map(|NewEntry { project, entry, .. }| {
+                let story = entry.disproved_story()?.to_string();
+                Some(values![*project, Story::KIND, story, entry.at()])
+            })
+            .collect();
         let mut replaced = HashSet::new();
         let mut rows = Vec::with_capacity(entries.len());
         // Of those that replace each other, only the last is stored.
@@ -92,6 +102,7 @@ impl Store {
             transaction.lock(APPENDING).await?;
             transaction.execute_many(INSERT, rows).await?;
             transaction.execute_many(REPLACE, replace).await?;
+            transaction.execute_many(DISPROVE, disproved).await?;
             transaction.notify(Change::Journal);
             Ok(transaction.commit().await?)
         };

@@ -201,6 +201,35 @@ fn a_wait_without_a_match_lists_which_messages_arrived() {
     }
 }
 
+/// The command asks on after a message that it refuses: for the server, this is one wait.
+#[test]
+fn a_message_that_the_command_refuses_is_the_cause() {
+    let (_data_dir, server, key) = first_start();
+    let address = server.run_cli(&key, ["inbox", "create"]);
+    deliver(
+        &server.smtp,
+        &address,
+        "Terms",
+        "https://shop.example/terms",
+    );
+    let wait = ["wait", &address, "--link", "/confirm/", "--timeout", "1s"];
+    let (code, said) = failed(&mut server.client(&key, wait));
+    assert_eq!(code, 1, "{said}");
+    for expected in [
+        "Expected link /confirm/; arrived: \"Terms\"",
+        "not: the client's own filter",
+        "Details: ",
+    ] {
+        assert!(said.contains(expected), "{expected:?} is not in: {said}");
+    }
+    let (id, _) = address.split_once('@').unwrap();
+    let events = ureq::get(format!("{}/v1/inboxes/{id}/events", server.url))
+        .header("Authorization", format!("Bearer {key}"));
+    let events = events.call().unwrap().body_mut().read_to_string().unwrap();
+    assert_eq!(events.matches("wait_started").count(), 1, "{events}");
+    assert_eq!(events.matches("wait_ended").count(), 1, "{events}");
+}
+
 #[test]
 fn reading_an_empty_inbox_exits_with_1() {
     let (_data_dir, server, key) = first_start();

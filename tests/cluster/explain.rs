@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::node::{Node, eventually};
+use super::node::{KEY, Node, eventually};
 use testkit::postgres::TestDatabase;
 use testkit::smtp::Smtp;
 
@@ -76,4 +76,50 @@ fn a_session_that_failed_at_another_node_is_explained() {
     eventually("the session is known", || {
         summary().contains("the client greeted the server and left")
     });
+}
+
+/// The story of the last request, which another node answers, replaces that of the first.
+#[test]
+fn the_requests_of_a_wait_at_two_nodes_are_one_failure() {
+    let database = TestDatabase::create();
+    let one = Node::start(&database.text());
+    let other = Node::start(&database.text());
+    let client = one.client();
+    let inbox = client.create_inbox();
+    let story_of_wait_at = |node: &Node| {
+        let url = &node.server.url;
+        let url = format!("{url}/v1/inboxes/{inbox}/messages/wait?subject=code&timeout=500");
+        let request = ureq::get(url)
+            .header("x-api-key", KEY)
+            .header("x-restante-wait", "one");
+        let request = request.config().http_status_as_error(false).build();
+        let answer = request.call().unwrap();
+        let link = answer.headers()["link"].to_str().unwrap();
+        let (_, id) = link.split_once("/failures/").unwrap();
+        id.to_owned()
+    };
+    let cause = || {
+        let path = format!("/v1/inboxes/{inbox}/explain?subject=code");
+        client.get(&path).1["cause"].clone()
+    };
+    let first = story_of_wait_at(&one);
+    assert_eq!(cause(), "nothing_connected");
+    let mut smtp = Smtp::connect(&other.smtp()).unwrap();
+    let address = format!("{inbox}@restante.example.com");
+    assert!(
+        smtp.send(&address, "Welcome", "text")
+            .unwrap()
+            .starts_with("250")
+    );
+    assert_eq!(story_of_wait_at(&other), first);
+    eventually("the story is of both requests", || {
+        cause() == "filter_missed"
+    });
+    let (_, timeline) = client.get(&format!("/v1/inboxes/{inbox}/events"));
+    let events = timeline["events"].as_array().unwrap();
+    let outcomes: Vec<_> = events
+        .iter()
+        .filter_map(|event| event["outcome"].as_str())
+        .collect();
+    assert_eq!(outcomes, ["timeout"], "{timeline}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::db::{Database, DatabaseError};
 use restante::model::MessageFilter;
-use restante::service::ServiceError;
+use restante::service::{Asked, ServiceError};
 
 use super::bed::{client, scale, service};
 use testkit::postgres::{Cluster, TestDatabase};
@@ -54,7 +54,8 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
         let caller = node.authenticate(key.as_str()).await.unwrap().unwrap();
         let inbox = node.create_inbox(&caller).await.unwrap();
         let wait = async |timeout| {
-            node.wait(&caller, &inbox, &MessageFilter::default(), timeout, false)
+            let filter = MessageFilter::default();
+            node.wait(&caller, &inbox, Asked::once(&filter, timeout))
                 .await
         };
         match wait(Duration::from_millis(1)).await {
@@ -68,7 +69,7 @@ async fn waits_past_a_node_s_share_of_the_lock_table_are_refused_and_logins_go_o
             waits.push(tokio::spawn(async move {
                 let filter = MessageFilter::default();
                 while let Err(ServiceError::TooManyWaits | ServiceError::Unavailable) =
-                    node.wait(&caller, &inbox, &filter, LONG, false).await
+                    node.wait(&caller, &inbox, Asked::once(&filter, LONG)).await
                 {}
             }));
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use restante::clock::Clock;
 use restante::model::MessageFilter;
 use restante::model::WaitEnd;
+use restante::service::Asked;
 
 use super::bed::{mail, service};
 use testkit::postgres::TestDatabase;
@@ -23,8 +24,12 @@ async fn a_node_shows_the_waits_of_another() {
         ..MessageFilter::default()
     };
     let waiting = async {
-        one.wait(&caller, &inbox, &filter, Duration::from_secs(60), false)
-            .await
+        one.wait(
+            &caller,
+            &inbox,
+            Asked::once(&filter, Duration::from_secs(60)),
+        )
+        .await
     };
     let watching = async {
         while other.open_waits(caller.project).await.unwrap().is_empty() {

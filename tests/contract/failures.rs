@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use restante::evidence::{Cause, Failure, FailureFilter, Story};
+use restante::model::WaitEnd;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::smtp::Smtp;
 use testkit::{Answer, BASE_URL, Engine, Harness, MAIL_DOMAIN, within};
 
+const LONG_NAME: &str = "a234567890123456789012345678901234567890123456789012345678901234567890";
 const SECOND: Duration = Duration::from_secs(1);
 const MAIL: &str = "From: shop@app.example\r\nSubject: Welcome\r\n\r\nHello";
 
@@ -484,27 +486,29 @@ async fn what_only_the_client_compares_is_the_cause_of_its_wait(engine: Engine) 
     let inbox = api.create_inbox().await;
     let earlier = api.deliver(&inbox, "Sign in").await;
     let filters = ("x-restante-filters", "subject%20%2Fconfirm%2Fi");
-    let began = ("x-restante-began", &*String::leak(earlier.clone()));
-    let said = [filters, began];
-    let query = format!("from=shop&after={earlier}");
+    let first_query = format!("from=shop&after={earlier}");
+    let query = first_query.as_str();
     let cause = async |answer: &Answer| {
         assert_eq!(answer.error(), (408, "timeout".to_owned()));
         let story = story(&api, answer).await;
         let filter = &story.failure.wait.filter;
         assert_eq!(filter.client.as_deref(), Some("subject /confirm/i"));
-        assert_eq!(filter.after, filter.began, "the whole wait");
         let finding = story.failure.finding;
         (finding.cause, finding.sentence.to_string())
     };
-    let nothing = api.time_out_saying(&said, &inbox, &query).await;
+    let said = [filters, ("x-restante-wait", "1")];
+    let nothing = api.time_out_saying(&said, &inbox, query).await;
     assert_eq!(cause(&nothing).await.0, Cause::NothingNew);
 
     let refused = api.deliver(&inbox, "Welcome").await;
-    let given = api.time_out_saying(&said, &inbox, &query).await;
+    let said = [filters, ("x-restante-wait", "2")];
+    let given = api.time_out_saying(&said, &inbox, query).await;
     assert_eq!(given.text("id"), refused);
     let query = format!("from=shop&after={refused}");
     let answer = api.time_out_saying(&said, &inbox, &query).await;
     let (found, text) = cause(&answer).await;
+    let whole = story(&api, &answer).await.failure.wait;
+    assert_eq!(whole.filter.after, Some(earlier.clone()));
     assert_eq!(found, Cause::FilterMissed, "{text}");
     assert!(
         text.contains("subject /confirm/i") && text.contains("Welcome"),
@@ -531,9 +535,93 @@ async fn what_only_the_client_compares_is_the_cause_of_its_wait(engine: Engine) 
         "{explained}"
     );
     // A wait that began later did not compare it.
-    let other = [filters, ("x-restante-began", &*String::leak(refused))];
+    let other = [filters, ("x-restante-wait", "3")];
     let answer = api.time_out_saying(&other, &inbox, &query).await;
     assert_eq!(cause(&answer).await.0, Cause::NothingNew);
+}
+
+/// The requests of a wait are one failure, decided at the end of the last one.
+#[testkit::each_engine]
+async fn the_requests_of_a_wait_are_one_failure(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let started_at = api.clock.now();
+    let said = [("x-restante-wait", "a-1")];
+    let first = api.time_out_saying(&said, &inbox, "subject=Code").await;
+    assert_eq!(
+        story(&api, &first).await.failure.finding.cause,
+        Cause::NothingConnected
+    );
+    api.deliver(&inbox, "Welcome").await;
+    api.clock.advance(SECOND);
+    let last = api.time_out_saying(&said, &inbox, "subject=Code").await;
+    assert_eq!(story_id(&first), story_id(&last));
+    let failed = failures(&api, FailureFilter::default()).await;
+    let [Failure { wait, finding, .. }] = &failed[..] else {
+        panic!("{failed:?}");
+    };
+    assert_eq!(finding.cause, Cause::FilterMissed);
+    assert_eq!(wait.started_at, started_at);
+    assert_eq!(wait.timeout, api.clock.now().since(started_at));
+    assert_eq!(wait.end, Some((api.clock.now(), WaitEnd::Timeout)));
+    let timeline = api.get(&format!("/v1/inboxes/{inbox}/events")).await;
+    assert_eq!(timeline.body.matches("wait_started").count(), 1);
+
+    // Who asks with the name gets the story, even with another filter.
+    let asked = format!("/v1/inboxes/{inbox}/explain?subject=Other");
+    let explained = api.get_saying(&said, &asked).await.json();
+    assert_eq!(explained["cause"], "filter_missed");
+    let report = explained["report"].as_str().unwrap();
+    assert!(report.contains("Expected subject \"Code\""), "{report}");
+
+    // Another inbox with the same name is another wait, and so is that of another project.
+    let other = api.create_inbox().await;
+    let answer = api.time_out_saying(&said, &other, "").await;
+    assert_ne!(story_id(&answer), story_id(&last));
+    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 2);
+}
+
+#[testkit::each_engine]
+async fn a_wait_that_goes_on_is_no_failure(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    let said = [("x-restante-wait", "a-1")];
+    let first = api.time_out_saying(&said, &inbox, "subject=Code").await;
+    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 1);
+    api.deliver(&inbox, "Code").await;
+    let found = api.time_out_saying(&said, &inbox, "subject=Code").await;
+    assert_eq!(found.text("subject"), "Code");
+    assert_eq!(failures(&api, FailureFilter::default()).await, []);
+    let gone = api.service.story(story_id(&first), None).await.unwrap();
+    assert_eq!(gone, None);
+}
+
+/// All clients do so with a message that another wait of theirs has returned.
+#[testkit::each_engine]
+async fn a_message_that_a_wait_without_filters_went_past_is_no_match(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    api.deliver(&inbox, "Code").await;
+    let said = [("x-restante-wait", "a-1")];
+    let found = api.time_out_saying(&said, &inbox, "").await;
+    let after = format!("after={}", found.text("id"));
+    let last = api.time_out_saying(&said, &inbox, &after).await;
+    assert_eq!(last.error(), (408, "timeout".to_owned()));
+    let failed = failures(&api, FailureFilter::default()).await;
+    assert_eq!(failed[0].finding.cause, Cause::NothingNew);
+}
+
+#[testkit::each_engine]
+async fn the_name_of_a_wait_is_short_and_visible(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    for part in ["messages/wait?timeout=0", "explain"] {
+        for name in ["", "a%20b c", LONG_NAME] {
+            let path = format!("/v1/inboxes/{inbox}/{part}");
+            let answer = api.get_saying(&[("x-restante-wait", name)], &path).await;
+            assert_eq!(answer.error(), (400, "invalid x-restante-wait".to_owned()));
+        }
+    }
 }
 
 #[testkit::each_engine]

@@ -103,7 +103,6 @@ impl Expected {
                 "from" => self.filter.from = Some(value),
                 "after" => self.filter.after = Some(value),
                 "client" => self.filter.client = Some(value),
-                "began" => self.filter.began = Some(value),
                 "has" => {
                     self.filter.has = Features {
                         otp: value.contains("otp"),

@@ -46,6 +46,7 @@ pub fn entry(project: ProjectId, refused: &RefusedMail) -> NewEntry {
 pub fn story(project: ProjectId, ended_at: Timestamp) -> Story {
     let wait = WaitRecord {
         id: Uuid::now_v7(),
+        request: Uuid::now_v7(),
         project,
         inbox: InboxId::parse("ada").unwrap(),
         shared: None,

@@ -51,8 +51,8 @@ type request struct {
 	// filters is what only this client compares in a wait, and expectsNone that it expects no message.
 	filters     string
 	expectsNone bool
-	// began is the message after which a wait began, or the word start.
-	began string
+	// name is that of a wait, the same in all of its requests.
+	name string
 }
 
 // held is how long the server may keep the request open.
@@ -266,7 +266,7 @@ func (c *connection) encoded(ctx context.Context, request request) (*http.Reques
 		sent.Header.Set("Content-Type", "application/json")
 	}
 	setText(sent.Header, "X-Restante-Label", request.label, maxLabel)
-	setText(sent.Header, "X-Restante-Began", request.began, maxFilters)
+	setText(sent.Header, "X-Restante-Wait", request.name, maxFilters)
 	setText(sent.Header, "X-Restante-Filters", request.filters, maxFilters)
 	if request.expectsNone {
 		sent.Header.Set("X-Restante-Expects", "none")

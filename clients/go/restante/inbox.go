@@ -186,11 +186,11 @@ func (i *Inbox) Explain(ctx context.Context, options ...Option) (Explanation, er
 	return *explanation, nil
 }
 
-// explain names where the wait that it explains began, if there was one, with the filters that were applied here.
-func (i *Inbox) explain(ctx context.Context, search search, after, began string) (*Explanation, error) {
+// explain names the wait that it explains, if there was one, with the filters that were applied here.
+func (i *Inbox) explain(ctx context.Context, search search, after, wait string) (*Explanation, error) {
 	request := request{method: http.MethodGet, path: inboxPath(i.ID) + "/explain", query: search.query(after)}
-	if began != "" {
-		request.began, request.filters = began, search.here()
+	if wait != "" {
+		request.name, request.filters = wait, search.here()
 	}
 	explanation, err := fetch(ctx, i.connection, request, func(found Explanation) bool { return found.Summary != "" })
 	return &explanation, err

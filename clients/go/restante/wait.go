@@ -3,8 +3,8 @@
 package restante
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,13 +27,12 @@ type wait struct {
 	// asked is the timeout of the caller, limit what the caller's deadline leaves of it.
 	asked, limit    time.Duration
 	start, deadline time.Time
-	// began is the message after which the search for the next one began, or the word start.
-	began string
+	// name is that of the search for the latest message, the same in all of its requests.
+	name string
 	// expectsNone tells the server that the wait must stay empty.
 	expectsNone bool
-	// link is the page about the longest request so far, and linkHeld how long that was.
-	link     string
-	linkHeld time.Duration
+	// link is the page about it.
+	link string
 }
 
 func (i *Inbox) wait(asked, limit time.Duration, search search) (*wait, error) {
@@ -96,7 +95,7 @@ func (w *wait) nothing(ctx context.Context) error {
 
 // next returns the oldest matching message that is taken, or nil at the deadline.
 func (w *wait) next(ctx context.Context, after string, takes func(string) bool) (*Message, error) {
-	w.began = cmp.Or(after, "start")
+	w.name = rand.Text()
 	for {
 		message, err := w.ask(ctx, after)
 		if err != nil || message == nil {
@@ -118,10 +117,9 @@ func (w *wait) ask(ctx context.Context, after string) (*Message, error) {
 	connection := w.inbox.connection
 	request := request{
 		method: http.MethodGet, path: inboxPath(w.inbox.ID) + "/messages/wait", query: w.search.query(after),
-		until: w.deadline, filters: w.search.here(), expectsNone: w.expectsNone, began: w.began,
+		until: w.deadline, filters: w.search.here(), expectsNone: w.expectsNone, name: w.name,
 	}
 	for {
-		held := request.held()
 		result, err := connection.call(ctx, request)
 		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
 			return nil, w.ended(ctx, missing)
@@ -133,8 +131,8 @@ func (w *wait) ask(ctx context.Context, after string) (*Message, error) {
 			fields, err := decode(connection, request, result, isMessage)
 			return &Message{fields, connection}, err
 		}
-		if found := helpLink.FindStringSubmatch(result.header.Get("Link")); found != nil && held >= w.linkHeld {
-			w.link, w.linkHeld = found[1], held
+		if found := helpLink.FindStringSubmatch(result.header.Get("Link")); found != nil {
+			w.link = found[1]
 		}
 		if !time.Now().Before(w.deadline) {
 			return nil, nil
@@ -159,7 +157,7 @@ func (w *wait) timedOut(ctx context.Context, found []*Message, count int) error 
 		after = found[len(found)-1].ID
 	}
 	reasons := "The server's explanation could not be read."
-	explanation, err := w.inbox.explain(ctx, w.search, after, cmp.Or(after, "start"))
+	explanation, err := w.inbox.explain(ctx, w.search, after, w.name)
 	switch {
 	case err == nil:
 		reasons = explanation.Report

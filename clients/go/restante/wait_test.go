@@ -427,10 +427,9 @@ func TestClosingEndsWaits(t *testing.T) {
 
 func TestATimeoutHasTheLinkToItsPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := reply(408).in(9 * time.Second)
-		first.header = http.Header{"Link": {`<http://server/failures/7>; rel="help"`}}
-		last := reply(408).in(time.Second)
-		last.header = http.Header{"Link": {`<http://server/failures/8>; rel="help"`}}
+		page := http.Header{"Link": {`<http://server/failures/7>; rel="help"`}}
+		first, last := reply(408).in(9*time.Second), reply(408).in(time.Second)
+		first.header, last.header = page, page
 		_, _, inbox := scripted(t, first, last)
 		_, err := inbox.WaitForMessage(t.Context(), Timeout(10*time.Second))
 		if timeout := wantError[*WaitTimeoutError](t, err, "failures/7"); timeout.Link != "http://server/failures/7" {

@@ -146,13 +146,15 @@ def test_a_wait_looks_once_more_at_its_deadline_after_a_pause() -> None:
     assert script.timeouts() == [1_000, 1]
 
 
-def test_a_time_out_has_the_page_about_the_longest_request() -> None:
-    def page(number: int) -> Reply:
-        return reply(408, link=f'<http://server/failures/{number}>; rel="help"')
-
-    script = Script((page(7), 9.0), (page(8), 1.0))
+def test_the_requests_of_a_wait_have_a_name_and_one_page() -> None:
+    page = reply(408, link='<http://server/failures/7>; rel="help"')
+    script = Script((page, 9.0), (page, 1.0))
     with pytest.raises(WaitTimeoutError) as caught:
         script.wait(10)
+    names = [request.headers["X-Restante-Wait"] for request in script.requests]
+    assert len(names) == 3
+    assert len(set(names)) == 1
+    assert len(names[0]) == 32
     assert caught.value.link == "http://server/failures/7"
     assert str(caught.value).endswith("\nWhat happened during this wait: http://server/failures/7")
     assert "Dashboard" not in str(caught.value)

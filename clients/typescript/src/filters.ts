@@ -108,20 +108,20 @@ export interface Asked {
   filters: Filters;
   /** Whether no message is expected. */
   expectsNone?: boolean;
-  /** The message after which the wait began, if not with the first one. */
-  began: string | undefined;
+  /** The name of the wait, the same in all of its requests. */
+  name: string | undefined;
 }
 
 /** Maximum number of characters of the filters in a header: each may take twelve bytes. */
 const SHOWN = 160;
 
-/** The headers of a wait: where it began, what only the client compares, and whether it expects nothing. */
-export function waitHeaders({ filters, expectsNone, began }: Asked): Record<string, string> {
+/** The headers of a wait: its name, what only the client compares, and whether it expects nothing. */
+export function waitHeaders({ filters, expectsNone, name }: Asked): Record<string, string> {
   const ours = described(filters).flatMap(({ words, isOurs }) => (isOurs ? [words] : []));
   const all = [...ours, ...(filters.where ? [`where ${String(filters.where)}`] : [])].join(", ");
   const shown = Array.from(all).slice(0, SHOWN).join("");
   return {
-    "X-Restante-Began": began ?? "start",
+    ...(name === undefined ? {} : { "X-Restante-Wait": name }),
     ...(shown === "" ? {} : { "X-Restante-Filters": encodeURIComponent(shown.replace(/\p{Cs}/gu, "\uFFFD")) }),
     ...(expectsNone ? { "X-Restante-Expects": "none" } : {}),
   };

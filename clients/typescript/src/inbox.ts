@@ -33,7 +33,7 @@ import type {
   OutgoingMessage,
   Sent,
 } from "./types.js";
-import { nextMessage, Notes } from "./wait.js";
+import { nextMessage, type Notes } from "./wait.js";
 
 /**
  * The integration of a test runner with waits.
@@ -133,7 +133,7 @@ export class Inbox implements AsyncDisposable {
         after: begin.after,
         deadline: now() + milliseconds(within, "within"),
         take,
-        notes: new Notes(),
+        notes: {},
         expectsNone: true,
       });
       if (message === undefined) return;
@@ -218,7 +218,7 @@ export class Inbox implements AsyncDisposable {
     const deadline = now() + waited;
     const begin = this.#begin(filters);
     const found: Message[] = [];
-    const notes = new Notes();
+    const notes: Notes = {};
     const started = now();
     const failed = (until: number): FailedWait => {
       const numbers = { waited: until, asked, wanted: count, found: found.map(({ id }) => id) };

@@ -4,6 +4,7 @@
  * modules of Node, too: Vitest and node:test those for timers, nock and MSW those for HTTP.
  */
 
+import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { Agent, ClientRequest, type IncomingMessage, type request, type RequestOptions } from "node:http";
 import { globalAgent } from "node:https";
@@ -21,6 +22,7 @@ const { uptime } = process;
 const { AbortController: OfGlobal } = globalThis;
 const ofNode = transferableAbortController as (() => AbortController) | undefined;
 const httpsAgent = globalAgent;
+const bytes = randomBytes;
 /** As Node's own agent, with its own connections. */
 const httpAgent = Object.assign(new Agent({ keepAlive: true, scheduling: "lifo", timeout: 5_000 }), {
   createConnection: (options: TcpNetConnectOpts) => connect.apply(new Socket(options), [options] as never),
@@ -29,6 +31,11 @@ const httpAgent = Object.assign(new Agent({ keepAlive: true, scheduling: "lifo",
 /** Milliseconds on a clock that always runs. */
 export function now(): number {
   return uptime() * 1000;
+}
+
+/** A name that nothing else has. */
+export function randomName(): string {
+  return bytes(16).toString("hex");
 }
 
 /** Milliseconds since 1970. The `Date` of a new context is the real one. */

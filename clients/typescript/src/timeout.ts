@@ -38,7 +38,7 @@ export async function timeoutError(http: Http, wait: FailedWait): Promise<WaitTi
   const { filters, waited, notes, inbox } = wait;
   const after = wait.found.at(-1) ?? wait.after;
   const explainNow = () =>
-    explain(http, inbox.id, filters, after, waitHeaders({ filters, began: after })).catch((error: unknown) => {
+    explain(http, inbox.id, filters, after, waitHeaders({ filters, name: notes.name })).catch((error: unknown) => {
       if (error instanceof RestanteError) return undefined;
       throw error;
     });

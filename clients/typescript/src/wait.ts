@@ -3,7 +3,7 @@
 import { missed, missedTexts, serverQuery, waitHeaders, type Filters } from "./filters.js";
 import { isOurs, isSuccess, wordsOf, type Http, type Outcome, type Request } from "./http.js";
 import { Message } from "./message.js";
-import { now } from "./runtime.js";
+import { now, randomName } from "./runtime.js";
 import type { MessageFields } from "./types.js";
 
 /** Maximum length of a wait that the server allows in one request. */
@@ -26,21 +26,11 @@ export interface Wait {
 }
 
 /** What a wait notes for its error, should it fail. */
-export class Notes {
-  #link: string | undefined;
-  #held = -1;
-
-  /** The page about the wait in the dashboard; undefined if the server has named none. */
-  get link(): string | undefined {
-    return this.#link;
-  }
-
-  /** Notes the page that the server has named for a request that it held for this long. The longest has the story. */
-  page(link: string | undefined, held: number): void {
-    if (link === undefined || held <= this.#held) return;
-    this.#link = link;
-    this.#held = held;
-  }
+export interface Notes {
+  /** The name of the search for the latest message, the same in all of its requests. */
+  name?: string;
+  /** The page about it in the dashboard; undefined if the server has named none. */
+  link?: string | undefined;
 }
 
 /** The part of a test's limit that a wait leaves for the explanation. */
@@ -58,6 +48,7 @@ export function withinTest(timeout: number, test: { limit: number; left: number 
 /** The oldest message that matches the filters and is accepted; undefined at the deadline. */
 export async function nextMessage(http: Http, wait: Wait): Promise<Message | undefined> {
   let { after } = wait;
+  wait.notes.name = randomName();
   for (;;) {
     const fields = await askUntilDeadline(http, wait, after);
     if (fields === undefined) return undefined;
@@ -72,7 +63,7 @@ export async function nextMessage(http: Http, wait: Wait): Promise<Message | und
 async function askUntilDeadline(http: Http, wait: Wait, after: string | undefined): Promise<MessageFields | undefined> {
   const path = `/inboxes/${encodeURIComponent(wait.inboxId)}/messages/wait`;
   const query = serverQuery(wait.filters, after);
-  const headers = waitHeaders({ ...wait, began: wait.after });
+  const headers = waitHeaders({ ...wait, name: wait.notes.name });
   const next = (): Request => {
     const held = Math.min(Math.max(0, Math.ceil(wait.deadline - now())), MAX_REQUEST_MS);
     return { method: "GET", path, query: { ...query, timeout: String(held) }, headers, held };
@@ -83,7 +74,7 @@ async function askUntilDeadline(http: Http, wait: Wait, after: string | undefine
     // The server checks for a message before it counts a wait, so the last request has also checked.
     if (outcome.status === 429) return undefined;
     if (!isEndOfWait(outcome)) throw http.error(request, outcome);
-    wait.notes.page(outcome.help, request.held ?? 0);
+    wait.notes.link = outcome.help ?? wait.notes.link;
     if (now() >= wait.deadline) return undefined;
   }
 }

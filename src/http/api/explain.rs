@@ -11,7 +11,7 @@ use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
 use crate::http::describe::{INBOX_NOT_FOUND, Operation};
 use crate::http::error::Error;
-use crate::http::label::compared_by_client;
+use crate::http::label::{compared_by_client, name_of_wait};
 use crate::http::query::{Parameters, message_filter};
 use crate::http::response::json;
 use crate::wire;
@@ -26,7 +26,12 @@ pub(super) async fn explain(
     let filter = compared_by_client(message_filter(query)?, &headers);
     let explanation = app
         .service
-        .explain(&caller, &path.id, &filter, &app.smtp(&headers).to_string())
+        .explain(
+            &caller,
+            &path.id,
+            (name_of_wait(&headers)?, &filter),
+            &app.smtp(&headers).to_string(),
+        )
         .await?;
     Ok(json(
         StatusCode::OK,

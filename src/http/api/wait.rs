@@ -12,10 +12,10 @@ use crate::http::app::App;
 use crate::http::auth::OwnedInbox;
 use crate::http::describe::{Operation, STOPPING};
 use crate::http::error::Error;
-use crate::http::label::compared_by_client;
+use crate::http::label::{compared_by_client, name_of_wait};
 use crate::http::query::{Parameters, message_filter, timeout};
 use crate::http::request_id::RequestId;
-use crate::service::ServiceError;
+use crate::service::{Asked, ServiceError};
 
 pub(super) async fn wait(
     State(app): State<Arc<App>>,
@@ -28,16 +28,14 @@ pub(super) async fn wait(
     let expects_none = headers
         .get("x-restante-expects")
         .is_some_and(|expected| expected == "none");
-    let message = app
-        .service
-        .wait(
-            &owned.caller,
-            &owned.inbox,
-            &filter,
-            timeout(&query.timeout),
-            expects_none,
-        )
-        .await;
+    let asked = Asked {
+        name: name_of_wait(&headers)?,
+        filter: &filter,
+        timeout: timeout(&query.timeout),
+        expects_none,
+    };
+    let waited = app.service.wait(&owned.caller, &owned.inbox, asked);
+    let message = waited.await;
     let message = message.map_err(|error| match error {
         ServiceError::Timeout { story } => {
             Error::Timeout(story.map(|id| app.failure_url(&headers, id)))

@@ -29,7 +29,7 @@ impl Tools {
     ) -> Result<output::Explanation, ToolError> {
         let explanation = self
             .service
-            .explain(caller, id, filter, &self.addresses.smtp.to_string())
+            .explain(caller, id, (None, filter), &self.addresses.smtp.to_string())
             .await?;
         let summary = explanation.summary.clone();
         let explanation = wire::explanation(explanation, self.service.mail_domain());

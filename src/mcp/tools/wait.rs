@@ -10,7 +10,7 @@ use super::{Answer, Tools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::{Inbox, MessageFilter};
-use crate::service::{Caller, ServiceError, StoredMessage, pause_before_retry};
+use crate::service::{Asked, Caller, ServiceError, StoredMessage, pause_before_retry};
 
 impl Tools {
     pub(super) async fn wait_for_message(
@@ -87,10 +87,15 @@ impl Tools {
     ) -> Result<StoredMessage, ServiceError> {
         let clock = self.service.clock();
         let started = clock.instant();
+        let name = Uuid::now_v7().to_string();
         loop {
             let waited = clock.instant().since(started);
             let left = timeout.saturating_sub(waited);
-            match self.service.wait(caller, inbox, filter, left, false).await {
+            let asked = Asked {
+                name: Some(&name),
+                ..Asked::once(filter, left)
+            };
+            match self.service.wait(caller, inbox, asked).await {
                 Err(ServiceError::TooManyWaits) if !left.is_zero() => {
                     clock.sleep(pause_before_retry(waited).min(left)).await;
                 }

@@ -311,14 +311,24 @@ impl Harness {
         let timeout = SHORT_WAIT.as_millis();
         let deadline = self.clock.instant().after(SHORT_WAIT);
         let path = format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout={timeout}");
-        let mut request = request(&self.key, "GET", &path, Body::empty());
+        let request = self.saying(headers, &path);
+        let waiting = tokio::spawn(answer(self.router.clone(), request));
+        self.at_deadline(deadline, waiting).await
+    }
+
+    /// The answer to a GET with these headers.
+    pub async fn get_saying(&self, headers: &[(&'static str, &'static str)], path: &str) -> Answer {
+        answer(self.router.clone(), self.saying(headers, path)).await
+    }
+
+    fn saying(&self, headers: &[(&'static str, &'static str)], path: &str) -> Request<Body> {
+        let mut request = request(&self.key, "GET", path, Body::empty());
         for (name, value) in headers {
             request
                 .headers_mut()
                 .insert(*name, HeaderValue::from_static(value));
         }
-        let waiting = tokio::spawn(answer(self.router.clone(), request));
-        self.at_deadline(deadline, waiting).await
+        request
     }
 
     /// Advances the clock to the deadline of `wait` as soon as it sleeps until then. Returns its

@@ -71,8 +71,8 @@ class Filters(Generic[M]):
         """The header field that the server compares: it takes one, and only a text."""
         return next(((name, want) for name, want in (self.header or {}).items() if isinstance(want, str)), None)
 
-    def headers(self, began: str, expects_none: bool) -> dict[str, str]:
-        """What the server can show of a wait: the filters that only the client applies, and that it expects nothing."""
+    def headers(self, name: str, expects_none: bool) -> dict[str, str]:
+        """The name of a wait, the filters that only the client applies, and whether it expects nothing."""
         sent = self._server_field()
         texts = {"subject": self.subject, "from": self.from_, "to": self.to, "text": self.text}
         parts = [f"{name} {describe(want)}" for name, want in texts.items() if isinstance(want, re.Pattern)]
@@ -82,7 +82,7 @@ class Filters(Generic[M]):
         parts += [f"where {getattr(self.where, '__qualname__', 'function')}"] if self.where else []
         shown = quote(", ".join(parts)[:SHOWN], errors="replace")
         named = {
-            "X-Restante-Began": began,
+            "X-Restante-Wait": name,
             "X-Restante-Filters": shown,
             "X-Restante-Expects": "none" if expects_none else "",
         }

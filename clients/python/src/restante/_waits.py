@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -48,8 +49,8 @@ class Wait(Generic[M]):
         self._started = core.clock()
         self._expects_none = False
         self._link: str | None = None
-        self._held = 0.0
-        """How long the server held the request that has the story: the longest one."""
+        self._name = ""
+        """The name of the search for the latest message, the same in all of its requests."""
 
     def messages(self, count: int) -> Steps[list[M]]:
         """The next `count` messages that match, oldest first; an error with the reason if some do not arrive."""
@@ -81,9 +82,9 @@ class Wait(Generic[M]):
 
     def _next(self, after: str | None) -> Steps[M | None]:
         """The oldest message that matches, or None after a last check at the deadline."""
-        began = after or "start"
+        self._name = os.urandom(16).hex()
         while True:
-            ask = partial(self._request, after, began)
+            ask = partial(self._request, after)
             request, outcome, _ = yield from self._core.repeated(ask, self._left())
             is_ours = isinstance(outcome, Reply) and _texts.said(outcome) is not None
             match outcome:
@@ -95,7 +96,7 @@ class Wait(Generic[M]):
                     if message and not self._filters.missed_by(message):
                         return message
                 case Reply(status=408) if is_ours:
-                    self._note_page(outcome, request.seconds)
+                    self._note_page(outcome)
                     if self._left() == 0:
                         return None
                 # All waits of the key are in use. The server checks for a message before it counts.
@@ -110,19 +111,18 @@ class Wait(Generic[M]):
     def _left(self) -> float:
         return max(0.0, self._started + self._seconds - self._core.clock())
 
-    def _request(self, after: str | None, began: str) -> Request:
+    def _request(self, after: str | None) -> Request:
         seconds = min(self._left(), MAX_REQUEST_SECONDS)
         # For zero, the server would return 404, as for an inbox that has ended.
         milliseconds = max(1, math.ceil(seconds * 1000))
         query = {**self._filters.query(after), "timeout": str(milliseconds)}
         path = f"{inbox_path(self._inbox.id)}/messages/wait"
-        headers = self._filters.headers(began, self._expects_none)
+        headers = self._filters.headers(self._name, self._expects_none)
         return Request("GET", path, query, headers=headers, seconds=seconds + REQUEST_SECONDS, is_wait=True)
 
-    def _note_page(self, reply: Reply, held: float) -> None:
-        found = HELP.search(reply.headers.get("link", ""))
-        if found and held >= self._held:
-            self._link, self._held = found[1], held
+    def _note_page(self, reply: Reply) -> None:
+        if found := HELP.search(reply.headers.get("link", "")):
+            self._link = found[1]
 
     def _ended(self, reply: Reply) -> Steps[NotFoundError]:
         """The error for an inbox that has ended; the server's explanation has the time and the reason."""
@@ -133,7 +133,7 @@ class Wait(Generic[M]):
 
     def _timed_out(self, found: Sequence[M], count: int) -> Steps[WaitTimeoutError]:
         after = found[-1].id if found else self._walk.start
-        headers = self._filters.headers(after or "start", expects_none=False)
+        headers = self._filters.headers(self._name, expects_none=False)
         question = question_about(self._inbox.id, self._filters, after, headers)
         explanation = yield from self._explanation(question)
         last = _texts.link_line(self._link, self._label, self._core.log is not None) if self._link else self._story()

@@ -130,8 +130,8 @@ final class Connection {
       return withText("X-Restante-Filters", filters, MAX_FILTERS);
     }
 
-    Request withBegan(String began) {
-      return withText("X-Restante-Began", began, MAX_FILTERS);
+    Request withWait(String name) {
+      return withText("X-Restante-Wait", name, MAX_FILTERS);
     }
 
     Request expectingNone() {

@@ -201,11 +201,11 @@ public final class Inbox implements AutoCloseable {
     return explain(search, search.after, null);
   }
 
-  /** Names where the wait that it explains began, if there was one. */
-  Explanation explain(Search search, String after, String began) {
+  /** Names the wait that it explains, if there was one. */
+  Explanation explain(Search search, String after, String wait) {
     Request request = Request.get(path("/explain"), search.query(after));
-    if (began != null) {
-      request = request.withBegan(began).withFilters(search.here());
+    if (wait != null) {
+      request = request.withWait(wait).withFilters(search.here());
     }
     return connection.fetch(
         request, Explanation.class, it -> it.summary() != null && it.report() != null);

@@ -9,6 +9,7 @@ import java.math.RoundingMode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -29,11 +30,10 @@ final class Wait {
   /** Tells the server that the wait must stay empty. */
   private boolean expectsNone;
 
-  /** The message after which the search for the next one began, or the word start. */
-  private String began = "";
+  /** That of the search for the latest message, the same in all of its requests. */
+  private String name = "";
 
   private String link;
-  private Duration linkHeld = Duration.ZERO;
 
   Wait(Connection connection, Inbox inbox, Search search, Position.Walk walk, Duration timeout) {
     this.connection = connection;
@@ -79,7 +79,7 @@ final class Wait {
 
   /** The oldest matching message that is taken, or null at the deadline. */
   private Message next(String start, Predicate<String> takes) {
-    began = start == null || start.isEmpty() ? "start" : start;
+    name = UUID.randomUUID().toString();
     String after = start;
     while (true) {
       Message message = ask(after);
@@ -99,13 +99,12 @@ final class Wait {
     Request request =
         Request.get(inbox.path("/messages/wait"), search.query(after))
             .withDeadline(deadline)
-            .withBegan(began)
+            .withWait(name)
             .withFilters(search.here());
     if (expectsNone) {
       request = request.expectingNone();
     }
     do {
-      Duration held = request.held();
       Outcome outcome = answer(request);
       if (outcome.isSuccess()) {
         MessageFields fields =
@@ -113,9 +112,8 @@ final class Wait {
         return new Message(connection, fields);
       }
       Matcher page = HELP.matcher(outcome.headers().getOrDefault("link", ""));
-      if (page.find() && held.compareTo(linkHeld) >= 0) {
+      if (page.find()) {
         link = page.group(1);
-        linkHeld = held;
       }
     } while (System.nanoTime() - deadline < 0);
     return null;
@@ -143,8 +141,7 @@ final class Wait {
   private WaitTimeoutException timedOut(List<Message> found, int count) {
     Duration waited = Duration.ofNanos(System.nanoTime() - start);
     String after = found.isEmpty() ? walk.start() : found.get(found.size() - 1).id();
-    Explanation explanation =
-        explanation(search, after, after == null || after.isEmpty() ? "start" : after);
+    Explanation explanation = explanation(search, after, name);
     String text =
         "%s%s arrived at %s within %s.\n%s%s"
             .formatted(
@@ -168,9 +165,9 @@ final class Wait {
         + " s";
   }
 
-  private Explanation explanation(Search filters, String after, String began) {
+  private Explanation explanation(Search filters, String after, String wait) {
     try {
-      return inbox.explain(filters, after, began);
+      return inbox.explain(filters, after, wait);
     } catch (RestanteException error) {
       return null;
     }
