@@ -48,6 +48,7 @@ pub fn title(cause: Cause) -> &'static str {
         Cause::InboxDeleted => "The inbox was deleted",
         Cause::Late => "The message was late",
         Cause::Arrived => "A matching message is there",
+        Cause::Unexpected => "A message arrived although none was expected",
         Cause::FilterMissed => "No message matched the filters",
         Cause::NothingNew => "No new message",
         Cause::Fault => "A fault was injected",
@@ -73,6 +74,9 @@ pub fn advice(cause: Cause) -> &'static str {
         Cause::InboxExpired => "Create an inbox for each test, or raise `--inbox-lifetime`.",
         Cause::InboxDeleted => "Wait for the message before the test deletes its inbox.",
         Cause::Arrived => "Wait again, or read the message from the list.",
+        Cause::Unexpected => {
+            "Find out why the application sent it, or name in the filters what must not arrive."
+        }
         Cause::FilterMissed => "Change the filter, or what the application sends.",
         Cause::NothingNew => {
             "The wait starts after the message that the last wait returned, or after the newest when the test asked \

@@ -11,7 +11,7 @@ use super::{Cause, Evidence, Failure, Finding, Sentence, Server, advice};
 use crate::model::{
     DEFAULT_MAIL_DOMAIN, Difference, Features, Inbox, InboxEnd, Latest, MessageFilter, Part,
     Period, Refusal, RefusalReason, RefusedMail, SessionFailure, Similar, SmtpSession, Timestamp,
-    TotalUse, bracketed, cut, fails_login, spoken,
+    TotalUse, WaitEnd, bracketed, cut, fails_login, spoken,
 };
 
 /// Maximum number of messages that the sentence lists.
@@ -38,6 +38,8 @@ pub struct Facts<'a> {
     pub inbox: &'a Inbox,
     pub period: Period,
     pub ended: Option<InboxEnd>,
+    /// How the wait ended, if there was one.
+    pub end: Option<WaitEnd>,
     /// The filters of the wait.
     pub filter: &'a MessageFilter,
     /// The number of messages in the inbox, and the newest.
@@ -147,7 +149,8 @@ fn is_of(refused: &RefusedMail, inbox: &Inbox) -> bool {
 
 impl Decision<'_> {
     fn finding(&self) -> Finding {
-        self.end()
+        self.inbox_end()
+            .or_else(|| self.unexpected())
             .or_else(|| self.match_in_inbox())
             .or_else(|| self.later_refusal())
             .or_else(|| self.named(Part::Wait))
@@ -162,16 +165,30 @@ impl Decision<'_> {
             .unwrap_or_else(|| self.silence())
     }
 
-    fn end(&self) -> Option<Finding> {
+    fn inbox_end(&self) -> Option<Finding> {
         let (cause, ended, at) = match self.facts.ended? {
             InboxEnd::Expired(at) => (Cause::InboxExpired, "expired", at),
             InboxEnd::Deleted(at) => (Cause::InboxDeleted, "was deleted", at),
         };
-        let sentence = Sentence::new(format!("The inbox {} {ended} ", self.address))
-            .ago(at)
+        let sentence = Sentence::new(format!("The inbox {} {ended} ", self.address));
+        let sentence = match self.facts.end {
+            Some(WaitEnd::InboxEnded) => sentence.own("while the wait was open."),
+            _ => sentence.ago(at).own("."),
+        };
+        Some(Finding::new(cause, sentence.advice(advice(cause))))
+    }
+
+    /// A message that arrived although its wait expected none is the failure.
+    fn unexpected(&self) -> Option<Finding> {
+        let Some(WaitEnd::Unexpected(id)) = self.facts.end else {
+            return None;
+        };
+        let message = self.facts.latest.iter().find(|message| message.id == id)?;
+        let sentence = Sentence::new("No message was expected, but one arrived: ")
+            .quote(named(message))
             .own(".")
-            .advice(advice(cause));
-        Some(Finding::new(cause, sentence))
+            .advice(advice(Cause::Unexpected));
+        Some(Finding::new(Cause::Unexpected, sentence))
     }
 
     fn match_in_inbox(&self) -> Option<Finding> {
@@ -550,21 +567,6 @@ pub fn late(failure: &Failure, message: &Latest) -> Finding {
         spoken(failure.wait.timeout)
     ));
     Finding::new(Cause::Late, sentence)
-}
-
-/// A message that arrived although its wait expected none is the failure.
-#[must_use]
-pub fn unexpected(message: &Latest) -> Finding {
-    let sentence = Sentence::new("No message was expected, but one arrived: ")
-        .quote(named(message))
-        .own(".")
-        .advice(
-            "Find out why the application sent it, or name in the filters what must not arrive.",
-        );
-    Finding {
-        origin: "unexpected".to_owned(),
-        ..Finding::new(Cause::Arrived, sentence)
-    }
 }
 
 /// A rejection as the cause of a failure, with what to do about it.

@@ -13,7 +13,7 @@ mod similar;
 mod story;
 
 pub use advice::{Server, accepting_flag, advice, title};
-pub use cause::{Facts, late, rejection, rejection_group, unexpected};
+pub use cause::{Facts, late, rejection, rejection_group};
 pub use entry::{Entry, EntryFilter, NewEntry, Recorded, Told};
 pub use report::{missed, report};
 pub use sentence::{Piece, Reading, Sentence};

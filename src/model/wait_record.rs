@@ -58,7 +58,7 @@ impl WaitEnd {
     /// Whether the test that waited has failed, as far as the server knows.
     #[must_use]
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Unexpected(_) | Self::Timeout)
+        matches!(self, Self::Unexpected(_) | Self::Timeout | Self::InboxEnded)
     }
 
     /// The message that was found.

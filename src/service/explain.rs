@@ -3,7 +3,7 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::evidence::{Cause, Evidence, Facts, Finding, Reading, Sentence, report};
-use crate::model::{Inbox, InboxEnd, MessageFilter, Period, TotalUse};
+use crate::model::{Inbox, InboxEnd, MessageFilter, Period, TotalUse, WaitEnd};
 
 /// Messages that are compared with the filters.
 const MAX_LISTED: usize = 10;
@@ -28,6 +28,8 @@ pub struct Explanation {
 pub(super) struct Question<'a> {
     pub(super) inbox: &'a Inbox,
     pub(super) ended: Option<InboxEnd>,
+    /// How the wait ended, if there was one.
+    pub(super) end: Option<WaitEnd>,
     pub(super) filter: &'a MessageFilter,
     /// What happened before or later does not count.
     pub(super) period: Period,
@@ -67,6 +69,7 @@ impl Service {
                 let question = Question {
                     inbox: &inbox,
                     ended,
+                    end: None,
                     filter,
                     period,
                     watched: None,
@@ -98,6 +101,7 @@ impl Service {
         let Question {
             inbox,
             ended,
+            end,
             filter,
             period,
             watched,
@@ -129,6 +133,7 @@ impl Service {
             inbox,
             period,
             ended,
+            end,
             filter,
             messages,
             latest,

@@ -13,11 +13,10 @@ use uuid::Uuid;
 
 use super::explain::Question;
 use super::{MAX_WAIT, Service, ServiceError};
-use crate::evidence::{
-    Cause, EntryFilter, Failure, FailureFilter, NewEntry, Story, Told, late, unexpected,
-};
+use crate::evidence::{Cause, EntryFilter, Failure, FailureFilter, NewEntry, Story, Told, late};
 use crate::model::{
-    Inbox, Latest, MessageFilter, Period, ProjectId, Timestamp, TotalUse, WaitEnd, WaitRecord,
+    Inbox, InboxEnd, Latest, MessageFilter, Period, ProjectId, Timestamp, TotalUse, WaitEnd,
+    WaitRecord,
 };
 use crate::store::StoreError;
 
@@ -84,22 +83,22 @@ impl Service {
             .activity
             .and_other_nodes(&self.0.store, watched, period.until)
             .await?;
+        let ended = match wait.end {
+            Some((at, WaitEnd::InboxEnded)) => Some(self.end_of_inbox(&inbox, at).await?),
+            _ => None,
+        };
         let question = Question {
             inbox: &inbox,
-            ended: None,
+            ended,
+            end: wait.end.map(|(_, end)| end),
             filter: &filter,
             period,
             watched: Some(watched),
         };
-        let (mut finding, evidence) = self.answer(question).await?;
-        if let Some((_, WaitEnd::Unexpected(id))) = wait.end
-            && let Some(message) = evidence.latest.iter().find(|message| message.id == id)
-        {
-            finding = unexpected(message);
-        }
+        let (finding, evidence) = self.answer(question).await?;
         let label = self.0.store.label(&inbox).await?;
         let timeline = self
-            .events_of(&inbox, &waits, period.until)
+            .events_of((&inbox, ended), &waits, period.until)
             .await?
             .into_iter()
             .map(|(_, event)| event)
@@ -114,6 +113,18 @@ impl Service {
             evidence,
             timeline,
         }))
+    }
+
+    /// How an inbox ended that was not there at a time. One that has been created again since then
+    /// had been deleted or has expired, and nobody knows which.
+    async fn end_of_inbox(&self, inbox: &Inbox, at: Timestamp) -> Result<InboxEnd, StoreError> {
+        let store = &self.0.store;
+        let now = self.0.clock.now();
+        let found = store.inbox_or_end(inbox.project, &inbox.id, now).await?;
+        let same = found.filter(|(found, _)| found.created_at == inbox.created_at);
+        Ok(same
+            .and_then(|(_, ended)| ended)
+            .unwrap_or(InboxEnd::Deleted(at)))
     }
 
     /// The failures that match a filter, newest first: at most `limit`.
@@ -205,14 +216,15 @@ impl Service {
             Some(name) => WaitRecord::id_of(inbox, name),
             None => {
                 let told = self.told_of(inbox).await?.into_iter();
-                // Who asks later does not say what only the client compared.
                 let mut same = told.map(|told| told.failure.wait).filter(|wait| {
+                    // Who asks later does not say what only the client compared.
                     let client = wait.filter.client.clone();
-                    wait.filter
-                        == MessageFilter {
-                            client,
-                            ..filter.clone()
-                        }
+                    let asked = MessageFilter {
+                        client,
+                        ..filter.clone()
+                    };
+                    let has_lost_inbox = matches!(wait.end, Some((_, WaitEnd::InboxEnded)));
+                    wait.filter == asked || has_lost_inbox
                 });
                 let Some(wait) = same.next() else {
                     return Ok(None);

@@ -38,9 +38,7 @@ impl Service {
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.journal.written(Some(caller.project)).await;
         let waits = self.recorded_waits(&inbox).await?;
-        let mut events = self.events_of(&inbox, &waits, now).await?;
-        events.extend(ended.map(of_end));
-        in_order(&mut events);
+        let events = self.events_of((&inbox, ended), &waits, now).await?;
         Ok(EventCursor::advance(after, events, now))
     }
 
@@ -92,7 +90,7 @@ impl Service {
     /// What happened to an inbox until then, oldest first.
     pub(super) async fn events_of(
         &self,
-        inbox: &Inbox,
+        (inbox, ended): (&Inbox, Option<InboxEnd>),
         waits: &Waits,
         until: Timestamp,
     ) -> Result<Vec<Timed>, StoreError> {
@@ -148,6 +146,7 @@ impl Service {
                 .into_iter()
                 .map(of_session),
         );
+        events.extend(ended.map(of_end));
         events.retain(|(at, _)| *at <= until);
         in_order(&mut events);
         Ok(events)

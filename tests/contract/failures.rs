@@ -652,7 +652,7 @@ async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
         assert_eq!(failed.len(), known);
     }
     let failed = failures(&api, FailureFilter::default()).await;
-    assert_eq!(failed[0].finding.cause, Cause::Arrived);
+    assert_eq!(failed[0].finding.cause, Cause::Unexpected);
     let sentence = failed[0].finding.sentence.to_string();
     assert!(
         sentence.starts_with("No message was expected, but one arrived: "),

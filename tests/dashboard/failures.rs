@@ -60,7 +60,7 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
     );
     for search in [&one[..one.len() - 1], &one] {
         let found = own.get(&format!("{project}/inboxes?q={search}")).await.body;
-        assert!(found.contains("1 timed out"), "{search}: {found}");
+        assert!(found.contains("1 failed"), "{search}: {found}");
     }
     let found = own
         .get(&format!("{project}/failures?cause=late"))
@@ -90,6 +90,59 @@ async fn failures_are_grouped_by_their_cause_and_counted(engine: Engine) {
             .await
             .body
             .contains("Nothing failed")
+    );
+}
+
+/// A wait whose inbox ends has a failure, too, with a page that outlives the inbox; and so has one
+/// that expected no message.
+#[testkit::each_engine]
+async fn waits_that_fail_without_a_timeout_are_listed(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let failures = format!("{}/failures", own.project_path().await);
+    let inbox = harness.create_inbox().await;
+    let path = format!("/v1/inboxes/{inbox}");
+    let waiting = harness.spawn_get(&format!("{path}/messages/wait?timeout=30000"));
+    seen(&own, &failures, "1 open wait").await;
+    harness.clock.advance(Duration::from_secs(2));
+    assert_eq!(harness.call("DELETE", &path, "").await.status, 204);
+    assert_eq!(waiting.await.unwrap().status, 404);
+    let page = seen(&own, &failures, "1 failed").await.body;
+    assert!(
+        page.contains("was deleted while the wait was open") && !page.contains("timed out"),
+        "{page}"
+    );
+    let story = page.split("href=\"/failures/").nth(1).unwrap();
+    let story = format!("/failures/{}", story.split('"').next().unwrap());
+    let page = own.get(&story).await;
+    assert_eq!(page.status, 200);
+    for text in [
+        "<h1>The inbox was deleted</h1>",
+        "was deleted while the wait was open",
+        "The inbox was deleted.",
+    ] {
+        assert!(page.body.contains(text), "{text}: {}", page.body);
+    }
+    let inbox_page = format!("{}/inboxes/{inbox}", own.project_path().await);
+    assert_eq!(own.get(&inbox_page).await.status, 200);
+    let explained = harness.get(&format!("{path}/explain")).await;
+    assert!(
+        explained
+            .body
+            .contains("was deleted while the wait was open"),
+        "{}",
+        explained.body
+    );
+
+    let other = harness.create_inbox().await;
+    harness.deliver(&other, "Welcome").await;
+    let nothing = [("x-restante-expects", "none")];
+    harness.time_out_saying(&nothing, &other, "").await;
+    let title = "A message arrived although none was expected";
+    let page = seen(&own, &failures, title).await.body;
+    assert!(
+        page.contains(&other) && !page.contains("timed out"),
+        "{page}"
     );
 }
 

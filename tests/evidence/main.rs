@@ -20,7 +20,7 @@ use restante::evidence::{Facts, Reading, Server, advice, report};
 use restante::model::{
     AcceptedDomains, Domain, EmailAddress, Features, Inbox, InboxEnd, InboxId, InboxKind, Latest,
     MessageFilter, MessageId, Period, ProjectId, RefusalReason, RefusedMail, SharedAddress,
-    Similar, SmtpSession, Timestamp, TotalUse, Via,
+    Similar, SmtpSession, Timestamp, TotalUse, Via, WaitEnd,
 };
 use restante_api::{Exchange, MissedBy};
 
@@ -46,6 +46,7 @@ struct Given {
 struct Expected {
     filter: MessageFilter,
     timeout: Option<Duration>,
+    expects_none: bool,
     cause: String,
     text: Vec<String>,
 }
@@ -93,7 +94,7 @@ fn play(lines: &str) -> (String, String) {
 }
 
 impl Expected {
-    /// `wait 15s subject=Welcome has=otp`, or `explain subject=Welcome`.
+    /// `wait 15s subject=Welcome has=otp`, `wait 15s expecting none`, or `explain subject=Welcome`.
     fn read_wait(&mut self, text: &str) {
         let word = Regex::new(r#"(\w+)=(?:"([^"]*)"|(\S+))"#).unwrap();
         for found in word.captures_iter(text) {
@@ -112,6 +113,7 @@ impl Expected {
                 other => panic!("no filter {other}"),
             }
         }
+        self.expects_none = text.ends_with("expecting none");
         let timeout = Regex::new(r"^wait (\d+)s").unwrap().captures(text);
         self.timeout = timeout.map(|found| Duration::from_secs(found[1].parse().unwrap()));
     }
@@ -284,6 +286,11 @@ impl Given {
             },
             None => Period::of_inbox(&self.inbox, START),
         };
+        let end = match self.latest.first() {
+            _ if self.ended.is_some() => WaitEnd::InboxEnded,
+            Some(found) if expected.expects_none => WaitEnd::Unexpected(found.id),
+            _ => WaitEnd::Timeout,
+        };
         let facts = Facts {
             server: Server {
                 mail_domain: &mail_domain,
@@ -292,6 +299,7 @@ impl Given {
             inbox: &self.inbox,
             period,
             ended: self.ended,
+            end: expected.timeout.map(|_| end),
             filter: &expected.filter,
             messages: i64::try_from(self.latest.len()).unwrap(),
             latest: self.latest,

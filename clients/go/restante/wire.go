@@ -316,9 +316,9 @@ type Explanation struct {
 	// The sentence, then the newest messages, the rejections and the other inboxes that it does not name, in lines: what a
 	// client prints about a wait that failed.
 	Report string `json:"report"`
-	// The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late, arrived, filter_missed,
-	// nothing_new, fault, bare_line_end, inbox_full, other_domain, rejected, typo, other_address, login_failed,
-	// tls_failed, wrong_port, no_mail, sent_elsewhere, nothing_connected.
+	// The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late, arrived, unexpected,
+	// filter_missed, nothing_new, fault, bare_line_end, inbox_full, other_domain, rejected, typo, other_address,
+	// login_failed, tls_failed, wrong_port, no_mail, sent_elsewhere, nothing_connected.
 	Cause string `json:"cause"`
 	// The inbox; null if it has ended.
 	Inbox *InboxFields `json:"inbox"`

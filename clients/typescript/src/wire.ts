@@ -338,6 +338,7 @@ export interface Explanation {
     | "inbox_deleted"
     | "late"
     | "arrived"
+    | "unexpected"
     | "filter_missed"
     | "nothing_new"
     | "fault"

@@ -47,6 +47,8 @@ words! {
         Late = "late",
         /// A matching message is in the inbox.
         Arrived = "arrived",
+        /// A message arrived although the wait expected none.
+        Unexpected = "unexpected",
         /// Messages arrived, but the filters exclude them.
         FilterMissed = "filter_missed",
         /// A message arrived that only the cursor `after` excludes, and none after it.

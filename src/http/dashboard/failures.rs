@@ -1,4 +1,4 @@
-//! What failed in a project: waits that timed out and mail that was rejected, grouped by cause, the
+//! What failed in a project: waits and mail that was rejected, grouped by cause, the
 //! newest first; above them the waits that are open. A rejection that a wait failed by is not
 //! listed beside that wait. The list of rejected mail is the same page without the waits; the
 //! administrator has it for all projects.
@@ -18,8 +18,8 @@ use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    InboxId, Project, ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, WaitRecord,
-    Watched,
+    InboxId, Project, ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, WaitEnd,
+    WaitRecord, Watched,
 };
 use crate::service::MAX_REFUSALS_SHOWN;
 
@@ -65,8 +65,9 @@ struct Group {
     key: String,
     /// The word and the label of the cause, or of the reason on the page of rejected mail.
     cause: (String, String),
-    /// The number of waits that timed out.
+    /// The number of waits that failed, and how.
     waits: usize,
+    ended: &'static str,
     /// The number of other rejections, and what happened to the mail.
     rejections: usize,
     outcome: &'static str,
@@ -223,6 +224,10 @@ async fn groups(
         };
         let group = Group::of(&mut groups, &failure.finding, reading, failure.ended_at());
         group.waits += 1;
+        group.ended = match failure.wait.end {
+            Some((_, WaitEnd::Timeout)) => "timed out",
+            _ => "failed",
+        };
         group.entries.push(Entry::Wait(Box::new(failure)));
     }
     for (project, refused) in refused {
@@ -253,7 +258,7 @@ async fn groups(
 fn limits(waits: usize, rejections: usize) -> Option<String> {
     let is_reached = waits >= MAX_WAITS || rejections >= MAX_REFUSALS_SHOWN;
     is_reached.then(|| {
-        format!("Only the latest {MAX_WAITS} waits that timed out and {MAX_REFUSALS_SHOWN} rejections are counted.")
+        format!("Only the latest {MAX_WAITS} waits that failed and {MAX_REFUSALS_SHOWN} rejections are counted.")
     })
 }
 
@@ -307,6 +312,7 @@ impl Group {
                 title(finding.cause).to_owned(),
             ),
             waits: 0,
+            ended: "failed",
             rejections: 0,
             outcome: "rejected",
             sentence: cause(&sentence),
@@ -448,7 +454,7 @@ mod tests {
         for (waits, rejections) in [(500, 0), (0, 200)] {
             assert_eq!(
                 limits(waits, rejections).unwrap(),
-                "Only the latest 500 waits that timed out and 200 rejections are counted."
+                "Only the latest 500 waits that failed and 200 rejections are counted."
             );
         }
     }

@@ -308,6 +308,7 @@ class Explanation:
         "inbox_deleted",
         "late",
         "arrived",
+        "unexpected",
         "filter_missed",
         "nothing_new",
         "fault",

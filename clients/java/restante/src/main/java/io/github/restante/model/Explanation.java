@@ -9,9 +9,9 @@ import java.util.List;
  * @param report The sentence, then the newest messages, the rejections and the other inboxes that
  *     it does not name, in lines: what a client prints about a wait that failed.
  * @param cause The cause in the summary, for programs. One of inbox_expired, inbox_deleted, late,
- *     arrived, filter_missed, nothing_new, fault, bare_line_end, inbox_full, other_domain,
- *     rejected, typo, other_address, login_failed, tls_failed, wrong_port, no_mail, sent_elsewhere,
- *     nothing_connected.
+ *     arrived, unexpected, filter_missed, nothing_new, fault, bare_line_end, inbox_full,
+ *     other_domain, rejected, typo, other_address, login_failed, tls_failed, wrong_port, no_mail,
+ *     sent_elsewhere, nothing_connected.
  * @param inbox The inbox; null if it has ended.
  * @param ended How it ended, if it has.
  * @param messages The messages in it.
