@@ -21,6 +21,8 @@ pub fn report(
         .map(|message| arrived(message, filter));
     let refused = evidence.refused.iter();
     let refused = refused.filter(|refused| is_new(&[refused.recipient_address(), &refused.reply]));
+    let (accepted, refused): (Vec<_>, Vec<_>) =
+        refused.partition(|refused| refused.reason.is_accepted());
     let similar = evidence.similar.iter().filter_map(|similar| {
         let address = similar.address(mail_domain);
         is_new(&[&address]).then(|| other_inbox(&address, similar))
@@ -28,7 +30,11 @@ pub fn report(
     let title = format!("In the inbox ({}), newest first:", evidence.messages);
     let sections = [
         (title.as_str(), messages.collect::<Vec<_>>()),
-        ("Rejected:", refused.map(rejection).collect()),
+        ("Rejected:", refused.into_iter().map(rejection).collect()),
+        (
+            "Accepted, and not delivered:",
+            accepted.into_iter().map(rejection).collect(),
+        ),
         ("Other inboxes that received mail:", similar.collect()),
     ];
     let mut report = summary.clone();

@@ -76,6 +76,12 @@ impl RefusalReason {
         }
     }
 
+    /// Whether the client was told that the mail is accepted.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        matches!(self, Self::BouncedOnRequest | Self::DroppedOnRequest)
+    }
+
     /// The reason with this label.
     #[must_use]
     pub fn from_label(label: String) -> Self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::pages::refusal;
 use super::visitor::Visitor;
-use restante::model::{RefusalReason, RefusedMail};
+use restante::model::{InboxId, RefusalReason, RefusedMail};
 use testkit::{Answer, Engine, Harness, MAIL_DOMAIN, within};
 
 /// The page as soon as it shows `text`: stories and refusals are written in the background.
@@ -144,6 +144,40 @@ async fn waits_that_fail_without_a_timeout_are_listed(engine: Engine) {
         page.contains(&other) && !page.contains("timed out"),
         "{page}"
     );
+}
+
+/// A fault `drop` accepts the message, so no page says that it was rejected.
+#[testkit::each_engine]
+async fn dropped_mail_was_not_rejected(engine: Engine) {
+    let harness = Harness::on(engine).await;
+    let own = Visitor::of_default(&harness).await;
+    let project = own.project_path().await;
+    let inbox = harness.create_inbox().await;
+    let dropped = RefusedMail {
+        recipient: format!("<{inbox}@{MAIL_DOMAIN}>"),
+        inbox: InboxId::parse(&inbox).ok(),
+        reason: RefusalReason::DroppedOnRequest,
+        reply: "accepted, and dropped on request".to_owned(),
+        refused_at: harness.service.clock().now(),
+        ..refusal()
+    };
+    harness.service.record_refusal(dropped, None);
+    fails(&harness, &inbox, "").await;
+    let page = seen(&own, &format!("{project}/failures"), "1 timed out")
+        .await
+        .body;
+    let story = page.split("href=\"/failures/").nth(1).unwrap();
+    let story = format!("/failures/{}", story.split('"').next().unwrap());
+    let shown = own.get(&story).await.body;
+    assert!(
+        shown.contains("<h3>Accepted, and not delivered</h3>")
+            && !shown.contains("<h3>Rejected</h3>"),
+        "{shown}"
+    );
+    let shown = own.get(&format!("{project}/inboxes")).await.body;
+    assert!(shown.contains("1 not delivered"), "{shown}");
+    let shown = own.get(&format!("{project}/refused")).await.body;
+    assert!(shown.contains("Nothing was rejected"), "{shown}");
 }
 
 #[testkit::each_engine]

@@ -152,7 +152,7 @@ fn a_row_with_two_marks_shows_both() {
         let browser = Browser::open(width, 800, &[]);
         sign_in(&browser, &site, KEY);
         browser.go(&browser.address().replace("/failures", "/inboxes"));
-        browser.sees(".inbox-row", "1 rejected");
+        browser.sees(".inbox-row", "1 not delivered");
         let is_visible = "
             const what = document.querySelector('.inbox-row[data-row] .what').getBoundingClientRect();
             const badges = [...document.querySelectorAll('.inbox-row[data-row] .badge')];

@@ -122,7 +122,7 @@ async fn the_list_of_inboxes_announces_what_failed() {
         loop {
             events.changed().await;
             let page = own.get(&format!("{list}?failed=1")).await.body;
-            if page.contains("1 timed out") {
+            if page.contains("1 failed") {
                 return page;
             }
         }

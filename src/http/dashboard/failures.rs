@@ -212,6 +212,7 @@ async fn groups(
     };
     let mut refused = service.refusals(&refusals).await?;
     let limits = limits(failed.len(), refused.len());
+    refused.retain(|(_, refused)| !(wanted.only_rejected && refused.reason.is_accepted()));
     let smtp_address = &visit.smtp().to_string();
     let mut groups: Vec<Group> = Vec::new();
     refused.retain(|(_, refused)| !failed.iter().any(|failure| failure.is_by(refused)));

@@ -48,8 +48,10 @@ struct InboxPanel {
     label: Option<String>,
     retention_days: Option<i64>,
     faults: Vec<FaultState>,
-    /// The number of messages that were rejected, and the latest, one for each reply.
+    /// The number of messages that were rejected or dropped, what happened to them, and the latest,
+    /// one for each reply.
     refused: usize,
+    outcome: &'static str,
     refusals: Vec<(RefusedMail, String)>,
     waits: Waits,
     /// The waits that have a story.
@@ -312,6 +314,10 @@ impl InboxPanel {
         let refused = service.refusals_of_inbox(&inbox).await?;
         let mut refusals = story::distinct(page, &refused, "");
         refusals.truncate(MAX_REJECTIONS_SHOWN);
+        let outcome = match refused.first().map(|refused| refused.reason.outcome()) {
+            Some(one) if refused.iter().all(|other| other.reason.outcome() == one) => one,
+            _ => "not delivered",
+        };
         Ok(Self {
             label: service.label(&inbox).await?,
             retention_days: match is_live {
@@ -323,6 +329,7 @@ impl InboxPanel {
                 false => Vec::new(),
             },
             refused: refused.len(),
+            outcome,
             refusals,
             waits,
             stories: match has_failed {

@@ -59,6 +59,19 @@ impl StoryView {
         }
     }
 
+    /// The rejections, and the mail that a fault accepted and then dropped or bounced, each with a
+    /// heading.
+    pub(super) fn rejections(&self) -> [(&'static str, Vec<&(RefusedMail, String)>); 2] {
+        let (accepted, refused) = self
+            .refused
+            .iter()
+            .partition(|(refused, _)| refused.reason.is_accepted());
+        [
+            ("Rejected", refused),
+            ("Accepted, and not delivered", accepted),
+        ]
+    }
+
     pub(super) fn cause(&self) -> &'static str {
         title(self.story.failure.finding.cause)
     }
