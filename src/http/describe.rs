@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::handler::Handler;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
-use axum::routing::{MethodFilter, on};
+use axum::routing;
 use restante_api::{ErrorBody, Example};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -162,65 +162,33 @@ inputs!(A B C D);
 inputs!(A B C D E);
 inputs!(A B C D E F);
 
+macro_rules! methods {
+    ($($method:ident)*) => {$(
+        /// Adds the handler of this method of a path.
+        pub(super) fn $method<H, T>(
+            mut self,
+            path: &'static str,
+            handler: H,
+            description: Description,
+        ) -> Self
+        where
+            H: Handler<T, Arc<App>>,
+            T: Inputs + 'static,
+        {
+            self.router = self.router.route(path, routing::$method(handler));
+            self.operations.push(Described {
+                path,
+                method: stringify!($method),
+                inputs: T::describe,
+                description,
+            });
+            self
+        }
+    )*};
+}
+
 impl ApiRouter {
-    pub(super) fn get<H, T>(self, path: &'static str, handler: H, description: Description) -> Self
-    where
-        H: Handler<T, Arc<App>>,
-        T: Inputs + 'static,
-    {
-        self.add(MethodFilter::GET, "get", path, handler, description)
-    }
-
-    pub(super) fn put<H, T>(self, path: &'static str, handler: H, description: Description) -> Self
-    where
-        H: Handler<T, Arc<App>>,
-        T: Inputs + 'static,
-    {
-        self.add(MethodFilter::PUT, "put", path, handler, description)
-    }
-
-    pub(super) fn post<H, T>(self, path: &'static str, handler: H, description: Description) -> Self
-    where
-        H: Handler<T, Arc<App>>,
-        T: Inputs + 'static,
-    {
-        self.add(MethodFilter::POST, "post", path, handler, description)
-    }
-
-    pub(super) fn delete<H, T>(
-        self,
-        path: &'static str,
-        handler: H,
-        description: Description,
-    ) -> Self
-    where
-        H: Handler<T, Arc<App>>,
-        T: Inputs + 'static,
-    {
-        self.add(MethodFilter::DELETE, "delete", path, handler, description)
-    }
-
-    fn add<H, T>(
-        mut self,
-        filter: MethodFilter,
-        method: &'static str,
-        path: &'static str,
-        handler: H,
-        description: Description,
-    ) -> Self
-    where
-        H: Handler<T, Arc<App>>,
-        T: Inputs + 'static,
-    {
-        self.router = self.router.route(path, on(filter, handler));
-        self.operations.push(Described {
-            path,
-            method,
-            inputs: T::describe,
-            description,
-        });
-        self
-    }
+    methods!(get put post delete);
 
     /// The paths below `prefix` with their operations, for the document.
     pub(super) fn paths(&self, prefix: &str, schemas: &mut SchemaGenerator) -> Map<String, Value> {
@@ -423,7 +391,8 @@ impl<'schemas> Operation<'schemas> {
         let schema = T::json_schema(self.schemas);
         let fields = schema.get("properties").and_then(Value::as_object);
         for (name, field) in fields.into_iter().flatten() {
-            let mut field = field.as_object().cloned().unwrap_or_default();
+            let field = field.as_object().cloned();
+            let mut field = field.expect("the schema of a field is an object");
             let is_optional = field.contains_key("default");
             // An empty parameter counts as absent, so this says nothing.
             field.retain(|name, value| name != "default" || value != "");

@@ -34,6 +34,12 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().filter_map(|tool| tool["name"].as_str())
 }
 
+/// The schema of the arguments of a tool.
+pub(super) fn input_schema(name: &str) -> &'static Value {
+    let tool = TOOLS.iter().find(|tool| tool["name"] == name);
+    &tool.expect("the tool is one of the catalogue")["inputSchema"]
+}
+
 /// How the application reaches an inbox.
 fn inbox_tools() -> Vec<Value> {
     vec![

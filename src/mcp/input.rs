@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
+use super::catalogue;
 use super::error::ToolError;
 use super::message::JsonObject;
-use super::schema;
 use crate::model::{Features, HeaderFilter, MessageFilter};
 
 /// Parses the arguments of a call; the schema contains the allowed names.
@@ -16,10 +16,8 @@ use crate::model::{Features, HeaderFilter, MessageFilter};
 /// # Errors
 /// [`ToolError::UnknownField`], [`ToolError::MissingField`], [`ToolError::OutOfRange`], or
 /// [`ToolError::InvalidArguments`] for a wrong type.
-pub(super) fn read<I: DeserializeOwned + JsonSchema>(
-    arguments: JsonObject,
-) -> Result<I, ToolError> {
-    let schema = schema::input::<I>();
+pub(super) fn read<I: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<I, ToolError> {
+    let schema = catalogue::input_schema(tool);
     let known = schema.get("properties").and_then(Value::as_object);
     for (name, value) in &arguments {
         let Some(field) = known.and_then(|known| known.get(name)) else {

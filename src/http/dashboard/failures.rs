@@ -175,7 +175,8 @@ pub(super) async fn list(visit: Visit, route: MatchedPath, query: Query) -> Answ
     })?;
     // A live update does not show that somebody looks.
     if let Some(project) = project.filter(|_| place == "failures" && !visit.is_part) {
-        let (name, now) = (looked_cookie(project), visit.now.as_millis());
+        let name = looked_cookie(project);
+        let now = visit.now.as_millis();
         let cookie = format!("{name}={now}; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax");
         let cookie = HeaderValue::try_from(cookie).map_err(Error::internal)?;
         response.headers_mut().append(SET_COOKIE, cookie);
@@ -190,7 +191,8 @@ async fn groups(
     wanted: &Wanted,
     reason: Option<RefusalReason>,
 ) -> Result<(Vec<Group>, Option<String>), Error> {
-    let (service, now) = (visit.service(), visit.now);
+    let service = visit.service();
+    let now = visit.now;
     let project = visit.project.as_ref().map(|project| project.id);
     let text = wanted.search.clone().unwrap_or_default();
     let since = wanted.since(now);
@@ -387,7 +389,8 @@ fn rejection_url(project: &ProjectId, refused: &RefusedMail) -> String {
     match own.map(InboxId::as_str).or(address) {
         Some(name) => format!("{base}/inboxes/{}/timeline", path_segment(name)),
         None => {
-            let (client, reason) = (refused.client(), refused.reason.label());
+            let client = refused.client();
+            let reason = refused.reason.label();
             let parameters = [("q", Some(&*client)), ("cause", Some(reason))];
             with_query(&format!("{base}/refused"), &parameters)
         }

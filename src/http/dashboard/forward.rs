@@ -53,7 +53,8 @@ pub(super) async fn send(page: InboxPage, form: Form) -> Answer {
 
 async fn forward(page: &InboxPage, message: &MessageStart, to: &str) -> Result<OutgoingId, Error> {
     let to = EmailAddress::parse(to).map_err(|_| Error::InvalidField("to"))?;
-    let (service, caller) = (page.service(), page.caller());
+    let service = page.service();
+    let caller = page.caller();
     let place = service.begin_send(&caller).await?;
     let id = message.head.id.to_string();
     Ok(service.forward(place, &caller, &id, to).await?)

@@ -90,7 +90,8 @@ impl MailList {
         if self.query.is_failed {
             return Ok(());
         }
-        let (service, project) = (page.service(), page.project.id);
+        let service = page.service();
+        let project = page.project.id;
         let scope = match &self.inbox {
             Some(inbox) => Scope::Inbox(inbox.clone()),
             None => Scope::Project(project),
@@ -119,7 +120,8 @@ impl MailList {
 
     /// Finds inboxes, the live ones first, and failures.
     async fn find_names(&mut self, page: &ProjectPage) -> Result<(), Error> {
-        let (service, project) = (page.service(), page.project.id);
+        let service = page.service();
+        let project = page.project.id;
         let is_wanted = |text: &String| self.query.is_failed || !text.is_empty();
         let Some(text) = self.query.name().filter(is_wanted) else {
             return Ok(());
@@ -164,7 +166,8 @@ impl MailList {
 
     /// The next page, or the next step of a search.
     pub(super) fn next(&self) -> Option<String> {
-        let (before, progress) = (self.next?.to_string(), self.progress.to_string());
+        let before = self.next?.to_string();
+        let progress = self.progress.to_string();
         let search = self.search.as_deref();
         let progress = search.map(|_| &*progress);
         let parameters = [

@@ -106,7 +106,8 @@ pub(super) async fn inbox(page: ProjectPage, route: MatchedPath, query: Query) -
 
 /// A wait that failed: its inbox, with the cause in the pane. The response of the wait links to it.
 pub(super) async fn failure(visit: Visit, query: Query) -> Answer {
-    let (service, session) = (visit.service(), visit.session()?);
+    let service = visit.service();
+    let session = visit.session()?;
     let id = parse_id(visit.parameter("failure")?).map_err(|_| Error::NotFound)?;
     let story = service.story(id, session.project()).await?;
     let may_see = |project| session.may_see(project);
@@ -131,7 +132,8 @@ pub(super) async fn failure(visit: Visit, query: Query) -> Answer {
 impl Place {
     /// The inbox of the path, also after it has ended; or an address to which mail was rejected.
     async fn find(page: &ProjectPage) -> Result<Self, Error> {
-        let (service, project) = (page.service(), page.project.id);
+        let service = page.service();
+        let project = page.project.id;
         let name = page.parameter("inbox")?;
         if let Some((inbox, end)) = service.inbox_or_end(project, name).await? {
             return Ok(Self::Inbox(inbox, end));

@@ -154,7 +154,8 @@ async fn show_key(
     former: Option<&'static str>,
     back: String,
 ) -> Answer {
-    let (secret, base_url) = (key.as_str(), visit.base_url());
+    let secret = key.as_str();
+    let base_url = visit.base_url();
     Ok(html(&KeyPage {
         shell: visit.shell(format!("API key of {name}"), place).await?,
         name: name.to_owned(),

@@ -136,7 +136,8 @@ impl MessageView {
             .into_iter()
             .find(|width| is("width", width))
             .unwrap_or(WIDTHS[0]);
-        let (is_dark, is_mono) = (is("scheme", "dark"), is("font", "mono"));
+        let is_dark = is("scheme", "dark");
+        let is_mono = is("font", "mono");
         let with_images = is("images", "show");
         let html = |label, of_width, dark: bool, images: bool| Choice {
             label,
@@ -167,7 +168,8 @@ impl MessageView {
             Tab::Text => vec![vec![font("Proportional", false), font("Monospace", true)]],
             _ => Vec::new(),
         };
-        let (id, shared) = (&everything.inbox_id, everything.shared.as_ref());
+        let id = &everything.inbox_id;
+        let shared = everything.shared.as_ref();
         Ok(Self {
             address: address_of(id, shared, service.mail_domain()),
             inbox_url: page.inbox_path(id.as_str()),
@@ -223,7 +225,8 @@ impl MessageView {
 
     /// The lines of the envelope and the connection.
     pub(super) fn envelope(&self) -> Vec<(&'static str, String)> {
-        let (envelope, details) = (&self.everything.envelope, &self.view.details);
+        let envelope = &self.everything.envelope;
+        let details = &self.view.details;
         let given = |given: Option<&str>, absent: &str| {
             let given = given.filter(|given| !given.is_empty());
             given.unwrap_or(absent).to_owned()
@@ -298,7 +301,8 @@ fn count(view: &View, tab: Tab) -> usize {
 /// The text in pieces, and whether each is a link of the web.
 fn linked(text: &str) -> Vec<(bool, &str)> {
     let mut pieces = Vec::new();
-    let (mut start, mut from) = (0, 0);
+    let mut start = 0;
+    let mut from = 0;
     while let Some(found) = text[from..].find("http") {
         let at = from + found;
         from = at + "http".len();

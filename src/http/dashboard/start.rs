@@ -89,7 +89,8 @@ pub(super) async fn show_for_inbox(page: InboxPage) -> Answer {
 }
 
 async fn respond(page: &ProjectPage, inbox: Option<&InboxPage>) -> Answer {
-    let (service, project) = (page.service(), page.project.id);
+    let service = page.service();
+    let project = page.project.id;
     // Read before the messages are counted, so that a change in between is announced and not
     // missed.
     let seen = service.mark(&Watched::Mail(project)).await?;
@@ -105,7 +106,8 @@ async fn respond(page: &ProjectPage, inbox: Option<&InboxPage>) -> Answer {
 
 /// Sends three sample messages to a new inbox.
 pub(super) async fn send_samples(page: ProjectPage) -> Answer {
-    let (service, caller) = (page.service(), page.caller());
+    let service = page.service();
+    let caller = page.caller();
     let inbox = service
         .create_labelled_inbox(&caller, Some("Sample messages"))
         .await?;
