@@ -3,7 +3,6 @@
 
 mod byte_size;
 mod data;
-mod database_url;
 mod limits;
 mod listeners;
 mod process;
@@ -17,9 +16,9 @@ use ipnet::IpNet;
 
 use crate::model::{AcceptedDomains, ApiKey, DEFAULT_MAIL_DOMAIN, Domain};
 
+pub use crate::db::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use byte_size::byte_size;
 pub use data::Data;
-pub use database_url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub use limits::Limits;
 pub use listeners::{Listeners, MailpitApi, SmtpAuth};
 pub use process::{LogFormat, Process};

@@ -13,29 +13,19 @@ pub mod sender;
 mod wire;
 
 pub mod service;
-pub mod store;
-
-pub mod db;
 
 mod authentication;
 mod disk;
 mod dns;
 
 mod admission;
-mod causes;
 pub mod clock;
 pub mod config;
 pub mod metrics;
 
-pub mod evidence;
-
-pub mod model;
 pub mod tcp;
-mod tls;
 pub mod totp;
 
-pub mod jobs;
 mod json;
-pub mod large;
 
-mod os;
+pub use restante_core::{causes, db, evidence, jobs, large, model, os, store, tls};

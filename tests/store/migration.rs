@@ -12,7 +12,7 @@ use testkit::{Engine, Start};
 
 use super::bed::{Bed, START, id};
 
-const SCHEMA: &str = include_str!("../../src/store/schema.sql");
+const SCHEMA: &str = include_str!("../../crates/core/src/store/schema.sql");
 /// What a release might change: a column with a value computed from the rows, an index on it, and a
 /// table that refers to others.
 const SECOND: &str = "
@@ -48,11 +48,11 @@ fn the_released_schema_does_not_change() {
     }
     assert!(
         fs::read_to_string(path).unwrap().trim() == hash,
-        "src/store/schema.sql has changed.\n\
+        "crates/core/src/store/schema.sql has changed.\n\
          Until 0.1.0 is released, it may: write the hash of the new schema to tests/store/schema.sha256 with\n\
          \n    RESTANTE_WRITE_EXPECTED=1 cargo test -p restante --test store the_released_schema\n\
          \nAfter the release, databases with the old schema exist: leave schema.sql as it is, and add the change as a \
-         second script to MIGRATIONS in src/store/mod.rs."
+         second script to MIGRATIONS in crates/core/src/store/mod.rs."
     );
 }
 

@@ -8,8 +8,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::passwords::PasswordFile;
 use super::tls;
-use crate::config::{PostgresUrl, SslMode};
 use crate::db::DatabaseError;
+use crate::db::{PostgresUrl, SslMode};
 
 /// The connection counts as lost if the peer does not acknowledge data for this long.
 const PEER_TIMEOUT: Duration = Duration::from_secs(15);

@@ -43,7 +43,7 @@ pub use project::{Project, WorkingKey};
 pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, closed_on_request, fails_login};
 pub use search_text::SearchText;
-pub(crate) use search_text::fold_case;
+pub use search_text::fold_case;
 pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};

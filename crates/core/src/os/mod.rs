@@ -8,16 +8,16 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-pub(crate) use heap::return_large_blocks;
-pub(crate) use process::{as_f64, process_use};
+pub use heap::return_large_blocks;
+pub use process::{as_f64, process_use};
 #[cfg(unix)]
-pub(crate) use unix::*;
+pub use unix::*;
 #[cfg(windows)]
-pub(crate) use windows::*;
+pub use windows::*;
 
 /// Whether a lock on a whole file and SQLite's own locks can be used on the same file. On Linux
 /// they are of two kinds (flock and fcntl); on other systems they may exclude each other.
-pub(crate) const FILE_LOCKS_ARE_SEPARATE: bool = cfg!(target_os = "linux");
+pub const FILE_LOCKS_ARE_SEPARATE: bool = cfg!(target_os = "linux");
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ pub struct SearchText {
 
 /// Folds case for case-insensitive search in every script: `Straße` and `STRASSE` have the same
 /// result, as do the two small sigmas, and `İ` and `i`.
-pub(crate) fn fold_case(text: &str) -> String {
+pub fn fold_case(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }

@@ -422,8 +422,8 @@ fn fitting(found: &[Candidate], bytes: usize) -> usize {
 mod tests {
 
     use super::*;
-    use crate::config::DatabaseUrl;
     use crate::db::Database;
+    use crate::db::DatabaseUrl;
     use crate::store::search::OLDEST;
     use crate::store::{Content, Delivery, Locking, Origin, Policy, apply, load};
     use restante_delivery::{NewIds, Request, Source, decide};

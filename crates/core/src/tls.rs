@@ -14,7 +14,7 @@ use tokio_rustls::rustls;
 ///
 /// # Errors
 /// If the library supports no version of TLS.
-pub(crate) fn client_config(
+pub fn client_config(
     chain: Option<Arc<WebPkiServerVerifier>>,
     any_host: bool,
 ) -> Result<ClientConfig, rustls::Error> {

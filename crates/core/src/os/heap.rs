@@ -4,7 +4,7 @@
 /// blocks have been freed. After 18 messages of 24 MB, the process then keeps 290 MiB; with this
 /// setting it keeps 13 MiB.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) fn return_large_blocks() {
+pub fn return_large_blocks() {
     use std::ffi::c_int;
 
     /// Blocks of this many bytes or more are allocated from the system one by one, and returned
@@ -27,4 +27,4 @@ pub(crate) fn return_large_blocks() {
 
 /// Other C libraries return large blocks automatically.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) fn return_large_blocks() {}
+pub fn return_large_blocks() {}

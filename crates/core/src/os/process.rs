@@ -4,17 +4,17 @@ use std::io;
 
 /// The resources of this process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ProcessUse {
+pub struct ProcessUse {
     /// User and system time, in seconds.
-    pub(crate) cpu_seconds: f64,
+    pub cpu_seconds: f64,
     /// Memory that is in RAM, in bytes.
-    pub(crate) resident_bytes: f64,
+    pub resident_bytes: f64,
     /// Files and sockets that are open.
-    pub(crate) open_files: f64,
+    pub open_files: f64,
     /// The limit on open files.
-    pub(crate) max_files: f64,
+    pub max_files: f64,
     /// When the process started, in seconds since 1970.
-    pub(crate) started_at: f64,
+    pub started_at: f64,
 }
 
 /// The resources that this process uses now; `None` on other systems than Linux.
@@ -22,7 +22,7 @@ pub(crate) struct ProcessUse {
 /// # Errors
 /// If /proc cannot be read.
 #[cfg(target_os = "linux")]
-pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
+pub fn process_use() -> io::Result<Option<ProcessUse>> {
     use std::fs;
 
     use rustix::process::{Resource, getrlimit};
@@ -53,7 +53,7 @@ pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn process_use() -> io::Result<Option<ProcessUse>> {
+pub fn process_use() -> io::Result<Option<ProcessUse>> {
     Ok(None)
 }
 
@@ -71,7 +71,7 @@ fn stat_fields(stat: &str) -> Vec<f64> {
 
 /// The number as Prometheus has it; exact below 2^53.
 #[allow(clippy::cast_precision_loss, reason = "a metric is a double")]
-pub(crate) fn as_f64(number: u64) -> f64 {
+pub fn as_f64(number: u64) -> f64 {
     number as f64
 }
 

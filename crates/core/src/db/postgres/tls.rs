@@ -11,8 +11,8 @@ use rustls::pki_types::pem::PemObject;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls;
 
-use crate::config::SslMode;
 use crate::db::DatabaseError;
+use crate::db::SslMode;
 use crate::tls::client_config;
 
 /// The default of `sslrootcert`, as in psql, relative to the home directory.

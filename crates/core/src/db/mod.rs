@@ -22,6 +22,7 @@ mod locks;
 mod migrate;
 mod postgres;
 mod sqlite;
+mod url;
 mod value;
 
 use std::panic::AssertUnwindSafe;
@@ -30,12 +31,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use crate::causes::with_causes;
-use crate::config::DatabaseUrl;
 use crate::model::Change;
 
 use announcer::Announcer;
 pub use locks::{Lock, Locks};
 pub use sqlite::{BackupError, backup};
+pub use url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub(crate) use value::values;
 pub use value::{Row, Value};
 

@@ -16,39 +16,39 @@ use tokio_postgres::config::Host;
 
 /// On Windows, the option would let a second process use the port of a running one. For the other
 /// purpose, Windows needs no option.
-pub(crate) const REUSES_ADDRESSES: bool = false;
+pub const REUSES_ADDRESSES: bool = false;
 
 /// Not without unsafe code.
-pub(crate) fn lower_priority() {}
+pub fn lower_priority() {}
 
 /// A new file inherits its permissions from its directory. Files in a user's profile are accessible
 /// only to that user.
-pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
 /// See [`private_file`].
-pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
+pub fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder
 }
 
 /// Permissions are inherited, and are not checked here.
-pub(crate) fn others_may_access(_: &Metadata) -> bool {
+pub fn others_may_access(_: &Metadata) -> bool {
     false
 }
 
 /// The directory for temporary files is in the user's profile.
-pub(crate) fn is_own(_: &Metadata) -> bool {
+pub fn is_own(_: &Metadata) -> bool {
     true
 }
 
 /// See [`is_own`].
-pub(crate) fn scope() -> String {
+pub fn scope() -> String {
     "tests".to_owned()
 }
 
 /// Makes the command start a process without a console, so that its events do not reach it.
-pub(crate) fn detached(command: &mut Command) -> &mut Command {
+pub fn detached(command: &mut Command) -> &mut Command {
     const DETACHED_PROCESS: u32 = 0x8;
     const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
     command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP)
@@ -56,7 +56,7 @@ pub(crate) fn detached(command: &mut Command) -> &mut Command {
 
 /// Blocks until a process has ended. The standard library cannot open a process, so this asks the
 /// system's own program.
-pub(crate) fn wait_for_end(process: u32) -> io::Result<()> {
+pub fn wait_for_end(process: u32) -> io::Result<()> {
     let listed = || {
         const CREATE_NO_WINDOW: u32 = 0x0800_0000;
         let mut list = Command::new("tasklist");
@@ -74,39 +74,39 @@ pub(crate) fn wait_for_end(process: u32) -> io::Result<()> {
 }
 
 /// Differs between a file and another one that has replaced it.
-pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
+pub fn file_identity(metadata: &Metadata) -> u64 {
     metadata.creation_time()
 }
 
 /// The bytes that this user can still write on the disk of `path`.
-pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
     fs4::available_space(path)
 }
 
 /// The file system keeps the names of files by its own journal, and a directory cannot be opened as
 /// a file.
-pub(crate) fn flush_directory(_: &Path) -> io::Result<()> {
+pub fn flush_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
 /// Windows has no limit on handles and sockets that a process would reach.
-pub(crate) fn raise_open_files(_: u64) -> u64 {
+pub fn raise_open_files(_: u64) -> u64 {
     u64::MAX
 }
 
 /// The name of a database server.
-pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
+pub fn database_host(host: &Host) -> Cow<'_, str> {
     let Host::Tcp(name) = host;
     Cow::Borrowed(name)
 }
 
 /// The name of this host.
-pub(crate) fn host_name() -> Option<String> {
+pub fn host_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
 }
 
 /// Ctrl-C, Ctrl-Break, closing the console, and system shutdown.
-pub(crate) struct StopSignals {
+pub struct StopSignals {
     interrupt: CtrlC,
     ignores_interrupt: bool,
     stop: CtrlBreak,
@@ -116,7 +116,7 @@ pub(crate) struct StopSignals {
 
 impl StopSignals {
     /// Starts listening for the events; needs a Tokio runtime.
-    pub(crate) fn listen(ignores_interrupt: bool) -> io::Result<Self> {
+    pub fn listen(ignores_interrupt: bool) -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,
             ignores_interrupt,
@@ -127,7 +127,7 @@ impl StopSignals {
     }
 
     /// Waits for the next event.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv(), if !self.ignores_interrupt => {}
             _ = self.stop.recv() => {}

@@ -1,7 +1,7 @@
 //! The text of an error with its causes.
 
 /// The error and its causes, each once.
-pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
     causes
         .map(ToString::to_string)

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use super::announcer::Announcer;
 use super::{DatabaseError, Row, Value};
-use crate::config::PostgresUrl;
+use crate::db::PostgresUrl;
 use connect::Target;
 use hosts::Hosts;
 use numbers::Numbers;

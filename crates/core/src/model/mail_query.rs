@@ -46,11 +46,11 @@ pub enum Scope {
 /// A text that one of several parts of a message must contain, or that none may contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    pub(crate) parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// Case-folded.
-    pub(crate) text: String,
-    pub(crate) fit: Fit,
-    pub(crate) is_excluded: bool,
+    pub text: String,
+    pub fit: Fit,
+    pub is_excluded: bool,
 }
 
 /// What of a message a text is compared with.
@@ -137,7 +137,7 @@ impl MailQuery {
     }
 
     /// Whether the features of messages do not matter.
-    pub(crate) fn takes_all_rows(&self) -> bool {
+    pub fn takes_all_rows(&self) -> bool {
         self.has == Features::default() && self.has_attachment.or(self.is_read).is_none()
     }
 }
@@ -187,13 +187,13 @@ impl Condition {
     }
 
     /// Whether the content of a message may be compared.
-    pub(crate) fn reads_content(&self) -> bool {
+    pub fn reads_content(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.any(|part| matches!(part, Part::Text | Part::Field(_) | Part::MessageId))
     }
 
     /// Whether recipients in other inboxes may be compared.
-    pub(crate) fn reads_recipients(&self) -> bool {
+    pub fn reads_recipients(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.any(|part| matches!(part, Part::Recipient(_)))
     }

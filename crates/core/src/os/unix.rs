@@ -26,10 +26,10 @@ const OTHERS: u32 = 0o077;
 
 /// Whether a listener can use an address while connections of an earlier process are still being
 /// closed.
-pub(crate) const REUSES_ADDRESSES: bool = true;
+pub const REUSES_ADDRESSES: bool = true;
 
 /// Makes this thread yield to the others of the process.
-pub(crate) fn lower_priority() {
+pub fn lower_priority() {
     // Elsewhere it would be the priority of the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, LOWER_PRIORITY) {
@@ -38,28 +38,28 @@ pub(crate) fn lower_priority() {
 }
 
 /// Makes a new file accessible only to its owner.
-pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(FILE_MODE)
 }
 
 /// Makes a new directory accessible only to its owner.
-pub(crate) fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
+pub fn private_directory(builder: &mut DirBuilder) -> &mut DirBuilder {
     builder.mode(DIRECTORY_MODE)
 }
 
 /// Whether other users have any access to the file.
-pub(crate) fn others_may_access(metadata: &Metadata) -> bool {
+pub fn others_may_access(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & OTHERS != 0
 }
 
 /// Whether the file belongs to this user.
-pub(crate) fn is_own(metadata: &Metadata) -> bool {
+pub fn is_own(metadata: &Metadata) -> bool {
     metadata.uid() == getuid().as_raw()
 }
 
 /// What tells the servers of this user apart from those that it cannot reach: another user's, and
 /// on Linux those of other network namespaces.
-pub(crate) fn scope() -> String {
+pub fn scope() -> String {
     let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     let network = network.to_string_lossy();
     let number = network.chars().filter(char::is_ascii_digit);
@@ -67,12 +67,12 @@ pub(crate) fn scope() -> String {
 }
 
 /// Makes the command start a process that signals of the terminal do not reach.
-pub(crate) fn detached(command: &mut Command) -> &mut Command {
+pub fn detached(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
 
 /// Blocks until a process of this user has ended.
-pub(crate) fn wait_for_end(process: u32) -> io::Result<()> {
+pub fn wait_for_end(process: u32) -> io::Result<()> {
     let Some(process) = pid(process) else {
         return Ok(());
     };
@@ -95,23 +95,23 @@ fn pid(process: u32) -> Option<Pid> {
 }
 
 /// Differs between a file and another one that has replaced it.
-pub(crate) fn file_identity(metadata: &Metadata) -> u64 {
+pub fn file_identity(metadata: &Metadata) -> u64 {
     metadata.ino()
 }
 
 /// The bytes that an unprivileged process can still write on the disk of `path`.
-pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(path)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Flushes the names of the files in a directory.
-pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
+pub fn flush_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
 /// The name of this host.
-pub(crate) fn host_name() -> Option<String> {
+pub fn host_name() -> Option<String> {
     rustix::system::uname()
         .nodename()
         .to_str()
@@ -121,7 +121,7 @@ pub(crate) fn host_name() -> Option<String> {
 
 /// Raises the limit on open files to `wanted`, or as far as the system allows, and returns the new
 /// limit.
-pub(crate) fn raise_open_files(wanted: u64) -> u64 {
+pub fn raise_open_files(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
     match current {
@@ -141,14 +141,14 @@ pub(crate) fn raise_open_files(wanted: u64) -> u64 {
 }
 
 /// The name of a database server, or the directory of its socket.
-pub(crate) fn database_host(host: &Host) -> Cow<'_, str> {
+pub fn database_host(host: &Host) -> Cow<'_, str> {
     match host {
         Host::Tcp(name) => Cow::Borrowed(name),
         Host::Unix(directory) => directory.to_string_lossy(),
     }
 }
 
-pub(crate) struct StopSignals {
+pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
     ignores_interrupt: bool,
@@ -156,7 +156,7 @@ pub(crate) struct StopSignals {
 
 impl StopSignals {
     /// Starts listening for the signals; needs a Tokio runtime.
-    pub(crate) fn listen(ignores_interrupt: bool) -> io::Result<Self> {
+    pub fn listen(ignores_interrupt: bool) -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -165,7 +165,7 @@ impl StopSignals {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv(), if !self.ignores_interrupt => {}
