@@ -19,16 +19,16 @@ use tokio_postgres::config::Host;
 
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// In the system's unit, where 19 is the lowest: a third of the share of a thread that has 0.
+/// In the system's unit, where 19 is the lowest: a tenth of the share of a thread that has 0.
 #[cfg(target_os = "linux")]
-const LOWER_PRIORITY: i32 = 5;
+const LOWER_PRIORITY: i32 = 10;
 const OTHERS: u32 = 0o077;
 
 /// Whether a listener can use an address while connections of an earlier process are still being
 /// closed.
 pub const REUSES_ADDRESSES: bool = true;
 
-/// Makes this thread yield to the others of the process.
+/// Makes this thread yield to the others of the machine.
 pub fn lower_priority() {
     // Elsewhere it would be the priority of the whole process.
     #[cfg(target_os = "linux")]
