@@ -1,8 +1,10 @@
 //! Sends from an inbox. Mail to a local inbox is stored immediately; other mail goes to the queue
 //! of the mail worker.
 
+use restante_mail::Threading;
+use restante_mail::compose::Letter;
+use restante_mail::details::Mailbox;
 use restante_mail::report::header_section;
-use restante_mail::{Threading, compose};
 use uuid::Uuid;
 
 use super::slots::Slot;
@@ -264,19 +266,18 @@ impl Service {
         let from = inbox.address(&domain);
         let bytes = draft.text.len() + draft.html.len();
         let composing = large::run(bytes, move || {
-            let to = draft.to.to_string();
-            let date = composed_at.to_rfc5322();
-            let raw = compose::compose(&compose::Draft {
-                from: &from,
-                to: &to,
-                subject: &draft.subject,
-                text: &draft.text,
-                html: &draft.html,
-                date: &date,
-                message_id: &message_id,
-                in_reply_to: parent.as_ref(),
-            })?;
-            Ok::<_, ServiceError>((draft.subject, message_id, raw))
+            let subject = draft.subject.clone();
+            let letter = Letter {
+                from: vec![Mailbox::bare(from)],
+                to: vec![Mailbox::bare(draft.to.to_string())],
+                subject: draft.subject,
+                text: draft.text,
+                html: draft.html,
+                in_reply_to: parent,
+                ..Letter::default()
+            };
+            let raw = letter.compose(&composed_at.to_rfc5322(), &message_id)?;
+            Ok::<_, ServiceError>((subject, message_id, raw))
         });
         let composed = composing.await.map_err(StoreError::Aborted)?;
         let (subject, message_id, raw) = composed?;

@@ -56,6 +56,23 @@ pub struct Mailbox {
     pub address: Option<String>,
 }
 
+impl Mailbox {
+    /// An address without a name.
+    #[must_use]
+    pub fn bare(address: String) -> Self {
+        Self::named(None, address)
+    }
+
+    /// An address with this name, if it is not empty.
+    #[must_use]
+    pub fn named(name: Option<String>, address: String) -> Self {
+        Self {
+            name: name.filter(|name| !name.is_empty()),
+            address: Some(address),
+        }
+    }
+}
+
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{any, post};
-use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::compose::{Attachment, Letter};
 use serde_json::json as value;
 use serde_json::value::to_raw_value;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::compose::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::json as value;
@@ -13,7 +13,7 @@ use serde_json::json as value;
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::parse;
-use super::outgoing::{Outgoing, named};
+use super::outgoing::Outgoing;
 use super::{Senders, json};
 use crate::http::base64;
 use crate::http::error::Error;
@@ -95,7 +95,7 @@ impl Send {
             .bcc
             .unwrap_or_default()
             .into_iter()
-            .map(|address| named(address, None))
+            .map(Mailbox::bare)
             .collect();
         let files = self
             .attachments
@@ -118,7 +118,7 @@ impl Person {
         let email = self
             .email
             .ok_or_else(|| Failure::invalid(format!("{field} has an entry without Email")))?;
-        Ok(named(email, self.name))
+        Ok(Mailbox::named(self.name, email))
     }
 }
 

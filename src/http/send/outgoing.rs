@@ -5,7 +5,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::compose::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use restante_mail::{bounded_mailboxes, bounded_submission, threading, with_crlf, without_bcc};
 
@@ -141,12 +141,8 @@ impl Outgoing {
         let message = with_crlf(message);
         let header = bounded_submission(&message, addresses.most)
             .ok_or_else(|| Failure::invalid("the header of the message is too long"))?;
-        let addressed = |address: String| Mailbox {
-            name: None,
-            address: Some(address),
-        };
         let bcc = match recipients.is_empty() {
-            true => header.recipients.into_iter().map(addressed).collect(),
+            true => header.recipients.into_iter().map(Mailbox::bare).collect(),
             false => recipients,
         };
         Ok(Self {
@@ -331,12 +327,4 @@ fn has_group(text: &str) -> bool {
         character == ':' && !is_quoted && !in_literal
     });
     has_colon && !text.contains('<')
-}
-
-/// A mailbox from separate fields.
-pub(super) fn named(address: String, name: Option<String>) -> Mailbox {
-    Mailbox {
-        name: name.filter(|name| !name.is_empty()),
-        address: Some(address),
-    }
 }

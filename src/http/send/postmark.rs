@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{any, post};
-use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::compose::{Attachment, Letter};
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 

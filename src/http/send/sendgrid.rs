@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use axum::routing::{any, post};
-use restante_mail::compose::letter::{Attachment, Letter};
+use restante_mail::compose::{Attachment, Letter};
 use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::json as value;
@@ -19,7 +19,7 @@ use super::batch::{Batch, Found};
 use super::call::{Provider, Received};
 use super::failure::{Failure, Kind};
 use super::json::{Json, Messages, OneOrMany, Template, empty_object, parse_batch, plain};
-use super::outgoing::{Outgoing, Parts, metadata, named};
+use super::outgoing::{Outgoing, Parts, metadata};
 use super::{OTHER, Senders, json};
 use crate::http::base64;
 use crate::http::error::Error;
@@ -370,7 +370,7 @@ impl Person {
         let email = self
             .email
             .ok_or_else(|| Failure::invalid("The email value must be a string."))?;
-        Ok(named(email, self.name))
+        Ok(Mailbox::named(self.name, email))
     }
 }
 

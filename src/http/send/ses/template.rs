@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::v2::{File, Pair, files, pairs};
 use crate::http::send::failure::Failure;
 use crate::http::send::json;
-use restante_mail::compose::letter::Attachment;
+use restante_mail::compose::Attachment;
 
 /// Maximum number of bytes of the variables, as SES allows.
 const DATA: usize = 256 * 1024;

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
-use restante_mail::compose::letter::Letter;
+use restante_mail::compose::Letter;
 
 use crate::http::base64;
 use crate::http::error::Error;
