@@ -2,16 +2,14 @@
 //! for coding agents.
 
 use restante_api::{
-    Arrived, ArrivedMessages, CheckName, EndReason, Ended, HtmlFeature, HtmlSupport, MessageChecks,
-    MissedBy, Problem, Refused, SendApisUse, Severity, Similar, SmtpUse, SourcePart,
+    Arrived, ArrivedMessages, EndReason, Ended, MissedBy, Refused, SendApisUse, Similar, SmtpUse,
 };
-use restante_mail::checks;
 
 use crate::evidence::Evidence;
 use crate::model::{
     Attempt, Domain, FaultState, Inbox, InboxEnd, Latest, Outgoing, OutgoingStatus, RefusedMail,
 };
-use crate::service::{Checked, Explanation};
+use crate::service::Explanation;
 
 pub(crate) fn inbox(inbox: &Inbox, mail_domain: &Domain) -> restante_api::Inbox {
     restante_api::Inbox {
@@ -70,48 +68,6 @@ fn fault(state: &FaultState) -> restante_api::FaultState {
         left: state.left(),
         used: state.used(),
         uses: state.uses.iter().map(ToString::to_string).collect(),
-    }
-}
-
-/// The problems of a message.
-pub(crate) fn checked(
-    Checked {
-        checks,
-        authentication,
-    }: Checked,
-) -> MessageChecks {
-    MessageChecks {
-        authentication,
-        problems: checks.problems.into_iter().filter_map(problem).collect(),
-        html: checks.html.map(|support| HtmlSupport {
-            support_percent: support.percent(),
-            features: support.features.into_iter().map(feature).collect(),
-        }),
-    }
-}
-
-/// `None` never happens: both types have the same words.
-fn problem(problem: checks::Problem) -> Option<Problem> {
-    Some(Problem {
-        check: CheckName::of_word(problem.check.as_str())?,
-        severity: Severity::of_word(problem.severity.as_str())?,
-        detail: problem.detail,
-        part: problem
-            .part
-            .and_then(|part| SourcePart::of_word(part.as_str())),
-        line: problem.line,
-        source: problem.source,
-    })
-}
-
-fn feature(used: checks::html_support::Used) -> HtmlFeature {
-    HtmlFeature {
-        slug: used.slug.to_owned(),
-        title: used.title.to_owned(),
-        yes: used.yes,
-        partly: used.partly,
-        no: used.no.into_iter().map(str::to_owned).collect(),
-        line: used.line,
     }
 }
 

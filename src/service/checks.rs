@@ -1,8 +1,8 @@
 //! Checks whether a message is good; on request also whether its sender was allowed to send it,
 //! with the DNS.
 
-use restante_api::Authentication;
-use restante_mail::checks::{self, Checks};
+use restante_api::{Authentication, MessageChecks};
+use restante_mail::checks::checks;
 
 use super::quotas::{Quota, Quotas};
 use super::{Caller, Service, ServiceError};
@@ -14,13 +14,6 @@ use crate::store::StoreError;
 /// sockets: of all projects, and of one.
 const MAX_VERIFIED: usize = 64;
 const MAX_VERIFIED_OF_PROJECT: usize = 8;
-
-#[derive(Debug)]
-pub struct Checked {
-    pub checks: Checks,
-    /// SPF, DKIM and DMARC, if they were requested.
-    pub authentication: Option<Authentication>,
-}
 
 /// What a message needs to be verified with the DNS, once its bytes are dropped.
 #[derive(Debug)]
@@ -72,7 +65,7 @@ impl Service {
         caller: &Caller,
         id: &str,
         dns: bool,
-    ) -> Result<Checked, ServiceError> {
+    ) -> Result<MessageChecks, ServiceError> {
         let (
             Everything {
                 raw,
@@ -83,21 +76,15 @@ impl Service {
             job,
         ) = self.whole_message(caller, id).await?;
         let check = move || {
-            let checks = checks::checks(&raw, received_at.as_millis() / 1_000);
+            let checks = checks(&raw, received_at.as_millis() / 1_000);
             (checks, dns.then(|| Verifiable::read(&raw)))
         };
-        let ((checks, verifiable), _) = job.run(check).await.map_err(StoreError::Aborted)?;
-        let authentication = match verifiable {
-            Some(message) => Some(
-                self.authentication(caller.project, &message, &envelope, received_at)
-                    .await?,
-            ),
-            None => None,
-        };
-        Ok(Checked {
-            checks,
-            authentication,
-        })
+        let ((mut checks, verifiable), _) = job.run(check).await.map_err(StoreError::Aborted)?;
+        if let Some(message) = verifiable {
+            let verified = self.authentication(caller.project, &message, &envelope, received_at);
+            checks.authentication = Some(verified.await?);
+        }
+        Ok(checks)
     }
 
     /// SPF, DKIM and DMARC of a message of a project, with queries to the DNS.

@@ -68,7 +68,7 @@ pub use crate::store::{
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
 pub use attempt::write;
-pub use checks::{Checked, Verifiable};
+pub use checks::Verifiable;
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
 pub use deliver::{Incoming, Prepared, Receipt, Unstored};
 pub use door::Door;

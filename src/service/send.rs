@@ -1,9 +1,9 @@
 //! Sends from an inbox. Mail to a local inbox is stored immediately; other mail goes to the queue
 //! of the mail worker.
 
+use restante_api::Mailbox;
 use restante_mail::Threading;
 use restante_mail::compose::Letter;
-use restante_mail::details::Mailbox;
 use restante_mail::report::header_section;
 use uuid::Uuid;
 

@@ -8,7 +8,7 @@ use crate::authentication::Authentication;
 use crate::word::words;
 
 /// The results of the checks of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false, "x-extension" = true))]
 pub struct MessageChecks {
     /// The problems, the errors first. At most 20 of each check are listed.
@@ -111,6 +111,14 @@ pub struct HtmlFeature {
     pub no: Vec<String>,
     /// The line of the HTML that uses it first.
     pub line: usize,
+}
+
+impl HtmlFeature {
+    /// How many clients were tested.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.yes + self.partly + self.no.len()
+    }
 }
 
 impl Example for MessageChecks {

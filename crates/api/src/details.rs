@@ -144,6 +144,23 @@ pub struct Mailbox {
     pub address: Option<String>,
 }
 
+impl Mailbox {
+    /// An address without a name.
+    #[must_use]
+    pub fn bare(address: String) -> Self {
+        Self::named(None, address)
+    }
+
+    /// An address with this name, if it is not empty.
+    #[must_use]
+    pub fn named(name: Option<String>, address: String) -> Self {
+        Self {
+            name: name.filter(|name| !name.is_empty()),
+            address: Some(address),
+        }
+    }
+}
+
 /// A one-time code, and how it was recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
@@ -168,6 +185,12 @@ pub struct Code {
     pub rule: OtpRule,
     /// Its line.
     pub line: String,
+}
+
+impl From<Code> for Otp {
+    fn from(Code { code, rule, line }: Code) -> Self {
+        Self { code, rule, line }
+    }
 }
 
 words! {

@@ -1,8 +1,10 @@
 //! What a list of messages shows of a header: the addresses and the Message-ID. The body is not
 //! read.
 
+use restante_api::Mailbox;
+
 use crate::budget::HEADER_SECTION_BYTES;
-use crate::details::{Mailbox, all_mailboxes};
+use crate::details::all_mailboxes;
 use crate::header::{Section, text};
 use crate::threading::ids;
 

@@ -15,9 +15,10 @@ use lettre::message::{
     Attachment as AttachedPart, Body, Mailbox as NamedAddress, Mailboxes, Message, MultiPart,
     SinglePart,
 };
+use restante_api::Mailbox;
 
 use crate::address::EmailAddress;
-use crate::details::{Mailbox, field_mailboxes};
+use crate::details::field_mailboxes;
 use crate::submission::with_crlf;
 use crate::threading::{self, Threading, is_bracketed_id};
 
@@ -484,11 +485,11 @@ mod tests {
         let tags: Vec<_> = read
             .headers
             .iter()
-            .filter(|(name, _)| name == "X-Tag")
+            .filter(|field| field.name == "X-Tag")
             .collect();
         assert_eq!(
             tags.iter()
-                .map(|(_, value)| value.as_str())
+                .map(|field| field.value.as_str())
                 .collect::<Vec<_>>(),
             ["one", "zwölf"]
         );
@@ -496,7 +497,7 @@ mod tests {
             !read
                 .headers
                 .iter()
-                .any(|(name, _)| name.eq_ignore_ascii_case("bcc"))
+                .any(|field| field.name.eq_ignore_ascii_case("bcc"))
         );
         let files: Vec<_> = (0..3)
             .map(|index| attachment_content(&raw, index).unwrap())
@@ -674,8 +675,11 @@ mod tests {
             long.trim_end(),
         ] {
             let written = Letter {
+                from: mailboxes("a@shop.example"),
+                to: mailboxes("b@restante.example.com"),
                 subject: subject.to_owned(),
-                ..letter()
+                text: "Hello".to_owned(),
+                ..Letter::default()
             };
             let message = written.compose(DATE, ID).unwrap();
             assert!(

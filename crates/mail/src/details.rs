@@ -3,6 +3,7 @@
 
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address, HeaderValue};
+use restante_api::{Header, Link, LinkSource, ListUnsubscribe, Mailbox};
 
 use crate::body::{self, Body};
 use crate::budget::HEADER_SECTION_BYTES;
@@ -22,7 +23,7 @@ const WORDS_CHARACTERS: usize = 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
     /// The fields of the header, decoded, each on one line.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<Header>,
     /// The senders.
     pub from: Vec<Mailbox>,
     /// The recipients in the header.
@@ -47,43 +48,6 @@ pub struct Details {
     pub list_unsubscribe: Option<ListUnsubscribe>,
 }
 
-/// An address with a display name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mailbox {
-    /// The display name, decoded.
-    pub name: Option<String>,
-    /// The address as written.
-    pub address: Option<String>,
-}
-
-impl Mailbox {
-    /// An address without a name.
-    #[must_use]
-    pub fn bare(address: String) -> Self {
-        Self::named(None, address)
-    }
-
-    /// An address with this name, if it is not empty.
-    #[must_use]
-    pub fn named(name: Option<String>, address: String) -> Self {
-        Self {
-            name: name.filter(|name| !name.is_empty()),
-            address: Some(address),
-        }
-    }
-}
-
-/// A link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// The URI.
-    pub url: String,
-    /// The text of the link, if it has one.
-    pub text: Option<String>,
-    /// Whether the link is in the HTML; otherwise it is in the text.
-    pub is_in_html: bool,
-}
-
 /// An attachment without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
@@ -99,15 +63,6 @@ pub struct Attachment {
     pub content_id: Option<String>,
     /// Whether it is shown within the text, for example as an image of the HTML.
     pub is_inline: bool,
-}
-
-/// The List-Unsubscribe fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListUnsubscribe {
-    /// The URIs, in order.
-    pub urls: Vec<String>,
-    /// Whether a POST to the URI is enough.
-    pub one_click: bool,
 }
 
 /// Reads the details of a message. Never fails.
@@ -225,11 +180,11 @@ pub(crate) fn texts(body: &Body) -> (&str, &str) {
     }
 }
 
-fn header_line(field: &Field<'_>) -> (String, String) {
-    (
-        charset::decode_unlabelled(field.name).into_owned(),
-        header::text(field.bounded_value()),
-    )
+fn header_line(field: &Field<'_>) -> Header {
+    Header {
+        name: charset::decode_unlabelled(field.name).into_owned(),
+        value: header::text(field.bounded_value()),
+    }
 }
 
 /// The addresses in all fields with this name.
@@ -290,7 +245,10 @@ fn date(field: Field<'_>) -> Option<String> {
 fn all_links(body: &Body, own_text: &str, page_text: &str) -> Vec<Link> {
     let found = links::find_all(&body.page, page_text, own_text);
     let link = |(url, origin): (String, Origin)| {
-        let is_in_html = origin != Origin::Text;
+        let source = match origin {
+            Origin::Link(_) | Origin::PageText => LinkSource::Html,
+            Origin::Text => LinkSource::Text,
+        };
         let words = match origin {
             Origin::Link(words) => page_text.get(words).unwrap_or_default(),
             Origin::PageText | Origin::Text => "",
@@ -300,7 +258,7 @@ fn all_links(body: &Body, own_text: &str, page_text: &str) -> Vec<Link> {
         Link {
             url,
             text: Some(text).filter(|text| !text.is_empty()),
-            is_in_html,
+            source,
         }
     };
     found.into_iter().map(link).collect()
@@ -409,8 +367,8 @@ mod tests {
     fn addresses_ids_and_the_date_are_read() {
         let details = details(MESSAGE);
         assert_eq!(
-            details.headers[0],
-            ("From".to_owned(), "Café <shop@app.example>".to_owned())
+            (&*details.headers[0].name, &*details.headers[0].value),
+            ("From", "Café <shop@app.example>")
         );
         assert_eq!(details.from, [mailbox(Some("Café"), "shop@app.example")]);
         assert_eq!(
@@ -449,7 +407,12 @@ mod tests {
             ("https://app.example/help", None),
         ];
         assert_eq!(links, expected);
-        assert!(details.links.iter().all(|link| link.is_in_html));
+        assert!(
+            details
+                .links
+                .iter()
+                .all(|link| link.source == LinkSource::Html)
+        );
         assert_eq!(details.codes.labelled[0].line, "Your code is 482913.");
     }
 

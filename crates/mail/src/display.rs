@@ -8,7 +8,9 @@
 
 use std::collections::HashSet;
 
-use html5gum::{DefaultEmitter, Doctype, EndTag, HtmlString, StartTag, Token, Tokenizer};
+use html5gum::{Doctype, EndTag, HtmlString, StartTag, Token};
+
+use crate::html::tokens;
 
 /// Elements that are removed together with their content.
 const LEFT_OUT: [&[u8]; 9] = [
@@ -67,16 +69,13 @@ pub enum Links {
 /// Returns `html` without content that a frame without network access cannot show.
 #[must_use]
 pub fn displayed(html: &str, links: &Links) -> String {
-    let mut emitter = DefaultEmitter::default();
-    emitter.naively_switch_states(true);
-    let html_bytes = String::with_capacity(html.len());
     let mut display = Display {
-        html: html_bytes,
+        html: String::with_capacity(html.len()),
         links,
         left_out: None,
         in_style: false,
     };
-    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+    for token in tokens(html) {
         display.token(&token);
     }
     display.html
@@ -86,11 +85,9 @@ pub fn displayed(html: &str, links: &Links) -> String {
 /// style sheets.
 #[must_use]
 pub fn remote_images(html: &str) -> usize {
-    let mut emitter = DefaultEmitter::default();
-    emitter.naively_switch_states(true);
     let mut found = HashSet::new();
     let mut in_style = false;
-    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+    for token in tokens(html) {
         match token {
             Token::StartTag(tag) => {
                 in_style = tag.name.as_slice() == b"style";
@@ -191,7 +188,7 @@ struct Display<'l> {
 }
 
 impl Display<'_> {
-    fn token(&mut self, token: &Token) {
+    fn token(&mut self, token: &Token<usize>) {
         match token {
             Token::EndTag(tag) if self.left_out.as_ref() == Some(&tag.name) => self.left_out = None,
             _ if self.left_out.is_some() => {}
@@ -203,7 +200,7 @@ impl Display<'_> {
         }
     }
 
-    fn start(&mut self, tag: &StartTag<()>) {
+    fn start(&mut self, tag: &StartTag<usize>) {
         let name: &[u8] = &tag.name;
         if LEFT_OUT.contains(&name) {
             // The rest of the document is the content of this element.
@@ -270,7 +267,7 @@ impl Display<'_> {
         self.html.push('"');
     }
 
-    fn end(&mut self, tag: &EndTag<()>) {
+    fn end(&mut self, tag: &EndTag<usize>) {
         self.in_style = false;
         if is_tag_left_out(&tag.name) || LEFT_OUT.contains(&tag.name.as_slice()) {
             return;
@@ -299,7 +296,7 @@ impl Display<'_> {
         }
     }
 
-    fn doctype(&mut self, doctype: &Doctype<()>) {
+    fn doctype(&mut self, doctype: &Doctype<usize>) {
         let identifier = |text: &Option<HtmlString>| {
             let text = text
                 .as_ref()
@@ -347,7 +344,7 @@ fn is_tag_left_out(name: &[u8]) -> bool {
     TAGS_LEFT_OUT.contains(&name) || !name.iter().all(plain)
 }
 
-fn is_kept_meta(tag: &StartTag<()>) -> bool {
+fn is_kept_meta(tag: &StartTag<usize>) -> bool {
     let name = tag
         .attributes
         .iter()

@@ -52,7 +52,7 @@ pub use addressing::{Addressing, addressing, sent_fields};
 pub use body::linked_text;
 pub use budget::Budget;
 pub use details::header_values;
-pub use otp::{Codes, Recognised, Rule};
+pub use otp::Codes;
 pub use submission::{
     Submission, bounded_mailboxes, bounded_submission, submission, with_crlf, without_bcc,
 };

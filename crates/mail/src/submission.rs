@@ -1,8 +1,10 @@
 //! What a submission program such as `sendmail -t` does with a message: it reads the sender and the
 //! recipients from the header, removes the blind copies, and ends every line with CR LF.
 
+use restante_api::Mailbox;
+
 use crate::budget::HEADER_SECTION_BYTES;
-use crate::details::{Mailbox, field_mailboxes};
+use crate::details::field_mailboxes;
 use crate::header::{Field, Section};
 use crate::sender;
 

@@ -13,7 +13,6 @@ use crate::http::describe::{BUSY, MESSAGE_NOT_FOUND, Operation};
 use crate::http::error::Error;
 use crate::http::query::Parameters;
 use crate::http::response::json;
-use crate::wire;
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
@@ -26,8 +25,8 @@ pub(super) async fn show(
         "true" => true,
         _ => return Err(Error::InvalidParameter("dns")),
     };
-    let checked = app.service.checks(&caller, &path.id, dns).await?;
-    Ok(json(StatusCode::OK, &wire::checked(checked))?)
+    let checks = app.service.checks(&caller, &path.id, dns).await?;
+    Ok(json(StatusCode::OK, &checks)?)
 }
 
 pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {

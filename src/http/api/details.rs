@@ -6,12 +6,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use restante_api::{
-    AttachmentInfo, AttachmentPath, Code, Envelope, Header, Link, LinkSource, ListUnsubscribe,
-    Mailbox, MessageDetails, MessagePath, Otp, OtpRule,
-};
+use restante_api::{AttachmentInfo, AttachmentPath, Envelope, MessageDetails, MessagePath, Otp};
 use restante_mail::details::{self, Attachment, Details};
-use restante_mail::{Recognised, Rule};
 
 use crate::http::app::App;
 use crate::http::auth::{Authenticated, PathOf};
@@ -98,20 +94,6 @@ fn message_details(
     mail_domain: &Domain,
 ) -> MessageDetails {
     let envelope = message.envelope;
-    let header = |(name, value)| Header { name, value };
-    let link = |link: details::Link| Link {
-        url: link.url,
-        text: link.text,
-        source: if link.is_in_html {
-            LinkSource::Html
-        } else {
-            LinkSource::Text
-        },
-    };
-    let unsubscribe = |list: details::ListUnsubscribe| ListUnsubscribe {
-        urls: list.urls,
-        one_click: list.one_click,
-    };
     MessageDetails {
         id: message.id.to_string(),
         size,
@@ -126,62 +108,25 @@ fn message_details(
             via: envelope.via,
         },
         inbox_id: message.inbox_id.to_string(),
-        headers: details.headers.into_iter().map(header).collect(),
-        from: mailboxes(details.from),
-        to: mailboxes(details.to),
-        cc: mailboxes(details.cc),
-        reply_to: mailboxes(details.reply_to),
+        headers: details.headers,
+        from: details.from,
+        to: details.to,
+        cc: details.cc,
+        reply_to: details.reply_to,
         message_id: details.message_id,
         in_reply_to: details.in_reply_to,
         date: details.date,
-        otp: details.codes.otp.map(otp),
-        code: details.codes.labelled.first().cloned().map(code),
-        codes: details.codes.labelled.into_iter().map(code).collect(),
-        links: details.links.into_iter().map(link).collect(),
+        otp: details.codes.otp.map(Otp::from),
+        code: details.codes.labelled.first().cloned(),
+        codes: details.codes.labelled,
+        links: details.links,
         attachments: details
             .attachments
             .into_iter()
             .enumerate()
             .map(attachment_info)
             .collect(),
-        list_unsubscribe: details.list_unsubscribe.map(unsubscribe),
-    }
-}
-
-fn mailboxes(mailboxes: Vec<details::Mailbox>) -> Vec<Mailbox> {
-    mailboxes
-        .into_iter()
-        .map(|details::Mailbox { name, address }| Mailbox { name, address })
-        .collect()
-}
-
-fn code(found: Recognised) -> Code {
-    let rule = rule(found.rule);
-    Code {
-        code: found.code,
-        rule,
-        line: found.line,
-    }
-}
-
-fn otp(found: Recognised) -> Otp {
-    let rule = rule(found.rule);
-    Otp {
-        code: found.code,
-        rule,
-        line: found.line,
-    }
-}
-
-fn rule(rule: Rule) -> OtpRule {
-    match rule {
-        Rule::DomainBound => OtpRule::DomainBound,
-        Rule::LabelBefore => OtpRule::LabelBefore,
-        Rule::LabelAfter => OtpRule::LabelAfter,
-        Rule::AloneBelowLabel => OtpRule::AloneBelowLabel,
-        Rule::SameSentence => OtpRule::SameSentence,
-        Rule::AloneAboveLabel => OtpRule::AloneAboveLabel,
-        Rule::SixDigits => OtpRule::SixDigits,
+        list_unsubscribe: details.list_unsubscribe,
     }
 }
 

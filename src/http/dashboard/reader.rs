@@ -1,10 +1,9 @@
 //! An open message with its tabs. Only the selected tab is prepared.
 
-use restante_api::Authentication;
-use restante_mail::checks::{self, Checks};
-use restante_mail::details::{Link, Mailbox};
+use restante_api::{Code, Link, Mailbox, MessageChecks, OtpRule};
+use restante_mail::checks::checks;
 use restante_mail::view::{self, SHOWN_BYTES, View};
-use restante_mail::{Recognised, Rule, anatomy, display};
+use restante_mail::{anatomy, display};
 
 use super::list::MailList;
 use super::page::{Choice, with_query};
@@ -74,9 +73,7 @@ pub(super) struct MessageView {
     pub(super) images_url: String,
     /// The page with the results of SPF, DKIM and DMARC.
     pub(super) dns_url: String,
-    pub(super) checks: Checks,
-    /// SPF, DKIM and DMARC, if they were requested.
-    pub(super) authentication: Option<Authentication>,
+    pub(super) checks: MessageChecks,
 }
 
 impl MessageView {
@@ -99,7 +96,10 @@ impl MessageView {
         let raw = std::mem::take(&mut everything.raw);
         let received_at = everything.received_at;
         let reading = job.run(move || {
-            let checks = is_checked.then(|| checks::checks(&raw, received_at.as_millis() / 1_000));
+            let checks = match is_checked {
+                true => checks(&raw, received_at.as_millis() / 1_000),
+                false => MessageChecks::default(),
+            };
             let view = view::view(&raw);
             let remote_images = match shows_html {
                 true => display::remote_images(&view.html.start),
@@ -108,17 +108,14 @@ impl MessageView {
             let verifiable = with_dns.then(|| Verifiable::read(&raw));
             (view, remote_images, checks, verifiable)
         });
-        let ((view, remote_images, checks, verifiable), _) =
+        let ((view, remote_images, mut checks, verifiable), _) =
             reading.await.map_err(Error::internal)?;
-        let authentication = match &verifiable {
-            Some(message) => {
-                let envelope = &everything.envelope;
-                let project = page.project.id;
-                let checking = service.authentication(project, message, envelope, received_at);
-                Some(checking.await?)
-            }
-            None => None,
-        };
+        if let Some(message) = &verifiable {
+            let envelope = &everything.envelope;
+            let project = page.project.id;
+            let checking = service.authentication(project, message, envelope, received_at);
+            checks.authentication = Some(checking.await?);
+        }
         let has_html = view.html.bytes > 0;
         let has = |tab| has_html || !matches!(tab, Tab::Html | Tab::HtmlSource);
         let default = if has_html { Tab::Html } else { Tab::Text };
@@ -185,8 +182,7 @@ impl MessageView {
             remote_images,
             images_url: html("", width, is_dark, !with_images).url,
             dns_url: url(&[("tab", Some("Check")), ("dns", Some("true"))]),
-            checks: checks.unwrap_or_default(),
-            authentication,
+            checks,
             view,
             everything,
         })
@@ -266,7 +262,7 @@ impl MessageView {
     }
 
     /// The labelled codes; if there is none, the one-time code that has no label.
-    pub(super) fn codes(&self) -> Vec<&Recognised> {
+    pub(super) fn codes(&self) -> Vec<&Code> {
         let codes = &self.view.details.codes;
         match codes.labelled.is_empty() {
             true => codes.otp.iter().collect(),
@@ -321,17 +317,19 @@ fn linked(text: &str) -> Vec<(bool, &str)> {
 }
 
 /// Why a code was recognised.
-pub(super) fn explanation(found: &Recognised) -> &'static str {
+pub(super) fn explanation(found: &Code) -> &'static str {
     match found.rule {
-        Rule::DomainBound => "The last line binds the code to a domain.",
-        Rule::LabelBefore => "A label is directly before the code.",
-        Rule::LabelAfter => "A label follows the code.",
-        Rule::AloneBelowLabel => {
+        OtpRule::DomainBound => "The last line binds the code to a domain.",
+        OtpRule::LabelBefore => "A label is directly before the code.",
+        OtpRule::LabelAfter => "A label follows the code.",
+        OtpRule::AloneBelowLabel => {
             "The code is alone on its line, and a label is a few lines above it."
         }
-        Rule::SameSentence => "A label is in the same sentence as the code.",
-        Rule::AloneAboveLabel => "The code is alone on its line, and a label is on the next line.",
-        Rule::SixDigits => {
+        OtpRule::SameSentence => "A label is in the same sentence as the code.",
+        OtpRule::AloneAboveLabel => {
+            "The code is alone on its line, and a label is on the next line."
+        }
+        OtpRule::SixDigits => {
             "No label was found; this is the first six-digit number. It is only the otp field."
         }
     }

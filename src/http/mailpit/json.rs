@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use restante_api::Mailbox;
 use restante_mail::Addressing;
-use restante_mail::details::Mailbox;
 use serde::Serialize;
 
 use crate::model::Domain;

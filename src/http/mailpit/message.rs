@@ -182,8 +182,8 @@ fn fields(message: Everything, recipients: Vec<String>) -> Message {
     let value = |name: &str| {
         let field = headers
             .iter()
-            .find(|(field, _)| field.eq_ignore_ascii_case(name));
-        field.map(|(_, value)| value.clone()).unwrap_or_default()
+            .find(|field| field.name.eq_ignore_ascii_case(name));
+        field.map(|field| field.value.clone()).unwrap_or_default()
     };
     let (inline, attachments) = attachments(raw);
     let sender = if message.envelope.from.is_empty() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use restante_api::Mailbox;
 use restante_mail::compose::{Attachment, Letter};
-use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::json as value;
 

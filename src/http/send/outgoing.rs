@@ -5,8 +5,8 @@ use std::mem::take;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use restante_api::Mailbox;
 use restante_mail::compose::{Attachment, Letter};
-use restante_mail::details::Mailbox;
 use restante_mail::{bounded_mailboxes, bounded_submission, threading, with_crlf, without_bcc};
 
 use super::failure::Failure;

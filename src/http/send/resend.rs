@@ -10,6 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
+use restante_api::Mailbox;
 use restante_mail::compose::{Attachment, Letter};
 use restante_mail::details;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -248,7 +249,7 @@ struct Shown {
 impl Shown {
     fn of(message: Everything, mail_domain: &Domain) -> Self {
         let read = details::details(&message.raw);
-        let list = |mailboxes: Vec<details::Mailbox>| -> Vec<String> {
+        let list = |mailboxes: Vec<Mailbox>| -> Vec<String> {
             mailboxes
                 .into_iter()
                 .filter_map(|mailbox| mailbox.address)

@@ -5,7 +5,6 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input;
 use crate::mcp::output::{self, NOTICE};
 use crate::service::Caller;
-use crate::wire;
 
 impl Tools {
     pub(super) async fn check_message(
@@ -13,13 +12,12 @@ impl Tools {
         caller: &Caller,
         input: input::CheckMessage,
     ) -> Result<Answer, ToolError> {
-        let checked = self
-            .service
-            .checks(caller, &input.message, input.dns)
-            .await?;
         let checks = output::Checks {
             notice: NOTICE.to_owned(),
-            checks: wire::checked(checked),
+            checks: self
+                .service
+                .checks(caller, &input.message, input.dns)
+                .await?,
         };
         let about = match checks.checks.problems.len() {
             0 => "The message has no problem.".to_owned(),

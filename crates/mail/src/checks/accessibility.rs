@@ -1,7 +1,9 @@
 //! What people with a screen reader cannot read.
 
+use restante_api::{CheckName, Severity, SourcePart};
+
 use super::Mail;
-use super::problems::{CheckName, PartName, Problems, Severity, quoted};
+use super::problems::{Problems, quoted};
 
 /// Texts of links that say nothing about where they lead.
 const EMPTY_WORDS: &str = "here|click here|click|link|this|this link|more|read more|hier|hier klicken|klicken sie hier|\
@@ -20,7 +22,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         Some((at, false)) => {
             let detail =
                 "The html element has no lang, so a screen reader has to guess the language.";
-            problems.at(Severity::Warning, PartName::Html, at, detail);
+            problems.at(Severity::Warning, SourcePart::Html, at, detail);
         }
         None => problems.missing(Severity::Warning, "There is no html element with a lang."),
     }
@@ -33,19 +35,19 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             1 => "A table for the layout has no role=\"presentation\".".to_owned(),
             _ => format!("{count} tables for the layout have no role=\"presentation\"."),
         };
-        problems.at(Severity::Warning, PartName::Html, first, detail);
+        problems.at(Severity::Warning, SourcePart::Html, first, detail);
     }
     for link in &mail.page.links {
         let words = link.words.trim();
         if words.is_empty() {
             let detail = format!("A link has no text: {}.", quoted(&link.href));
-            problems.at(Severity::Warning, PartName::Html, link.offset, detail);
+            problems.at(Severity::Warning, SourcePart::Html, link.offset, detail);
         } else if is_empty_phrase(words) {
             let detail = format!(
                 "The text of a link does not say where it leads: {}.",
                 quoted(words)
             );
-            problems.at(Severity::Warning, PartName::Html, link.offset, detail);
+            problems.at(Severity::Warning, SourcePart::Html, link.offset, detail);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Finds the place in the source for a place in the decoded text, in which character references
 //! such as `&amp;` are shorter or longer.
 
-use html5gum::{Token, Tokenizer};
+use html5gum::Token;
+
+use crate::html::tokens;
 
 /// Maximum number of bytes of a character reference.
 const REFERENCE_BYTES: usize = 40;
@@ -72,8 +74,8 @@ fn reference(source: &str) -> &str {
 }
 
 fn shown(reference: &str) -> String {
-    let tokens = Tokenizer::new(reference).filter_map(|token| match token {
-        Ok(Token::String(text)) => Some(String::from_utf8_lossy(&text).into_owned()),
+    let tokens = tokens(reference).filter_map(|token| match token {
+        Token::String(text) => Some(String::from_utf8_lossy(&text).into_owned()),
         _ => None,
     });
     tokens.collect()

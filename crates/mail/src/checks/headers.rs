@@ -2,9 +2,10 @@
 
 use mail_parser::HeaderValue;
 use mail_parser::parsers::MessageStream;
+use restante_api::{CheckName, Severity, SourcePart};
 
 use super::Mail;
-use super::problems::{CheckName, PartName, Problems, Severity};
+use super::problems::Problems;
 use crate::header::Field;
 
 /// A Date that is further away from the time of arrival is wrong.
@@ -36,11 +37,11 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             // With SMTPUTF8, this is allowed (RFC 6532).
             Ok(_) => {
                 let detail = format!("{name} has characters that are not encoded (RFC 2047).");
-                problems.at(Severity::Warning, PartName::Header, at, detail);
+                problems.at(Severity::Warning, SourcePart::Header, at, detail);
             }
             Err(_) => {
                 let detail = format!("{name} has bytes that are neither ASCII nor UTF-8.");
-                problems.at(Severity::Error, PartName::Header, at, detail);
+                problems.at(Severity::Error, SourcePart::Header, at, detail);
             }
         }
     }
@@ -73,7 +74,7 @@ fn missing(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             "There is no MIME-Version field, so the content type may be ignored (RFC 2045).";
         problems.at(
             Severity::Error,
-            PartName::Header,
+            SourcePart::Header,
             mail.offset(field.name),
             detail,
         );
@@ -87,7 +88,7 @@ fn missing(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     {
         problems.at(
             Severity::Warning,
-            PartName::Header,
+            SourcePart::Header,
             mail.offset(subject.name),
             "The subject is empty.",
         );
@@ -106,7 +107,7 @@ fn double(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             let detail = format!("There is more than one {name} field.");
             problems.at(
                 Severity::Error,
-                PartName::Header,
+                SourcePart::Header,
                 mail.offset(second.name),
                 detail,
             );
@@ -123,7 +124,7 @@ fn check_date(mail: &Mail<'_>, date: &Field<'_>, problems: &mut Problems<'_>) {
         _ => {
             return problems.at(
                 Severity::Error,
-                PartName::Header,
+                SourcePart::Header,
                 at,
                 "The Date is not valid.",
             );
@@ -134,6 +135,6 @@ fn check_date(mail: &Mail<'_>, date: &Field<'_>, problems: &mut Problems<'_>) {
         let days = away.unsigned_abs() / MAX_SKEW_SECONDS.unsigned_abs();
         let way = if away < 0 { "before" } else { "after" };
         let detail = format!("The Date is {days} days {way} the arrival.");
-        problems.at(Severity::Warning, PartName::Header, at, detail);
+        problems.at(Severity::Warning, SourcePart::Header, at, detail);
     }
 }

@@ -7,10 +7,12 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
+use html5gum::{HtmlString, StartTag, Token};
+use restante_api::{CheckName, HtmlFeature, HtmlSupport, Severity, SourcePart};
 
-use super::problems::{CheckName, PartName, Problems, Severity};
+use super::problems::Problems;
 use crate::css;
+use crate::html::tokens;
 
 const TABLE: &str = include_str!("../../data/caniemail.txt");
 /// Maximum number of clients that are named in a problem.
@@ -41,34 +43,6 @@ struct Feature {
     title: &'static str,
     /// One letter per client.
     support: &'static str,
-}
-
-/// The features of the HTML of a message.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HtmlSupport {
-    /// The features that some clients do not support, the least supported first.
-    pub features: Vec<Used>,
-    /// The number of features that every client supports.
-    pub supported: usize,
-}
-
-/// A feature that a message uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Used {
-    /// Its name at caniemail.com: `https://www.caniemail.com/features/{slug}/`.
-    pub slug: &'static str,
-    /// Its title.
-    pub title: &'static str,
-    /// How many clients support it.
-    pub yes: usize,
-    /// How many clients support it partially.
-    pub partly: usize,
-    /// The clients that do not support it.
-    pub no: Vec<&'static str>,
-    /// Where it is used first: a byte offset in the HTML, and the number of the line.
-    pub offset: usize,
-    /// The number of that line, from 1.
-    pub line: usize,
 }
 
 impl Table {
@@ -103,7 +77,7 @@ impl Table {
         table
     }
 
-    fn used(&self, index: usize, offset: usize, line: usize) -> Used {
+    fn used(&self, index: usize, line: usize) -> HtmlFeature {
         let Feature {
             slug,
             title,
@@ -111,28 +85,51 @@ impl Table {
         } = self.features[index];
         let of = |letter: u8| support.bytes().filter(move |one| *one == letter).count();
         let clients = self.clients.iter().zip(support.bytes());
-        let no = clients
-            .filter(|(_, letter)| *letter == b'n')
-            .map(|(client, _)| *client)
-            .collect();
-        Used {
-            slug,
-            title,
+        let no = clients.filter(|(_, letter)| *letter == b'n');
+        HtmlFeature {
+            slug: slug.to_owned(),
+            title: title.to_owned(),
             yes: of(b'y'),
             partly: of(b'a'),
-            no,
-            offset,
+            no: no.map(|(client, _)| (*client).to_owned()).collect(),
             line,
         }
     }
 }
 
-/// Finds the features that a page uses.
-pub(super) fn check(html: &str) -> HtmlSupport {
+/// Finds the features that a page uses, and warns of those that most clients do not support, if the
+/// reader sees it.
+pub(super) fn check(html: &str, problems: &mut Problems<'_>) -> HtmlSupport {
+    problems.start(CheckName::HtmlSupport);
+    let mut used = used(html);
+    let percent = |(feature, _): &(HtmlFeature, usize)| {
+        let HtmlFeature { yes, partly, .. } = feature;
+        (200 * yes + 100 * partly) / (2 * feature.clients()).max(1)
+    };
+    let total: usize = used.iter().map(percent).sum();
+    let average = total.checked_div(used.len()).unwrap_or(100);
+    used.retain(|(feature, _)| feature.partly > 0 || !feature.no.is_empty());
+    used.sort_by(|(one, _), (other, _)| {
+        let order = |one: &HtmlFeature| (std::cmp::Reverse(one.no.len()), one.yes);
+        order(one)
+            .cmp(&order(other))
+            .then_with(|| one.slug.cmp(&other.slug))
+    });
+    for (feature, offset) in &used {
+        if feature.no.len() > feature.yes + feature.partly && !UNSEEN.contains(&&*feature.slug) {
+            warn(feature, *offset, problems);
+        }
+    }
+    HtmlSupport {
+        support_percent: u8::try_from(average).expect("an average of percentages is one"),
+        features: used.into_iter().map(|(feature, _)| feature).collect(),
+    }
+}
+
+/// The features that a page uses, each with the offset of its first use.
+fn used(html: &str) -> Vec<(HtmlFeature, usize)> {
     let mut found = Found::default();
-    let mut emitter = DefaultEmitter::<usize>::new_with_span();
-    emitter.naively_switch_states(true);
-    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+    for token in tokens(html) {
         found.token(&token);
     }
     let mut places: Vec<(usize, usize)> = found
@@ -147,69 +144,21 @@ pub(super) fn check(html: &str) -> HtmlSupport {
         let offset = offset.min(html.len());
         line += memchr::memchr_iter(b'\n', &html.as_bytes()[counted..offset]).count();
         counted = offset;
-        FEATURES.used(index, offset, line)
+        (FEATURES.used(index, line), offset)
     });
-    HtmlSupport::of(used.collect())
+    used.collect()
 }
 
-/// Warns of the features that most clients do not support, if the reader sees it.
-pub(super) fn warn(support: &HtmlSupport, problems: &mut Problems<'_>) {
-    problems.start(CheckName::HtmlSupport);
-    let is_missed =
-        |used: &&Used| used.no.len() > used.yes + used.partly && !UNSEEN.contains(&used.slug);
-    for used in support.features.iter().filter(is_missed) {
-        let named = used
-            .no
-            .iter()
-            .take(MAX_NAMED)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
-        let count = used.no.len();
-        let more = if count > MAX_NAMED { " and others" } else { "" };
-        let detail = format!(
-            "{} is not supported by {count} of {} clients: {named}{more}.",
-            used.title,
-            used.clients()
-        );
-        problems.at(Severity::Warning, PartName::Html, used.offset, detail);
-    }
-}
-
-impl HtmlSupport {
-    fn of(used: Vec<Used>) -> Self {
-        let (mut features, all): (Vec<Used>, Vec<Used>) = used
-            .into_iter()
-            .partition(|feature| feature.partly > 0 || !feature.no.is_empty());
-        features.sort_by_key(|feature| {
-            (
-                std::cmp::Reverse(feature.no.len()),
-                feature.yes,
-                feature.slug,
-            )
-        });
-        Self {
-            features,
-            supported: all.len(),
-        }
-    }
-
-    /// The average over all features: how many percent of the clients support one.
-    #[must_use]
-    pub fn percent(&self) -> u8 {
-        let count = self.features.len() + self.supported;
-        let part = |used: &Used| (200 * used.yes + 100 * used.partly) / (2 * used.clients()).max(1);
-        let total = self.features.iter().map(part).sum::<usize>() + 100 * self.supported;
-        u8::try_from(total.checked_div(count).unwrap_or(100)).unwrap_or(100)
-    }
-}
-
-impl Used {
-    /// How many clients were tested.
-    #[must_use]
-    pub fn clients(&self) -> usize {
-        self.yes + self.partly + self.no.len()
-    }
+fn warn(feature: &HtmlFeature, offset: usize, problems: &mut Problems<'_>) {
+    let count = feature.no.len();
+    let named = feature.no[..count.min(MAX_NAMED)].join(", ");
+    let more = if count > MAX_NAMED { " and others" } else { "" };
+    let detail = format!(
+        "{} is not supported by {count} of {} clients: {named}{more}.",
+        feature.title,
+        feature.clients()
+    );
+    problems.at(Severity::Warning, SourcePart::Html, offset, detail);
 }
 
 #[derive(Default)]
@@ -306,12 +255,13 @@ impl Found {
 mod tests {
     use super::*;
 
-    fn slugs(html: &str) -> Vec<&'static str> {
-        let mut slugs: Vec<_> = check(html)
-            .features
-            .iter()
-            .map(|feature| feature.slug)
-            .collect();
+    fn support(html: &str) -> HtmlSupport {
+        check(html, &mut Problems::new(b"", "", html))
+    }
+
+    fn slugs(html: &str) -> Vec<String> {
+        let features = support(html).features;
+        let mut slugs: Vec<_> = features.into_iter().map(|feature| feature.slug).collect();
         slugs.sort_unstable();
         slugs
     }
@@ -365,17 +315,19 @@ mod tests {
             "html-loading-attribute",
             "image-webp",
         ] {
-            assert!(found.contains(&slug), "{slug}: {found:?}");
+            assert!(found.iter().any(|one| one == slug), "{slug}: {found:?}");
         }
         assert!(
-            !found.contains(&"css-display-grid") && !found.contains(&"html-audio"),
+            !found
+                .iter()
+                .any(|one| one == "css-display-grid" || one == "html-audio"),
             "{found:?}"
         );
     }
 
     #[test]
     fn the_least_supported_comes_first() {
-        let check = check("<div style='display:flex;box-shadow:none;clip-path:none'></div>");
+        let check = support("<div style='display:flex;box-shadow:none;clip-path:none'></div>");
         let no: Vec<usize> = check
             .features
             .iter()
@@ -395,22 +347,19 @@ mod tests {
 
     #[test]
     fn a_feature_has_its_first_line_and_the_page_a_percentage() {
-        let support = check(
+        let checked = support(
             "<p>
 <div style='display:flex'></div>
 <div style='display:flex'></div>",
         );
-        let flex = support
+        let flex = checked
             .features
             .iter()
             .find(|feature| feature.slug == "css-display-flex")
             .unwrap();
-        assert_eq!((flex.line, flex.offset), (2, 4));
-        assert!(
-            (50..100).contains(&support.percent()),
-            "{}",
-            support.percent()
-        );
-        assert_eq!(HtmlSupport::default().percent(), 100);
+        assert_eq!(flex.line, 2);
+        let percent = checked.support_percent;
+        assert!((50..100).contains(&percent), "{percent}");
+        assert_eq!(support("").support_percent, 100);
     }
 }

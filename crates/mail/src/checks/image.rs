@@ -1,7 +1,9 @@
 //! Images that are not shown, have no description, or are large.
 
+use restante_api::{CheckName, Severity, SourcePart};
+
 use super::Mail;
-use super::problems::{CheckName, PartName, Problems, Severity, quoted};
+use super::problems::{Problems, quoted};
 
 /// Images within the message of more bytes make it slow.
 const INLINE_BYTES: usize = 500 * 1024;
@@ -18,14 +20,14 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         };
         if !image.has_alt {
             let detail = format!("An image has no alt attribute{shown}.");
-            problems.at(Severity::Warning, PartName::Html, at, detail);
+            problems.at(Severity::Warning, SourcePart::Html, at, detail);
         }
         if !image.has_size {
             let detail = format!("An image has no width or height{shown}.");
-            problems.at(Severity::Warning, PartName::Html, at, detail);
+            problems.at(Severity::Warning, SourcePart::Html, at, detail);
         }
         if let Some((severity, wrong)) = wrong(mail, source) {
-            problems.at(severity, PartName::Html, at, format!("{wrong}{shown}."));
+            problems.at(severity, SourcePart::Html, at, format!("{wrong}{shown}."));
         }
     }
     let images = mail

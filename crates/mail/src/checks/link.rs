@@ -1,9 +1,10 @@
 //! Links that lead nowhere, or not where they should.
 
 use core::net::IpAddr;
+use restante_api::{CheckName, Severity, SourcePart};
 
 use super::Mail;
-use super::problems::{CheckName, PartName, Problems, Severity, quoted};
+use super::problems::{Problems, quoted};
 use crate::links;
 
 /// Schemes of links that are no addresses of pages.
@@ -26,10 +27,10 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         mail.page
             .links
             .iter()
-            .map(|link| (PartName::Html, link.offset, link.href.trim()))
+            .map(|link| (SourcePart::Html, link.offset, link.href.trim()))
     };
-    let urls =
-        links::urls(mail.text).map(|range| (PartName::Text, range.start, mail.text[range].trim()));
+    let urls = links::urls(mail.text)
+        .map(|range| (SourcePart::Text, range.start, mail.text[range].trim()));
     let all: Vec<_> = hrefs().chain(urls).collect();
     let has_https = all
         .iter()

@@ -9,7 +9,7 @@
 mod accessibility;
 mod decoded;
 mod headers;
-pub mod html_support;
+mod html_support;
 mod image;
 mod link;
 mod page;
@@ -19,27 +19,17 @@ mod size;
 mod text_part;
 mod unsubscribe;
 
+use restante_api::MessageChecks;
+
 use crate::body::{self, Body};
 use crate::details;
 use crate::structure::{Kind, Structure};
 
-use html_support::HtmlSupport;
 use page::Page;
 use problems::Problems;
 
-pub use problems::{CheckName, PartName, Problem, Severity};
-
 /// Bytes of the text and of the HTML that are checked.
 pub const CHECKED_BYTES: usize = 1024 * 1024;
-
-/// The results.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checks {
-    /// The problems, the errors first.
-    pub problems: Vec<Problem>,
-    /// The HTML and CSS features that the message uses; `None` without HTML.
-    pub html: Option<HtmlSupport>,
-}
 
 /// What the checks look at.
 struct Mail<'a> {
@@ -54,9 +44,10 @@ struct Mail<'a> {
     received_at: i64,
 }
 
-/// Checks a message that was received at `received_at`, in seconds since 1970. Never fails.
+/// Checks a message that was received at `received_at`, in seconds since 1970, without the DNS.
+/// Never fails.
 #[must_use]
-pub fn checks(raw: &[u8], received_at: i64) -> Checks {
+pub fn checks(raw: &[u8], received_at: i64) -> MessageChecks {
     let structure = Structure::read(raw);
     let body = body::choose(&structure);
     let start = |text: &'_ str| text.floor_char_boundary(CHECKED_BYTES);
@@ -73,7 +64,6 @@ pub fn checks(raw: &[u8], received_at: i64) -> Checks {
         page: &page,
         received_at,
     };
-    let support = (!html.is_empty()).then(|| html_support::check(html));
     let mut problems = Problems::new(raw, text, html);
     placeholder::check(&mail, &mut problems);
     link::check(&mail, &mut problems);
@@ -82,13 +72,12 @@ pub fn checks(raw: &[u8], received_at: i64) -> Checks {
     size::check(&mail, &mut problems);
     headers::check(&mail, &mut problems);
     unsubscribe::check(&mail, &mut problems);
-    if let Some(support) = &support {
-        html_support::warn(support, &mut problems);
-    }
+    let support = (!html.is_empty()).then(|| html_support::check(html, &mut problems));
     accessibility::check(&mail, &mut problems);
-    Checks {
+    MessageChecks {
         problems: problems.sorted(),
         html: support,
+        authentication: None,
     }
 }
 

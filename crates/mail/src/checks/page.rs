@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use html5gum::{DefaultEmitter, HtmlString, Span, StartTag, Token, Tokenizer};
+use html5gum::{HtmlString, Span, StartTag, Token};
 
-use crate::html::Style;
+use crate::html::{Style, tokens};
 
 /// Maximum number of open elements whose styles are kept.
 const DEPTH: usize = 1_000;
@@ -75,9 +75,7 @@ struct Open {
 /// Reads a page.
 pub(super) fn read(html: &str) -> Page {
     let mut reader = Reader::default();
-    let mut emitter = DefaultEmitter::<usize>::new_with_span();
-    emitter.naively_switch_states(true);
-    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+    for token in tokens(html) {
         match token {
             Token::StartTag(tag) => reader.start_tag(&tag),
             Token::EndTag(tag) => reader.end_tag(&tag.name),

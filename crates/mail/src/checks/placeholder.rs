@@ -1,8 +1,10 @@
 //! What a template engine should have filled: `{{name}}`, `undefined`, and others.
 
+use restante_api::{CheckName, Severity, SourcePart};
+
 use super::Mail;
 use super::decoded::Decoded;
-use super::problems::{CheckName, PartName, Problems, Severity, quoted};
+use super::problems::{Problems, quoted};
 use crate::header;
 use crate::links;
 
@@ -41,7 +43,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         {
             problems.at(
                 severity,
-                PartName::Header,
+                SourcePart::Header,
                 at,
                 format!("The subject contains {shown}."),
             );
@@ -55,7 +57,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     {
         problems.at(
             severity,
-            PartName::Text,
+            SourcePart::Text,
             offset,
             format!("The text contains {shown}."),
         );
@@ -79,7 +81,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
             let at = text.place.start + decoded.in_source(offset);
             problems.at(
                 severity,
-                PartName::Html,
+                SourcePart::Html,
                 at,
                 format!("The HTML contains {shown}."),
             );
@@ -88,7 +90,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     for link in &mail.page.links {
         if let Some((severity, found)) = in_link(&link.href) {
             let detail = format!("The link {} contains {found}.", quoted(&link.href));
-            problems.at(severity, PartName::Html, link.offset, detail);
+            problems.at(severity, SourcePart::Html, link.offset, detail);
         }
     }
     for image in &mail.page.images {
@@ -97,14 +99,14 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
                 "The address of the image {} contains {found}.",
                 quoted(&image.source)
             );
-            problems.at(severity, PartName::Html, image.offset, detail);
+            problems.at(severity, SourcePart::Html, image.offset, detail);
         }
     }
     for range in links::urls(mail.text) {
         let url = &mail.text[range.clone()];
         if let Some((severity, word)) = empty_value(url) {
             let detail = format!("The link {} contains {word}.", quoted(url));
-            problems.at(severity, PartName::Text, range.start, detail);
+            problems.at(severity, SourcePart::Text, range.start, detail);
         }
     }
 }

@@ -1,71 +1,13 @@
 //! The problems that the checks find, with the lines of the source in which they are.
 
+use restante_api::{CheckName, Problem, Severity, SourcePart};
+
 /// Maximum number of problems of one check. Others are counted.
 const MAX_PROBLEMS: usize = 20;
 /// Maximum number of characters of a line that are shown, and of a text from the message in a
 /// detail.
 const LINE_CHARACTERS: usize = 200;
 const QUOTED_CHARACTERS: usize = 120;
-
-/// Whether a good message can have a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// No good message has it.
-    Error,
-    /// A good message may have it.
-    Warning,
-}
-
-/// Which check found a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CheckName {
-    /// Something that the template engine should have filled.
-    Placeholder,
-    /// A link that leads nowhere.
-    Link,
-    /// No text part.
-    TextPart,
-    /// An image that is not shown, or not described.
-    Image,
-    /// HTML that is too large.
-    Size,
-    /// Missing or wrong header fields.
-    Headers,
-    /// Bulk mail from which nobody can unsubscribe.
-    Unsubscribe,
-    /// HTML and CSS that many clients do not show.
-    HtmlSupport,
-    /// What some people cannot read.
-    Accessibility,
-}
-
-/// A part of the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PartName {
-    /// The header section, as received.
-    Header,
-    /// The text, decoded.
-    Text,
-    /// The HTML, decoded.
-    Html,
-}
-
-/// A problem. Its detail and its source contain untrusted text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Which check found it.
-    pub check: CheckName,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is wrong, as a sentence.
-    pub detail: String,
-    /// The part in which it is; `None` if something is missing.
-    pub part: Option<PartName>,
-    /// The number of the line in this part, from 1.
-    pub line: Option<usize>,
-    /// The start of that line.
-    pub source: Option<String>,
-}
 
 /// Collects problems.
 pub(super) struct Problems<'a> {
@@ -151,14 +93,14 @@ impl<'a> Problems<'a> {
     pub(super) fn at(
         &mut self,
         severity: Severity,
-        part: PartName,
+        part: SourcePart,
         offset: usize,
         detail: impl Into<String>,
     ) {
         self.add(severity, detail.into(), Some((part, offset)));
     }
 
-    fn add(&mut self, severity: Severity, detail: String, place: Option<(PartName, usize)>) {
+    fn add(&mut self, severity: Severity, detail: String, place: Option<(SourcePart, usize)>) {
         let mut of_check = self.found[self.start..].iter();
         if of_check
             .any(|problem| problem.detail == detail && problem.part == place.map(|(part, _)| part))
@@ -170,9 +112,9 @@ impl<'a> Problems<'a> {
             return;
         }
         let found = place.map(|(part, offset)| match part {
-            PartName::Header => self.header.at(offset),
-            PartName::Text => self.text.at(offset),
-            PartName::Html => self.html.at(offset),
+            SourcePart::Header => self.header.at(offset),
+            SourcePart::Text => self.text.at(offset),
+            SourcePart::Html => self.html.at(offset),
         });
         let (line, source) = found.unzip();
         let part = place.map(|(part, _)| part);
@@ -192,18 +134,13 @@ impl<'a> Problems<'a> {
         if more > 0
             && let Some(last) = self.found.last()
         {
-            let severity = last.severity;
-            let detail = format!("{more} more problems of this kind are not listed.");
-            let part = None;
-            let line = None;
-            let source = None;
             self.found.push(Problem {
                 check: self.check,
-                severity,
-                detail,
-                part,
-                line,
-                source,
+                severity: last.severity,
+                detail: format!("{more} more problems of this kind are not listed."),
+                part: None,
+                line: None,
+                source: None,
             });
         }
     }
@@ -211,7 +148,8 @@ impl<'a> Problems<'a> {
     /// All of them, the errors first.
     pub(super) fn sorted(mut self) -> Vec<Problem> {
         self.sum_up();
-        self.found.sort_by_key(|problem| problem.severity);
+        self.found
+            .sort_by_key(|problem| problem.severity != Severity::Error);
         self.found
     }
 }
@@ -231,59 +169,5 @@ fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-impl CheckName {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Placeholder,
-        Self::Link,
-        Self::TextPart,
-        Self::Image,
-        Self::Size,
-        Self::Headers,
-        Self::Unsubscribe,
-        Self::HtmlSupport,
-        Self::Accessibility,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Placeholder => "placeholder",
-            Self::Link => "link",
-            Self::TextPart => "text_part",
-            Self::Image => "image",
-            Self::Size => "size",
-            Self::Headers => "headers",
-            Self::Unsubscribe => "unsubscribe",
-            Self::HtmlSupport => "html_support",
-            Self::Accessibility => "accessibility",
-        }
-    }
-}
-
-impl Severity {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
-    }
-}
-
-impl PartName {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Header => "header",
-            Self::Text => "text",
-            Self::Html => "html",
-        }
     }
 }

@@ -1,7 +1,9 @@
 //! HTML that is so large that Gmail cuts it.
 
+use restante_api::{CheckName, Severity};
+
 use super::Mail;
-use super::problems::{CheckName, Problems, Severity};
+use super::problems::Problems;
 
 /// Gmail shows this many bytes of the HTML; the rest is on a separate page.
 const GMAIL_BYTES: usize = 102 * 1024;

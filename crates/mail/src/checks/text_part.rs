@@ -1,7 +1,9 @@
 //! HTML without a text part: some people and programs read only the text.
 
+use restante_api::{CheckName, Severity};
+
 use super::Mail;
-use super::problems::{CheckName, Problems, Severity};
+use super::problems::Problems;
 
 pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     problems.start(CheckName::TextPart);

@@ -1,7 +1,9 @@
 //! Bulk mail from which nobody can unsubscribe with one click (RFC 2369, RFC 8058).
 
+use restante_api::{CheckName, Severity, SourcePart};
+
 use super::Mail;
-use super::problems::{CheckName, PartName, Problems, Severity};
+use super::problems::Problems;
 use crate::details::{field_mailboxes, list_unsubscribe};
 use crate::header::{self, Field};
 
@@ -25,7 +27,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         let detail = "List-Unsubscribe has no URI in angle brackets.";
         return problems.at(
             Severity::Error,
-            PartName::Header,
+            SourcePart::Header,
             mail.offset(written.name),
             detail,
         );
@@ -36,7 +38,7 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
     let at = mail.offset(sign.name);
     let Some(found) = found else {
         let detail = format!("{bulk}, but there is no List-Unsubscribe.");
-        return problems.at(severity, PartName::Header, at, detail);
+        return problems.at(severity, SourcePart::Header, at, detail);
     };
     let has_https = found
         .urls
@@ -44,10 +46,10 @@ pub(super) fn check(mail: &Mail<'_>, problems: &mut Problems<'_>) {
         .any(|url| url.to_ascii_lowercase().starts_with("https://"));
     if !has_https {
         let detail = "List-Unsubscribe has no https URI, so one click is not possible (RFC 8058).";
-        problems.at(Severity::Warning, PartName::Header, at, detail);
+        problems.at(Severity::Warning, SourcePart::Header, at, detail);
     } else if !found.one_click {
         let detail = "`List-Unsubscribe-Post: List-Unsubscribe=One-Click` is missing (RFC 8058).";
-        problems.at(Severity::Warning, PartName::Header, at, detail);
+        problems.at(Severity::Warning, SourcePart::Header, at, detail);
     }
 }
 

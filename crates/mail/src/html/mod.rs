@@ -13,7 +13,7 @@ pub(crate) use hidden::Style;
 
 use std::ops::Range;
 
-use html5gum::Tokenizer;
+use html5gum::{DefaultEmitter, Token, Tokenizer};
 use indexmap::IndexMap;
 
 /// The visible content of an HTML document.
@@ -54,6 +54,14 @@ pub(super) fn read(html: &str) -> Page {
 /// https://a.example/ )`.
 pub(super) fn linked_text(html: &str) -> String {
     read_with(html, true).text
+}
+
+/// The tokens of a document, each with its place. The content of a script or a style sheet is one
+/// text.
+pub(super) fn tokens(html: &str) -> impl Iterator<Item = Token<usize>> {
+    let mut emitter = DefaultEmitter::<usize>::new_with_span();
+    emitter.naively_switch_states(true);
+    Tokenizer::new_with_emitter(html, emitter).map(|Ok(token)| token)
 }
 
 fn read_with(html: &str, shows_addresses: bool) -> Page {

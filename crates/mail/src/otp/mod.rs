@@ -71,6 +71,8 @@ mod vocabulary;
 
 use std::ops::Range;
 
+use restante_api::{Code, OtpRule};
+
 use super::budget::CODE_SEARCH_BYTES;
 use super::html::Page;
 use numbers::Number;
@@ -85,45 +87,14 @@ const MAX_LISTED: usize = 100;
 /// Maximum number of bytes of the line of a code: a whole message can be one line.
 const LINE_BYTES: usize = 2_000;
 
-/// How a code was recognised, the most certain first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// The last line binds it to a domain: `@example.com #123456`.
-    DomainBound,
-    /// A label is directly before it.
-    LabelBefore,
-    /// The label follows it: "123456 is your code".
-    LabelAfter,
-    /// It is alone on its line or in its cell; a label is a few lines above.
-    AloneBelowLabel,
-    /// A label is in the same sentence.
-    SameSentence,
-    /// It is alone on its line; the label is on the next line.
-    AloneAboveLabel,
-    /// It is the first standalone six-digit number; no number is labelled.
-    SixDigits,
-}
-
-/// A code, and how it was recognised.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recognised {
-    /// The digits; a code of another form as it is written.
-    pub code: String,
-    /// How it was recognised.
-    pub rule: Rule,
-    /// Its line, as written; several lines if its digits are on several lines. At most the first
-    /// 2,000 bytes.
-    pub line: String,
-}
-
 /// The codes of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Codes {
     /// A labelled code of 4 to 8 digits, or else the first standalone six-digit number.
-    pub otp: Option<Recognised>,
+    pub otp: Option<Code>,
     /// The labelled codes, each once: `otp` if it is labelled, or else the best code of another
     /// form; then the others whose label is directly before or after them. At most 100.
-    pub labelled: Vec<Recognised>,
+    pub labelled: Vec<Code>,
 }
 
 /// The index of a text: subject, text, visible text of the HTML.
@@ -134,7 +105,7 @@ const SUBJECT: Source = 0;
 #[derive(Clone)]
 struct FoundCode {
     code: String,
-    rule: Rule,
+    rule: OtpRule,
     source: Source,
     /// Its first and last line in that text.
     lines: (usize, usize),
@@ -151,7 +122,7 @@ pub(super) fn find(subject: &str, text: &str, page_text: &str, page: &Page) -> (
     let Digits { otp, labelled } = search(sources, &page.preheader);
     // Most messages have one code, and other forms need not be read.
     let is_new =
-        |otp: &FoundCode| otp.rule != Rule::SixDigits && Depths::of(&labelled).depth(otp) == 0;
+        |otp: &FoundCode| otp.rule != OtpRule::SixDigits && Depths::of(&labelled).depth(otp) == 0;
     let is_settled = otp.as_ref().is_some_and(is_new);
     let code = if is_settled {
         otp.clone()
@@ -171,7 +142,7 @@ pub(super) fn recognise(subject: &str, text: &str, page_text: &str, page: &Page)
     let Digits { otp, labelled } = search(searched, &page.preheader);
     let is_final = otp
         .as_ref()
-        .is_some_and(|otp| otp.rule == Rule::DomainBound && otp.depth == 0);
+        .is_some_and(|otp| otp.rule == OtpRule::DomainBound && otp.depth == 0);
     let otp = otp.map(|found| found.recognised(sources));
     if is_final {
         return Codes {
@@ -179,9 +150,9 @@ pub(super) fn recognise(subject: &str, text: &str, page_text: &str, page: &Page)
             otp,
         };
     }
-    let mut known: Vec<Recognised> = Vec::new();
+    let mut known: Vec<Code> = Vec::new();
     for found in all_labelled(searched, labelled) {
-        let is_sure = matches!(found.rule, Rule::LabelBefore | Rule::LabelAfter);
+        let is_sure = matches!(found.rule, OtpRule::LabelBefore | OtpRule::LabelAfter);
         // "G-384920" is the same code as 384920.
         let is_known = known.iter().any(|known| {
             found
@@ -241,7 +212,7 @@ fn domain_bound(sources: [&str; 3]) -> Option<FoundCode> {
     lines.number(text.len());
     Some(FoundCode {
         code,
-        rule: Rule::DomainBound,
+        rule: OtpRule::DomainBound,
         source,
         lines: (last, last),
         depth: lines.depth(),
@@ -326,13 +297,13 @@ fn six_digits(sources: &[String; 3]) -> Option<FoundCode> {
         &mut Lines::of(&sources[source]),
         source,
         place,
-        Rule::SixDigits,
+        OtpRule::SixDigits,
     ))
 }
 
 impl FoundCode {
     /// The digits at a place of a normalised text, after those that were found in it before.
-    fn at(lines: &mut Lines<'_>, source: Source, place: Range<usize>, rule: Rule) -> Self {
+    fn at(lines: &mut Lines<'_>, source: Source, place: Range<usize>, rule: OtpRule) -> Self {
         let code = numbers::digits(&lines.text()[place.clone()]);
         let first = lines.number(place.start);
         let depth = lines.depth();
@@ -345,7 +316,7 @@ impl FoundCode {
         }
     }
 
-    fn recognised(self, sources: [&str; 3]) -> Recognised {
+    fn recognised(self, sources: [&str; 3]) -> Code {
         let Self {
             code,
             rule,
@@ -361,7 +332,7 @@ impl FoundCode {
             .take(last + 1 - first);
         let line = lines.collect::<Vec<_>>().join("\n");
         let line = line.trim();
-        Recognised {
+        Code {
             code,
             rule,
             line: line[..line.floor_char_boundary(LINE_BYTES)].to_owned(),
@@ -369,13 +340,13 @@ impl FoundCode {
     }
 }
 
-fn rule(pairing: Pairing) -> Rule {
+fn rule(pairing: Pairing) -> OtpRule {
     match pairing {
-        Pairing::Adjacent => Rule::LabelBefore,
-        Pairing::Named => Rule::LabelAfter,
-        Pairing::Alone => Rule::AloneBelowLabel,
-        Pairing::Stated | Pairing::Sentence => Rule::SameSentence,
-        Pairing::Above => Rule::AloneAboveLabel,
+        Pairing::Adjacent => OtpRule::LabelBefore,
+        Pairing::Named => OtpRule::LabelAfter,
+        Pairing::Alone => OtpRule::AloneBelowLabel,
+        Pairing::Stated | Pairing::Sentence => OtpRule::SameSentence,
+        Pairing::Above => OtpRule::AloneAboveLabel,
     }
 }
 
@@ -437,7 +408,7 @@ mod tests {
                     .map(|number| number.to_string())
                     .collect::<Vec<_>>()
             );
-            let is_short = |found: &Recognised| {
+            let is_short = |found: &Code| {
                 found.line.len() <= LINE_BYTES && found.line.contains("Your code is")
             };
             assert!(found.labelled.iter().all(is_short));

@@ -1,13 +1,14 @@
 //! The checks: each with messages that have the fault, and a good message that has none.
 
-use restante_mail::checks::{Checks, Severity, checks};
+use restante_api::{MessageChecks, Severity};
+use restante_mail::checks::checks;
 
 /// Friday, 20 November 2026, 09:30:00 UTC.
 const NOW: i64 = 1_795_167_000;
 const GOOD_HEADER: &str = "From: Shop <shop@app.example>\nTo: ada@app.example\nSubject: Confirm your account\n\
     Date: Fri, 20 Nov 2026 10:30:00 +0100\nMessage-ID: <1@app.example>\nMIME-Version: 1.0\n";
 
-fn run(mail: &str) -> Checks {
+fn run(mail: &str) -> MessageChecks {
     checks(mail.replace('\n', "\r\n").as_bytes(), NOW)
 }
 
@@ -339,7 +340,7 @@ fn problems_are_limited_and_errors_come_first() {
         .collect();
     let problems = run(&with_html(&html)).problems;
     assert!(problems.len() < 100, "{}", problems.len());
-    assert!(problems.is_sorted_by_key(|problem| problem.severity));
+    assert!(problems.is_sorted_by_key(|problem| problem.severity == Severity::Warning));
     assert!(
         problems
             .iter()

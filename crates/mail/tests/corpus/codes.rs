@@ -118,7 +118,7 @@ fn a_labelled_one_time_code_is_the_code() {
             let otp = codes
                 .otp
                 .as_ref()
-                .filter(|otp| otp.rule != restante_mail::Rule::SixDigits);
+                .filter(|otp| otp.rule != restante_api::OtpRule::SixDigits);
             otp.is_some() && (codes.labelled.first() != otp || codes.labelled.len() > 1)
         })
         .map(|(case, codes)| format!("{} {}: {codes:?}", case.language, case.name))
@@ -133,7 +133,7 @@ fn the_code_of_the_details_is_the_stored_one() {
         let message = case.message();
         let details = restante_mail::details::details(message.as_bytes()).codes;
         let stored = restante_mail::parse(message.as_bytes());
-        let code = |found: Option<&restante_mail::Recognised>| {
+        let code = |found: Option<&restante_api::Code>| {
             found.map(|one| one.code.clone()).unwrap_or_default()
         };
         let found = (code(details.otp.as_ref()), code(details.labelled.first()));

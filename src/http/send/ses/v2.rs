@@ -7,8 +7,8 @@ use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use axum::routing::{any, post};
+use restante_api::Mailbox;
 use restante_mail::compose::{Attachment, Letter};
-use restante_mail::details::Mailbox;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
