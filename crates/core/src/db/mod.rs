@@ -29,12 +29,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
 
 use crate::causes::with_causes;
 use crate::model::Change;
 
 use announcer::Announcer;
 pub use locks::{Lock, Locks};
+use sqlite::Reply;
 pub use sqlite::{BackupError, backup};
 pub use url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub(crate) use value::values;
@@ -191,6 +194,9 @@ impl DatabaseError {
     }
 }
 
+/// What a transaction does. Its result is a function that gives the caller the answer.
+type Work = Box<dyn FnOnce(Transaction) -> BoxFuture<'static, Reply> + Send>;
+
 /// A database. Cheap to clone; the last clone closes it.
 #[derive(Clone, Debug)]
 pub struct Database {
@@ -286,16 +292,36 @@ impl Database {
         E: From<DatabaseError> + Send + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
+        let (sender, answer) = oneshot::channel();
+        // One type for all transactions, so that what runs them is compiled once.
+        let work: Work = Box::new(|open| {
+            let work = work(open);
+            let replying = async move {
+                let done = work.await;
+                let reply = |committed: Result<(), DatabaseError>| {
+                    // The caller may have stopped waiting.
+                    let _ = sender.send(committed.map(|()| done));
+                };
+                Box::new(reply) as Reply
+            };
+            replying.boxed()
+        });
+        self.run(work).await?;
+        answer.await.map_err(|_| DatabaseError::Panicked)??
+    }
+
+    /// Runs a transaction. A panic drops its reply.
+    async fn run(&self, work: Work) -> Result<(), DatabaseError> {
         match &self.engine {
-            Engine::Sqlite(engine) => {
-                engine
-                    .transact(|open| work(Transaction::new(OpenTransaction::Sqlite(open))))
-                    .await?
-            }
+            Engine::Sqlite(engine) => engine.queue(Box::new(|open| {
+                work(Transaction::new(OpenTransaction::Sqlite(open)))
+            })),
             Engine::Postgres(engine) => {
                 let open = Transaction::new(OpenTransaction::Postgres(Box::new(engine.begin())));
-                let done = AssertUnwindSafe(Box::pin(work(open))).catch_unwind().await;
-                done.unwrap_or_else(|_| Err(DatabaseError::Panicked.into()))
+                if let Ok(reply) = AssertUnwindSafe(work(open)).catch_unwind().await {
+                    reply(Ok(()));
+                }
+                Ok(())
             }
         }
     }

@@ -14,16 +14,16 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use futures_util::FutureExt;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 use super::announcer::Announcer;
 use super::{DatabaseError, Row, Value};
 pub use backup::{BackupError, backup};
 use connection::{SqliteConnection, lock};
 pub(super) use transaction::SqliteTransaction;
-use writer::{Reply, Writer};
+use writer::Writer;
+pub(super) use writer::{Reply, Work};
 
 /// Maximum number of queries that run on blocking threads at once.
 const QUERIES_AT_ONCE: usize = 8;
@@ -87,30 +87,10 @@ impl Sqlite {
         query.await.map_err(|_| DatabaseError::Panicked)?
     }
 
-    /// Runs `work` on the writing thread. Returns its result once the group of transactions that it
-    /// belongs to is on stable storage.
-    pub(super) async fn transact<T, F>(
-        &self,
-        work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
-    ) -> Result<T, DatabaseError>
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + Send + 'static,
-    {
-        let (sender, answer) = oneshot::channel();
-        let work = |transaction| {
-            async move {
-                let done = work(transaction).await;
-                let reply = |committed: Result<(), DatabaseError>| {
-                    // The caller may have stopped waiting.
-                    let _ = sender.send(committed.map(|()| done));
-                };
-                Box::new(reply) as Reply
-            }
-            .boxed()
-        };
-        self.writer.queue(Box::new(work))?;
-        answer.await.map_err(|_| DatabaseError::Panicked)?
+    /// Runs `work` on the writing thread. Its reply is called once the group of transactions that it
+    /// belongs to is on stable storage; it is dropped if `work` panics.
+    pub(super) fn queue(&self, work: Work) -> Result<(), DatabaseError> {
+        self.writer.queue(work)
     }
 
     /// Fails if the file is gone. The open connections would go on, with a file that ends with
@@ -162,9 +142,36 @@ impl Readers {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use rusqlite::Connection;
+    use tokio::sync::oneshot;
 
     use super::*;
+
+    impl Sqlite {
+        pub(super) async fn transact<T, F>(
+            &self,
+            work: impl FnOnce(SqliteTransaction) -> F + Send + 'static,
+        ) -> Result<T, DatabaseError>
+        where
+            T: Send + 'static,
+            F: Future<Output = T> + Send + 'static,
+        {
+            let (sender, answer) = oneshot::channel();
+            let work = |transaction| {
+                async move {
+                    let done = work(transaction).await;
+                    let reply = |committed: Result<(), DatabaseError>| {
+                        drop(sender.send(committed.map(|()| done)));
+                    };
+                    Box::new(reply) as Reply
+                }
+                .boxed()
+            };
+            self.queue(Box::new(work))?;
+            answer.await.map_err(|_| DatabaseError::Panicked)?
+        }
+    }
 
     const COUNT: &str = "SELECT COUNT(*) FROM numbers";
     pub(super) const INSERT: &str = "INSERT INTO numbers VALUES (1)";

@@ -25,9 +25,10 @@ use crate::db::announcer::Announcer;
 const MAX_GROUP: usize = 64;
 const MAX_GROUP_TIME: Duration = Duration::from_millis(10);
 
-pub(super) type Work = Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, Reply> + Send>;
+pub(in crate::db) type Work =
+    Box<dyn FnOnce(SqliteTransaction) -> BoxFuture<'static, Reply> + Send>;
 /// Sends its result to the caller, or the reason why its group was not committed.
-pub(super) type Reply = Box<dyn FnOnce(Result<(), DatabaseError>) + Send>;
+pub(in crate::db) type Reply = Box<dyn FnOnce(Result<(), DatabaseError>) + Send>;
 
 /// The queue of the writing thread.
 #[derive(Debug)]
