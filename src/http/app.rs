@@ -3,7 +3,6 @@
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::base_url::BaseUrl;
@@ -63,11 +62,6 @@ impl App {
             host: for_programs(host),
             port: self.smtp_port,
         }
-    }
-
-    /// The page that explains why a wait timed out, for the client of a request with these headers.
-    pub(super) fn failure_url(&self, headers: &HeaderMap, id: impl Display) -> String {
-        format!("{}/failures/{id}", self.base_url.for_pages(headers))
     }
 
     /// A published document with this installation's limits.

@@ -30,8 +30,12 @@ pub(super) async fn list(
         .service
         .timeline(&caller, &path.id, after.as_ref())
         .await?;
+    let pages = app.base_url.for_pages(&headers);
     for event in &mut events {
-        event.failure = event.failure.take().map(|id| app.failure_url(&headers, id));
+        event.failure = event
+            .failure
+            .take()
+            .map(|id| format!("{pages}/failures/{id}"));
     }
     Ok(json(
         StatusCode::OK,

@@ -28,8 +28,12 @@ pub(super) async fn wait(
     let expects_none = headers
         .get("x-restante-expects")
         .is_some_and(|expected| expected == "none");
+    let name = name_of_wait(&headers)?.map(str::to_owned);
+    let pages = app.base_url.for_pages(&headers);
+    // They keep the whole buffer of the request, which the wait does not need.
+    drop(headers);
     let asked = Asked {
-        name: name_of_wait(&headers)?,
+        name: name.as_deref(),
         filter: &filter,
         timeout: timeout(&query.timeout),
         expects_none,
@@ -38,7 +42,7 @@ pub(super) async fn wait(
     let message = waited.await;
     let message = message.map_err(|error| match error {
         ServiceError::Timeout { story } => {
-            Error::Timeout(story.map(|id| app.failure_url(&headers, id)))
+            Error::Timeout(story.map(|id| format!("{pages}/failures/{id}")))
         }
         error => error.into(),
     })?;
@@ -49,7 +53,10 @@ pub(super) fn describe(operation: Operation<'_>) -> Operation<'_> {
     let description = "Returns the oldest message that satisfies the filters: at once if it has already arrived; \
                        otherwise the request stays open until it arrives or the timeout has passed. At most \
                        {waits_per_key} waits of a key stay open at once; a wait that returns immediately does not \
-                       count.";
+                       count. Extension: three headers tell the service what it shows if the wait fails. \
+                       X-Restante-Wait is the same in all requests of a wait, such as a random id; \
+                       X-Restante-Filters is what only the client compares, percent-encoded UTF-8; \
+                       `X-Restante-Expects: none` says that no message should come.";
     let unknown = "The inbox is unknown, or expired or was deleted while the wait was open. `no matching message`: \
                    the timeout is 0 and nothing matches.";
     let next = [
