@@ -118,7 +118,8 @@ impl Message {
         let piece = match &self.source {
             Source::Memory(bytes) => bytes.slice(start..end),
             Source::Queue(outbox, id) => outbox
-                .piece(*id, position)
+                .store()
+                .outgoing_piece(*id, position)
                 .await?
                 .ok_or(StoreError::Removed)?
                 .into(),

@@ -205,21 +205,21 @@ impl Settler {
                     Some(server),
                     reply.to_string(),
                 );
-                Ok(outbox.settle(&sent).await?)
+                Ok(outbox.store().settle_outgoing(&sent).await?)
             }
             Decision::Again(due_at, failure) => {
                 let server = failure.server.as_deref();
                 let text = failure.text.clone();
                 let again =
                     self.settlement(item, OutgoingStatus::Queued, Some(*due_at), server, text);
-                Ok(outbox.settle(&again).await?)
+                Ok(outbox.store().settle_outgoing(&again).await?)
             }
             Decision::Failed(failure) => {
                 let server = failure.server.as_deref();
                 let text = failure.text.clone();
                 let failed = self.settlement(item, OutgoingStatus::Failed, None, server, text);
                 if item.is_report {
-                    return Ok(outbox.settle(&failed).await?);
+                    return Ok(outbox.store().settle_outgoing(&failed).await?);
                 }
                 let beginning = self
                     .message(claimed)

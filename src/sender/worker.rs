@@ -90,7 +90,7 @@ impl Worker {
             self.outbox.renew(self.id, items).await?;
             self.renew_at = self.clock.instant().after(RENEWED_EVERY);
         }
-        let queues = self.outbox.queues(now).await?;
+        let queues = self.outbox.store().domain_queues(now).await?;
         let next = queues.iter().filter_map(|queue| queue.next).min();
         let claims = self.choose(queues, now).await?;
         if !claims.is_empty() {
@@ -113,7 +113,11 @@ impl Worker {
         if queues.is_empty() {
             return Ok(Vec::new());
         }
-        let due = self.outbox.due(&queues, MAX_ATTEMPTS_A_DOMAIN, now).await?;
+        let due = self
+            .outbox
+            .store()
+            .due_outgoing(&queues, MAX_ATTEMPTS_A_DOMAIN, now)
+            .await?;
         let under_way: HashSet<OutgoingId> = under_way().map(|item| item.id).collect();
         let chosen = due.into_iter().zip(places).flat_map(|(due, places)| {
             due.into_iter()
@@ -180,7 +184,7 @@ impl Worker {
             );
             self.attempts.shutdown().await;
         }
-        if let Err(error) = self.outbox.release(self.id).await {
+        if let Err(error) = self.outbox.store().release_leases(self.id).await {
             tracing::warn!(%error, "cannot release the leases of the queue");
         }
     }

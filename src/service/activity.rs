@@ -91,33 +91,27 @@ impl Activity {
         }
     }
 
-    fn used(&self) -> (SmtpUse, SendApisUse) {
-        let instant = |millis: &AtomicI64| {
-            Some(millis.load(Ordering::Relaxed))
-                .filter(|millis| *millis > 0)
-                .map(Timestamp::from_millis)
-        };
-        let smtp = SmtpUse {
-            connections_open: self.0.connections_open.load(Ordering::Relaxed),
-            last_connection_at: instant(&self.0.last_connection_at),
-            last_message_at: instant(&self.0.last_message_at),
-        };
-        (smtp, SendApisUse(self.0.send_apis.each_ref().map(instant)))
-    }
-
     /// The use at this node, and on a shared database at all nodes.
     pub(super) async fn at_all_nodes(&self, store: &Store) -> Result<TotalUse, StoreError> {
         // Not bounded by the current time, because the clock of another node may be a little ahead.
-        self.and_other_nodes(store, self.at_this_node(), Timestamp::from_millis(i64::MAX))
+        self.and_other_nodes(store, self.at_this_node(), Timestamp::MAX)
             .await
     }
 
     /// The use at this node.
     pub(super) fn at_this_node(&self) -> TotalUse {
-        let (used, send_apis) = self.used();
+        let instant = |millis: &AtomicI64| {
+            Some(millis.load(Ordering::Relaxed))
+                .filter(|millis| *millis > 0)
+                .map(Timestamp::from_millis)
+        };
         TotalUse {
-            used,
-            send_apis,
+            used: SmtpUse {
+                connections_open: self.0.connections_open.load(Ordering::Relaxed),
+                last_connection_at: instant(&self.0.last_connection_at),
+                last_message_at: instant(&self.0.last_message_at),
+            },
+            send_apis: SendApisUse(self.0.send_apis.each_ref().map(instant)),
             since: self.0.started_at,
         }
     }
@@ -133,15 +127,8 @@ impl Activity {
             return Ok(own);
         }
         let alive_since = self.0.clock.now().before(ALIVE);
-        let (smtp, apis, since) = store
-            .use_of_other_nodes(self.0.node, alive_since, until)
-            .await?;
-        let since = since.map_or(own.since, |since| since.min(own.since));
-        Ok(TotalUse {
-            used: own.used.and(smtp),
-            send_apis: own.send_apis.and(apis),
-            since,
-        })
+        let others = store.use_of_other_nodes(self.0.node, alive_since, until);
+        Ok(own.and(others.await?))
     }
 
     /// The id of this node.
@@ -161,16 +148,10 @@ impl Activity {
 
     /// Reports to the other nodes, so that they know that this one is running.
     pub(super) async fn report(&self, store: &Store) -> Result<(), StoreError> {
-        let used = self.used();
         let now = self.0.clock.now();
+        let total = self.at_this_node();
         store
-            .report_node(
-                self.0.node,
-                self.0.started_at,
-                used,
-                now.before(REMEMBERED),
-                now,
-            )
+            .report_node(self.0.node, total, now.before(REMEMBERED), now)
             .await
     }
 

@@ -63,7 +63,7 @@ impl Service {
     ) -> Result<(Inbox, bool), AddressError> {
         let address = EmailAddress::parse(address).map_err(|_| AddressError::Invalid)?;
         let recipient = self.recipient(&address).ok_or(AddressError::NotAccepted)?;
-        let now = self.0.clock.now();
+        let now = self.now();
         let expires_at = Some(now.after(self.0.options.limits.inbox_lifetime));
         let wanted = new_inbox(
             recipient,
@@ -73,8 +73,7 @@ impl Service {
             expires_at,
         );
         let (inbox, is_new) = self
-            .0
-            .store
+            .store()
             .ensure_inbox(&wanted, label)
             .await?
             .ok_or(AddressError::Taken)?;
@@ -107,15 +106,8 @@ impl Service {
         let recipient = self
             .recipient(&address)
             .ok_or_else(|| ClaimError::NotAccepted(address.domain().to_string()))?;
-        let wanted = new_inbox(
-            recipient,
-            project,
-            InboxKind::Permanent,
-            self.0.clock.now(),
-            None,
-        );
-        self.0
-            .store
+        let wanted = new_inbox(recipient, project, InboxKind::Permanent, self.now(), None);
+        self.store()
             .claim_inbox(&wanted)
             .await?
             .ok_or(ClaimError::Taken)
@@ -170,7 +162,7 @@ impl Service {
             Recipient::Inbox(id) => Some(id),
             // The domain may have been accepted before.
             Recipient::Shared(address) => {
-                self.0.store.id_of_shared(caller.project, &address).await?
+                self.store().id_of_shared(caller.project, &address).await?
             }
         };
         found.ok_or(ServiceError::InboxNotFound)
@@ -182,8 +174,8 @@ impl Service {
         project: ProjectId,
         address: &SharedAddress,
     ) -> Result<Option<Inbox>, StoreError> {
-        match self.0.store.id_of_shared(project, address).await? {
-            Some(id) => self.0.store.inbox(project, &id, self.0.clock.now()).await,
+        match self.store().id_of_shared(project, address).await? {
+            Some(id) => self.store().inbox(project, &id, self.now()).await,
             None => Ok(None),
         }
     }

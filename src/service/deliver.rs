@@ -72,24 +72,18 @@ pub struct Receipt {
     pub owner: Option<ProjectId>,
     /// The fault that changes the reply.
     pub reply: Option<FaultAction>,
-    /// The recipients whose copies were accepted but not stored because of a fault.
-    pub unstored: Vec<(Recipient, Unstored)>,
+    /// The recipients whose copies were accepted but not stored because of a fault, each with what
+    /// is recorded as the reason.
+    pub unstored: Vec<(Recipient, RefusalReason)>,
     /// The names of all faults that were used.
     pub faults: Vec<&'static str>,
-}
-
-/// What a fault did with a copy that was accepted but not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unstored {
-    Bounced,
-    Dropped,
 }
 
 impl Service {
     /// How long the client that sent this many bytes should wait for the result.
     #[must_use]
     pub fn delivery_timeout(&self, bytes: usize) -> Duration {
-        let may_wait = self.0.store.is_shared() && bytes > MAX_SMALL;
+        let may_wait = self.store().is_shared() && bytes > MAX_SMALL;
         if may_wait {
             DELIVERY_TIMEOUT + MAX_LARGE_WAIT
         } else {
@@ -143,9 +137,8 @@ impl Service {
         };
         let is_shared = matches!(recipient, Recipient::Shared(_));
         match self
-            .0
-            .store
-            .use_recipient_fault(&id, is_shared, self.0.clock.now())
+            .store()
+            .use_recipient_fault(&id, is_shared, self.now())
             .await?
         {
             RecipientFault::Now(action) => return Ok(Some(action)),
@@ -162,8 +155,7 @@ impl Service {
         project: Option<ProjectId>,
     ) -> Result<Option<InboxId>, DeliverError> {
         let inbox = self
-            .0
-            .store
+            .store()
             .check_recipient(recipient, project, &self.policy())
             .await?;
         let inbox = inbox.map_err(DeliverError::Refused)?;
@@ -181,7 +173,10 @@ impl Service {
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
     pub async fn deliver(&self, incoming: Incoming) -> Result<Vec<MessageId>, DeliverError> {
-        Ok(self.store(self.prepare(incoming).await?).await?.messages)
+        Ok(self
+            .store_prepared(self.prepare(incoming).await?)
+            .await?
+            .messages)
     }
 
     /// Parses and compresses a message.
@@ -196,7 +191,8 @@ impl Service {
             .collect();
         let project = incoming.project;
         let reverse_path = incoming.reverse_path.clone();
-        let content = encode_on_some_thread(incoming).await?;
+        let encoding = large::run(incoming.raw.len(), move || encode(incoming));
+        let content = encoding.await.map_err(StoreError::Aborted)?;
         let request = Request {
             recipients,
             source: Source::Client {
@@ -219,7 +215,7 @@ impl Service {
     ///
     /// # Errors
     /// [`DeliverError`]; then no recipient has the message.
-    pub async fn store(
+    pub async fn store_prepared(
         &self,
         Prepared { delivery, held }: Prepared,
     ) -> Result<Receipt, DeliverError> {
@@ -229,7 +225,7 @@ impl Service {
             .reception
             .as_ref()
             .is_none_or(|reception| reception.via == Via::Smtp);
-        let receipt = match self.commit(delivery, held).await? {
+        let receipt = match self.0.committer.deliver(delivery, held).await? {
             Verdict::Refused(refusal) => return Err(self.refused(refusal)),
             // Only reports of the mail worker have a lease. In a conflict, the inbox stayed locked.
             Verdict::LeaseLost | Verdict::Conflict(_) => return Err(DeliverError::Unavailable),
@@ -258,17 +254,13 @@ impl Service {
         let Prepared { mut delivery, .. } = self.prepare(incoming).await?;
         delivery.request.source = Source::Service { project, lease };
         delivery.outgoing = Some(change);
-        match self.commit(delivery, None).await? {
+        match self.0.committer.deliver(delivery, None).await? {
             Verdict::Accepted { .. } => Ok(true),
             Verdict::Refused(refusal) => Err(self.refused(refusal)),
             Verdict::LeaseLost => Ok(false),
             // The inbox stayed locked. Mail of the service uses no fault.
             Verdict::Conflict(_) | Verdict::Swallowed(_) => Err(DeliverError::Unavailable),
         }
-    }
-
-    async fn commit(&self, delivery: Delivery, held: Held) -> Result<Verdict, DeliverError> {
-        self.0.committer.deliver(delivery, held).await
     }
 
     fn refused(&self, refusal: Refusal) -> DeliverError {
@@ -295,8 +287,14 @@ impl Receipt {
                     match &copies.fate {
                         Fate::Stored(_) => {}
                         Fate::Duplicated(_) => receipt.faults.push(FaultAction::Duplicate.as_str()),
-                        Fate::Bounced(_) => receipt.add_unstored(copies, Unstored::Bounced),
-                        Fate::Dropped => receipt.add_unstored(copies, Unstored::Dropped),
+                        Fate::Bounced(_) => {
+                            let reason = RefusalReason::BouncedOnRequest;
+                            receipt.add_unstored(copies, &FaultAction::Bounce, &reason);
+                        }
+                        Fate::Dropped => {
+                            let reason = RefusalReason::DroppedOnRequest;
+                            receipt.add_unstored(copies, &FaultAction::Drop, &reason);
+                        }
                     }
                 }
                 receipt.reply = reply.as_ref().map(|fault| fault.action.clone());
@@ -310,56 +308,12 @@ impl Receipt {
         receipt
     }
 
-    fn add_unstored(&mut self, copies: &Copies, fate: Unstored) {
-        self.faults.push(fate.fault().as_str());
-        self.unstored.extend(
-            copies
-                .recipients
-                .iter()
-                .map(|recipient| (recipient.clone(), fate)),
-        );
-    }
-
-    /// What a fault did with the copy for `recipient`, if it was accepted but not stored.
-    #[must_use]
-    pub fn unstored(&self, recipient: &EmailAddress, service: &Service) -> Option<Unstored> {
-        let recipient = Recipient::of(recipient, service.mail_domain());
+    fn add_unstored(&mut self, copies: &Copies, fault: &FaultAction, reason: &RefusalReason) {
+        self.faults.push(fault.as_str());
+        let recipients = copies.recipients.iter().cloned();
         self.unstored
-            .iter()
-            .find(|(unstored, _)| *unstored == recipient)
-            .map(|(_, fate)| *fate)
+            .extend(recipients.map(|recipient| (recipient, reason.clone())));
     }
-}
-
-impl Unstored {
-    fn fault(self) -> FaultAction {
-        match self {
-            Self::Bounced => FaultAction::Bounce,
-            Self::Dropped => FaultAction::Drop,
-        }
-    }
-
-    /// The reason that is recorded.
-    #[must_use]
-    pub fn reason(self) -> RefusalReason {
-        match self {
-            Self::Bounced => RefusalReason::BouncedOnRequest,
-            Self::Dropped => RefusalReason::DroppedOnRequest,
-        }
-    }
-
-    /// What is recorded in place of a reply.
-    #[must_use]
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Bounced => "accepted, and bounced on request",
-            Self::Dropped => "accepted, and dropped on request",
-        }
-    }
-}
-
-async fn encode_on_some_thread(incoming: Incoming) -> Result<Content, StoreError> {
-    Ok(large::run(incoming.raw.len(), move || encode(incoming)).await?)
 }
 
 /// A message is stored even if a defect of the parser makes it panic: then it has its bytes and no

@@ -11,7 +11,7 @@ use super::{DeliverError, Incoming, Receipt, Service};
 use crate::disk::Disk;
 use crate::metrics;
 use crate::model::{
-    EmailAddress, FaultAction, ProjectId, Refusal, RefusalReason, RefusedMail, Via,
+    EmailAddress, FaultAction, ProjectId, Recipient, Refusal, RefusalReason, RefusedMail, Via,
 };
 
 /// How long the service may take to answer a client. After that, the client has to try again.
@@ -89,7 +89,7 @@ impl Door {
             let place = parsing.await;
             let prepared = self.service.prepare(incoming).await;
             drop(place);
-            self.service.store(prepared?.holding(held)).await
+            self.service.store_prepared(prepared?.holding(held)).await
         });
         let started = Instant::now();
         let stored = self.within(time, storing).await;
@@ -153,10 +153,12 @@ impl Door {
 
     /// Records the copies that were accepted and are not stored, because no answer shows that.
     fn record_unstored(&self, from: &str, to: &[EmailAddress], receipt: &Receipt) {
-        for recipient in to {
-            if let Some(fate) = receipt.unstored(recipient, &self.service) {
-                let reason = fate.reason();
-                self.record(&reason, from, &recipient.to_string(), fate.description());
+        for address in to {
+            let recipient = Recipient::of(address, self.service.mail_domain());
+            let mut unstored = receipt.unstored.iter();
+            if let Some((_, reason)) = unstored.find(|(unstored, _)| *unstored == recipient) {
+                let what = format!("accepted, and {} on request", reason.outcome());
+                self.record(reason, from, &address.to_string(), &what);
             }
         }
     }

@@ -39,21 +39,23 @@ impl EventCursor {
         })
     }
 
-    /// Of all events, each with its time, those that the reader does not have, and the cursor after
-    /// them.
+    /// Of all events those that the reader does not have, and the cursor after them.
     pub(super) fn advance(
         after: Option<&Self>,
-        all: Vec<(Timestamp, Event)>,
+        all: Vec<Event>,
         now: Timestamp,
     ) -> (Vec<Event>, Self) {
-        let before = after.map_or(Timestamp::from_millis(i64::MIN), |cursor| cursor.horizon);
-        let horizon = now.before(RECORDED_WITHIN).max(before);
+        let horizon = now.before(RECORDED_WITHIN);
+        let horizon = after.map_or(horizon, |cursor| cursor.horizon.max(horizon));
+        // The texts of times have the order of the times.
+        let before = after.map_or(String::new(), |cursor| cursor.horizon.to_string());
+        let recent = horizon.to_string();
         let mut known = after.map_or_else(Vec::new, |cursor| cursor.given.clone());
         let mut events = Vec::new();
         let mut given = Vec::new();
-        for (at, event) in all.into_iter().filter(|(at, _)| *at > before) {
+        for event in all.into_iter().filter(|event| event.at > before) {
             let hash = hash_of(&event);
-            if at > horizon {
+            if event.at > recent {
                 given.push(hash);
             }
             // Two events can be equal: each known one stands for one of them.
@@ -83,9 +85,9 @@ fn hash_of(event: &Event) -> [u8; HASH] {
         &event.filters,
         &event.message_id,
         &event.failure,
+        &event.client,
     );
-    let text =
-        serde_json::to_vec(&(identity, &event.client)).expect("its types have a form in JSON");
+    let text = serde_json::to_vec(&identity).expect("its types have a form in JSON");
     let hash = Sha256::digest(text);
     [hash[0], hash[1], hash[2], hash[3]]
 }

@@ -56,7 +56,7 @@ impl Sweeper {
     async fn step(&self) -> Result<Swept, StoreError> {
         // Another process on the same database may have deleted a project.
         self.exceptions
-            .set_deleted_projects(self.store.has_deleted_projects().await?);
+            .set_deleted_projects(self.store.deleted_projects().await? > 0);
         if let Some(known) = self.exceptions.outdated_faults() {
             self.exceptions.set_faults(
                 self.store.inboxes_with_faults(self.clock.now()).await?,

@@ -3,7 +3,7 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::evidence::{Cause, Evidence, Facts, Finding, Reading, Sentence, report};
-use crate::model::{Inbox, InboxEnd, MessageFilter, Period, TotalUse, WaitEnd};
+use crate::model::{Inbox, InboxEnd, MessageFilter, Period, RefusedMail, TotalUse, WaitEnd};
 
 /// Messages that are compared with the filters.
 const MAX_LISTED: usize = 10;
@@ -53,8 +53,8 @@ impl Service {
         smtp_address: &str,
     ) -> Result<Explanation, ServiceError> {
         let id = self.id_of_name(caller, name).await?;
-        let now = self.0.clock.now();
-        let found = self.0.store.inbox_or_end(caller.project, &id, now).await?;
+        let now = self.now();
+        let found = self.store().inbox_or_end(caller.project, &id, now).await?;
         let found = found.filter(|(inbox, _)| !name.contains('@') || self.is_at(inbox, name));
         let (inbox, ended) = found.ok_or(ServiceError::InboxNotFound)?;
         self.0.journal.written(Some(caller.project)).await;
@@ -106,9 +106,8 @@ impl Service {
             period,
             watched,
         } = question;
-        let store = &self.0.store;
+        let store = self.store();
         let project = inbox.project;
-        let default = self.0.default_project;
         let nothing = MessageFilter::default();
         let compared = if ended.is_none() { filter } else { &nothing };
         let after = self.cursor(inbox, compared).await?;
@@ -121,9 +120,12 @@ impl Service {
             0
         };
         let refused = store
-            .rejections_of(project, &inbox.id, default, period, MAX_COMPARED)
+            .rejections_of(inbox, self.0.default_project, period, MAX_COMPARED)
             .await?;
-        let refused_in_project = store.last_rejections(project, period, MAX_COMPARED).await?;
+        let times = (period.since, period.until);
+        let in_project = store.recorded(Some(project), "", times, MAX_COMPARED);
+        let in_project: Vec<(_, RefusedMail)> = in_project.await?;
+        let refused_in_project: Vec<_> = in_project.into_iter().map(|(_, one)| one).collect();
         let own_clients = match refused.is_empty() && refused_in_project.is_empty() {
             true => Vec::new(),
             false => store.clients_of(project, period.until).await?,

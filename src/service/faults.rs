@@ -84,14 +84,10 @@ impl Service {
         inbox: &Inbox,
         faults: &[Fault],
     ) -> Result<Vec<FaultState>, ServiceError> {
-        let others = self.0.activity.other_nodes(&self.0.store).await?;
+        let others = self.0.activity.other_nodes(self.store()).await?;
         let mut known = self.0.fault_news.known.subscribe();
         let mut announced = self.0.hub.register(&inbox.id);
-        let change = self
-            .0
-            .store
-            .set_faults(inbox, faults, self.0.clock.now())
-            .await?;
+        let change = self.store().set_faults(inbox, faults, self.now()).await?;
         let change = change.ok_or(ServiceError::InboxNotFound)?;
         self.0.exceptions.inbox_has_faults(&inbox.id);
         let _ = tokio::time::timeout(ANNOUNCED_WITHIN, announced.changed()).await;
@@ -107,7 +103,7 @@ impl Service {
 
     /// The faults of an inbox with their uses.
     pub async fn faults(&self, inbox: &Inbox) -> Result<Vec<FaultState>, StoreError> {
-        self.0.store.faults(inbox, self.0.clock.now()).await
+        self.store().faults(inbox, self.now()).await
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Service, ServiceError, Session};
 use crate::model::{KeyHash, Watched};
+use crate::store::StoreError;
 
 /// Maximum time between two events. Proxies close connections that are silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -84,18 +85,8 @@ impl Default for OpenSession {
 
 impl Service {
     /// The current mark: the version of the page's content.
-    pub async fn mark(&self, watched: &Watched) -> Result<String, ServiceError> {
-        let store = &self.0.store;
-        let mark = store.mark(watched, self.0.clock.now()).await?;
-        let recorded = match watched {
-            Watched::Inbox(project, inbox) => store.journal_mark(*project, Some(inbox)).await?,
-            Watched::Inboxes(project) => store.journal_mark(*project, None).await?,
-            Watched::Mail(_)
-            | Watched::Outgoing(_)
-            | Watched::Refused(_)
-            | Watched::Failures(_) => return Ok(mark),
-        };
-        Ok(format!("{mark}-{recorded}"))
+    pub async fn mark(&self, watched: &Watched) -> Result<String, StoreError> {
+        self.store().mark(watched, self.now()).await
     }
 
     /// Follows `watched`, starting with the mark `seen`, as long as `session` is valid.

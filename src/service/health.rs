@@ -51,7 +51,7 @@ impl Service {
     /// # Errors
     /// The first reason why the node is not healthy.
     pub async fn check_health(&self) -> Result<(), Unhealthy> {
-        let answer = tokio::time::timeout(CHECK_TIMEOUT, self.0.store.check()).await;
+        let answer = tokio::time::timeout(CHECK_TIMEOUT, self.store().check()).await;
         answer.unwrap_or(Err(DatabaseError::Silent.into()))?;
         let stuck = self.0.progress.stuck_for();
         if stuck >= STUCK_AFTER {

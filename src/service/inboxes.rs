@@ -20,7 +20,7 @@ impl Service {
         label: Option<&str>,
     ) -> Result<Inbox, ServiceError> {
         loop {
-            let created_at = self.0.clock.now();
+            let created_at = self.now();
             let inbox = Inbox {
                 id: generate_inbox_id(),
                 shared: None,
@@ -31,7 +31,7 @@ impl Service {
             };
             // There are 10^23 ids, so a second attempt is practically never needed. It guarantees
             // that an id in use is never returned.
-            if self.0.store.create_labelled_inbox(&inbox, label).await? {
+            if self.store().create_labelled_inbox(&inbox, label).await? {
                 return Ok(inbox);
             }
         }
@@ -39,7 +39,7 @@ impl Service {
 
     /// The label of an inbox, if it has one.
     pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
-        self.0.store.label(inbox).await
+        self.store().label(inbox).await
     }
 
     /// The project of the live inbox `id`, for the administrator.
@@ -48,7 +48,7 @@ impl Service {
     /// [`ServiceError::InboxNotFound`].
     pub async fn project_of_inbox(&self, id: &str) -> Result<ProjectId, ServiceError> {
         let id = InboxId::parse(id).map_err(|_| ServiceError::InboxNotFound)?;
-        let inbox = self.0.store.live_inbox(&id, self.0.clock.now()).await?;
+        let inbox = self.store().live_inbox(&id, self.now()).await?;
         inbox
             .map(|inbox| inbox.project)
             .ok_or(ServiceError::InboxNotFound)
@@ -70,27 +70,14 @@ impl Service {
         filter: &InboxFilter,
         limit: i64,
     ) -> Result<Vec<InboxSummary>, StoreError> {
-        self.0
-            .store
-            .list_inboxes(project, filter, limit, self.0.clock.now())
+        self.store()
+            .list_inboxes(project, filter, limit, self.now())
             .await
     }
 
     /// The number of live inboxes of a project, and other totals.
     pub async fn inbox_totals(&self, project: ProjectId) -> Result<InboxTotals, StoreError> {
-        self.0.store.inbox_totals(project, self.0.clock.now()).await
-    }
-
-    /// How the inbox `id` of a project ended, if it has ended and its address is still reserved.
-    pub async fn inbox_end(
-        &self,
-        project: ProjectId,
-        id: &str,
-    ) -> Result<Option<InboxEnd>, StoreError> {
-        Ok(self
-            .inbox_or_end(project, id)
-            .await?
-            .and_then(|(_, end)| end))
+        self.store().inbox_totals(project, self.now()).await
     }
 
     /// The inbox `id` of a project, also if it has ended and its address is still reserved, and how
@@ -103,10 +90,7 @@ impl Service {
         let Ok(id) = InboxId::parse(id) else {
             return Ok(None);
         };
-        self.0
-            .store
-            .inbox_or_end(project, &id, self.0.clock.now())
-            .await
+        self.store().inbox_or_end(project, &id, self.now()).await
     }
 
     /// Deletes a temporary inbox of the caller. When this returns, its messages are deleted and its
@@ -128,7 +112,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError::InboxNotFound`] if it has ended since it was found.
     pub async fn end_inbox(&self, inbox: &Inbox) -> Result<(), ServiceError> {
-        if self.0.store.end_inbox(inbox, self.0.clock.now()).await? {
+        if self.store().end_inbox(inbox, self.now()).await? {
             Ok(())
         } else {
             Err(ServiceError::InboxNotFound)
@@ -143,14 +127,14 @@ impl Service {
                 inbox => inbox?,
             };
             // `false` if it has ended in the meantime.
-            self.0.store.end_inbox(&inbox, self.0.clock.now()).await?;
+            self.store().end_inbox(&inbox, self.now()).await?;
         }
         Ok(())
     }
 
     /// Deletes the messages that an inbox has now. Their ids remain valid as cursors.
     pub async fn empty_inbox(&self, inbox: &Inbox) -> Result<(), ServiceError> {
-        Ok(self.0.store.empty_inbox(inbox, self.0.clock.now()).await?)
+        Ok(self.store().empty_inbox(inbox, self.now()).await?)
     }
 
     pub(super) async fn own_inbox(
@@ -158,11 +142,7 @@ impl Service {
         caller: &Caller,
         id: &InboxId,
     ) -> Result<Inbox, ServiceError> {
-        let found = self
-            .0
-            .store
-            .inbox(caller.project, id, self.0.clock.now())
-            .await?;
+        let found = self.store().inbox(caller.project, id, self.now()).await?;
         found.ok_or(ServiceError::InboxNotFound)
     }
 }

@@ -1,5 +1,5 @@
 //! Records what happened to addresses and is in no other table: claims, waits, SMTP sessions,
-//! rejections, and why waits timed out.
+//! rejections, and why waits failed.
 //!
 //! Nobody waits for an entry: it goes into a queue of limited length in which each project has its
 //! quota, and one task writes the queue, in batches. A reader can wait until the queued entries of a
@@ -11,15 +11,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::barrier::{Barrier, BarrierWriter, barrier};
-use super::failures::{self, LATE_WITHIN};
-use super::quotas::{Quota, Quotas, in_turns};
-use super::{Asked, Caller, Inner, MAX_WAIT, Service};
-use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded};
+use super::failures::{Draft, LATE_WITHIN};
+use super::journal_queue::{Owner, QUEUE, Queue, QueueEnd, queue};
+use super::turns::in_turns;
+use super::{Asked, Caller, Inner, MAX_WAIT, Service, ServiceError};
+use crate::evidence::{Entry, NewEntry, Recorded};
 use crate::metrics;
 use crate::model::{
     Inbox, InboxClaim, ProjectId, RefusedMail, SharedAddress, SmtpSession, Timestamp, WaitEnd,
@@ -28,14 +27,6 @@ use crate::model::{
 use crate::store::StoreError;
 use crate::tcp::client_of;
 
-/// Maximum number of items in the queue, and of those of one project.
-const QUEUE: usize = 8_192;
-const QUEUED_OF_PROJECT: usize = 1_024;
-/// Maximum number of those whose project is not known yet: in all, of one client, and of one
-/// address.
-const QUEUED_WITHOUT_PROJECT: usize = 4_096;
-const QUEUED_OF_CLIENT: usize = 2_048;
-const QUEUED_OF_ADDRESS: usize = 256;
 /// Maximum number of items that are written together.
 const BATCH: usize = 256;
 /// Maximum number of stories that are composed and written together: each takes several statements.
@@ -48,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// Maximum number of sessions that stored a message and are kept in memory.
 const RECENT_SESSIONS: usize = 5_000;
-/// Maximum number of ended waits, of claims and of SMTP sessions that are shown of an inbox.
+/// Maximum number of ended waits and of SMTP sessions that are shown of an inbox.
 const SHOWN_OF_INBOX: usize = 50;
 /// Maximum number of open waits that a page shows.
 const OPEN_SHOWN: usize = 200;
@@ -57,60 +48,56 @@ const SEARCHED: usize = 5_000;
 /// An open wait of a node that has died is shown as ended this long after its deadline.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Which failures or rejections are listed, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct EntryFilter {
+    /// Only those of this project; `None` for all projects.
+    pub project: Option<ProjectId>,
+    /// Only those with this cause, or this reason, unless it is empty.
+    pub word: String,
+    /// A substring of the address or the label, or of what is known of a rejection;
+    /// case-insensitive.
+    pub text: String,
+    /// Only those since then.
+    pub since: Option<Timestamp>,
+    /// Only those before then.
+    pub before: Option<Timestamp>,
+}
+
 /// Something to record.
 #[derive(Debug)]
 enum Item {
-    Claimed(InboxClaim),
-    Wait(Box<WaitRecord>),
+    /// A claim or a wait.
+    Entry(NewEntry),
     Smtp(SmtpSession),
     /// A rejection, with the project of the client's key.
     Refused(RefusedMail, Option<ProjectId>),
-    /// A wait timed out.
-    TimedOut(Box<failures::Draft>),
-}
-
-/// Who has a quota of the queue. The project of a client without a key is looked up later, so the
-/// address that it names has a quota, and all that it names together.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Owner {
-    Project(ProjectId),
-    /// All whose project is not known yet.
-    Unknown,
-    Client(String),
-    Address(String),
+    /// A wait failed.
+    Failed(Box<Draft>),
 }
 
 impl Item {
-    fn quotas(&self) -> Vec<Quota<Owner>> {
+    /// Whose quotas of the queue it takes; the first takes turns with others.
+    fn owners(&self) -> Vec<Owner> {
         let (project, named, client) = match self {
-            Self::Claimed(claim) => (Some(claim.project), "", ""),
-            Self::Wait(wait) => (Some(wait.project), "", ""),
-            Self::TimedOut(draft) => (Some(draft.wait.project), "", ""),
+            Self::Entry(entry) => return vec![Owner::Project(entry.project)],
+            Self::Failed(draft) => return vec![Owner::Project(draft.wait.project)],
             Self::Smtp(session) => {
                 let named = session.named.first().map_or("", String::as_str);
-                (session.project, named, session.client.as_str())
+                (session.project, named, &session.client)
             }
             Self::Refused(refused, project) => {
-                (*project, refused.recipient_address(), refused.peer.as_str())
+                (*project, refused.recipient_address(), &refused.peer)
             }
         };
         if let Some(project) = project {
-            return vec![(Owner::Project(project), QUEUED_OF_PROJECT)];
+            return vec![Owner::Project(project)];
         }
-        let mut quotas = vec![
-            (Owner::Client(network(client)), QUEUED_OF_CLIENT),
-            (Owner::Unknown, QUEUED_WITHOUT_PROJECT),
-        ];
+        let mut owners = vec![Owner::Client(network(client)), Owner::Unknown];
         if !named.is_empty() {
-            let address = Owner::Address(named.to_ascii_lowercase());
-            quotas.push((address, QUEUED_OF_ADDRESS));
+            owners.push(Owner::Address(named.to_ascii_lowercase()));
         }
-        quotas
-    }
-
-    /// Who takes turns with the others.
-    fn owner(&self) -> Option<Owner> {
-        self.quotas().into_iter().next().map(|(owner, _)| owner)
+        owners
     }
 }
 
@@ -127,9 +114,7 @@ fn network(client: &str) -> String {
 /// The queue, and what is only in memory.
 #[derive(Debug)]
 pub(super) struct Journal {
-    queue: mpsc::Sender<Item>,
-    quotas: Quotas<Owner>,
-    barrier: Barrier,
+    queue: Queue<Item>,
     /// The latest sessions that stored a message, each with a project that it concerns.
     recent: Mutex<VecDeque<(ProjectId, SmtpSession)>>,
     /// Mail up to then was compared with the waits of these stories.
@@ -138,26 +123,23 @@ pub(super) struct Journal {
 
 /// The other end of the queue.
 pub(super) struct Writer {
-    queue: mpsc::Receiver<Item>,
-    quotas: Quotas<Owner>,
-    writing: BarrierWriter,
+    queue: QueueEnd<Item>,
+    batches: u32,
+    /// The kinds of entries that projects have got since surplus ones were deleted.
+    kinds: HashSet<(ProjectId, &'static str)>,
 }
 
 pub(super) fn journal() -> (Journal, Writer) {
-    let (sender, receiver) = mpsc::channel(QUEUE);
-    let (barrier, writing) = barrier();
-    let quotas = Quotas::new();
+    let (queue, end) = queue();
     let journal = Journal {
-        queue: sender,
-        quotas: quotas.clone(),
-        barrier,
+        queue,
         recent: Mutex::default(),
         compared: Mutex::default(),
     };
     let writer = Writer {
-        queue: receiver,
-        quotas,
-        writing,
+        queue: end,
+        batches: 0,
+        kinds: HashSet::new(),
     };
     (journal, writer)
 }
@@ -165,14 +147,8 @@ pub(super) fn journal() -> (Journal, Writer) {
 impl Journal {
     /// Queues an item. Returns whether there was room.
     fn add(&self, item: Item) -> bool {
-        let quotas = item.quotas();
-        if !self.quotas.take(&quotas) {
-            metrics::not_recorded(1);
-            return false;
-        }
-        let is_added = self.queue.try_send(item).is_ok();
+        let is_added = self.queue.add(item.owners(), item);
         if !is_added {
-            self.quotas.withdraw(&quotas);
             metrics::not_recorded(1);
         }
         is_added
@@ -181,26 +157,18 @@ impl Journal {
     /// Returns when what this node has queued so far and may concern a project, or any, is written,
     /// or could not be, or after a second.
     pub(super) async fn written(&self, project: Option<ProjectId>) {
-        let concerns = |owner: &Owner| match (owner, project) {
-            (Owner::Project(owner), Some(project)) => *owner == project,
-            _ => true,
-        };
-        self.barrier.wait(&self.quotas, concerns).await;
+        self.queue.written(project).await;
     }
 
     /// Records that an inbox that existed was claimed again.
     pub(super) fn claimed(&self, inbox: &Inbox, at: Timestamp) {
-        self.add(Item::Claimed(InboxClaim {
-            inbox: inbox.id.clone(),
-            project: inbox.project,
-            inbox_created_at: inbox.created_at,
-            at,
-        }));
+        let claim = Entry::Claimed(InboxClaim { at });
+        self.add(Item::Entry(NewEntry::of(inbox.project, &inbox.id, claim)));
     }
 
-    /// Records why a wait timed out. Returns whether there was room.
-    pub(super) fn timed_out(&self, draft: failures::Draft) -> bool {
-        self.add(Item::TimedOut(Box::new(draft)))
+    /// Records why a wait failed. Returns whether there was room.
+    pub(super) fn failed(&self, draft: Draft) -> bool {
+        self.add(Item::Failed(Box::new(draft)))
     }
 
     /// Whether mail up to `until` was compared with the wait of a story.
@@ -291,7 +259,9 @@ impl<'a> OpenRecord<'a> {
     }
 
     fn add(&self, record: Box<WaitRecord>) {
-        self.service.0.journal.add(Item::Wait(record));
+        let inbox = record.inbox.clone();
+        let entry = NewEntry::of(record.project, &inbox, Entry::Wait(record));
+        self.service.0.journal.add(Item::Entry(entry));
     }
 }
 
@@ -305,25 +275,17 @@ impl Drop for OpenRecord<'_> {
 }
 
 impl Writer {
-    /// Writes until the service is dropped. After waits have timed out, looks for late messages for
-    /// a while, so that they are found even if nobody reads the story before the inbox ends.
+    /// Writes until the service is dropped. Also looks for late messages now and then, so that they
+    /// are found even if nobody reads the story before the inbox ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
         let mut items = Vec::new();
-        let mut watch_until = Instant::now();
-        let mut next_look = watch_until;
-        let mut surplus = Surplus::default();
+        let mut next_look = Instant::now();
         loop {
-            let is_watching = Instant::now() < watch_until;
-            let pause = if is_watching {
-                next_look.saturating_duration_since(Instant::now())
-            } else {
-                Duration::MAX
-            };
-            let ended = self.receive(&mut items, pause).await;
-            let Some(service) = service.upgrade().map(Service).filter(|_| !ended) else {
+            let is_closed = self.receive(&mut items, next_look).await;
+            let Some(service) = service.upgrade().map(Service).filter(|_| !is_closed) else {
                 return;
             };
-            if is_watching && Instant::now() >= next_look {
+            if Instant::now() >= next_look {
                 next_look = Instant::now() + PAUSE_BETWEEN_LOOKS;
                 if let Err(error) = service.amend_stories(None).await {
                     tracing::debug!(%error, "cannot look for late messages");
@@ -332,43 +294,40 @@ impl Writer {
             if items.is_empty() {
                 continue;
             }
-            in_turns(&mut items, Item::owner);
-            let batch: Vec<Item> = items.drain(..items.len().min(BATCH)).collect();
-            if batch.iter().any(|item| matches!(item, Item::TimedOut(_))) {
-                watch_until = Instant::now() + 2 * LATE_WITHIN;
-            }
-            self.write(&service, batch, &mut surplus).await;
-            surplus.forget(&service).await;
+            in_turns(&mut items, |item| item.owners().into_iter().next());
+            let batch = items.drain(..items.len().min(BATCH)).collect();
+            self.write(&service, batch).await;
+            self.forget_surplus(&service).await;
             drop(service);
             if items.is_empty() {
-                self.writing.pause(PAUSE).await;
+                self.queue.pause(PAUSE).await;
             }
         }
     }
 
-    /// Takes what is queued; if there is nothing at all, waits for the first item, at most for
-    /// `pause`. Returns whether there will be no others.
-    async fn receive(&mut self, items: &mut Vec<Item>, pause: Duration) -> bool {
-        while items.len() < QUEUE
-            && let Ok(item) = self.queue.try_recv()
-        {
+    /// Takes what is queued; if there is nothing at all, waits for the first item until then.
+    /// Returns whether there will be no others.
+    async fn receive(&mut self, items: &mut Vec<Item>, until: Instant) -> bool {
+        let queue = &mut self.queue.items;
+        while let Ok(item) = queue.try_recv() {
             items.push(item);
         }
-        items.is_empty() && timeout(pause, self.queue.recv_many(items, QUEUE)).await == Ok(0)
+        items.is_empty() && timeout_at(until, queue.recv_many(items, QUEUE)).await == Ok(0)
     }
 
     /// Writes a batch. The stories are last, because they are based on the other entries.
-    async fn write(&self, service: &Service, batch: Vec<Item>, surplus: &mut Surplus) {
-        let is_story = |item: &Item| matches!(item, Item::TimedOut(_));
+    async fn write(&mut self, service: &Service, batch: Vec<Item>) {
+        let owners: Vec<_> = batch.iter().map(Item::owners).collect();
+        let is_story = |item: &Item| matches!(item, Item::Failed(_));
         let (mut stories, others): (Vec<Item>, Vec<Item>) = batch.into_iter().partition(is_story);
         let mut parts = vec![others];
         while !stories.is_empty() {
             parts.push(stories.drain(..stories.len().min(STORIES)).collect());
         }
         for part in parts {
-            let quotas: Vec<_> = part.iter().flat_map(Item::quotas).collect();
             let entries = service.entries_of(part).await;
-            surplus.note(&entries);
+            let kinds = entries.iter().map(|new| (new.project, new.entry.kind()));
+            self.kinds.extend(kinds);
             let count = entries.len();
             if count > 0
                 && let Err(error) = service.0.store.append(entries).await
@@ -376,34 +335,19 @@ impl Writer {
                 tracing::warn!(%error, count, "cannot write the journal");
                 metrics::not_recorded(count);
             }
-            self.quotas.give_back(&quotas);
-            self.writing.done();
         }
-    }
-}
-
-/// The kinds of entries that projects have got since surplus ones were deleted.
-#[derive(Default)]
-struct Surplus {
-    batches: u32,
-    kinds: HashSet<(ProjectId, &'static str)>,
-}
-
-impl Surplus {
-    fn note(&mut self, entries: &[NewEntry]) {
-        let kinds = entries.iter().map(|new| (new.project, new.entry.kind()));
-        self.kinds.extend(kinds);
+        // Not before the stories are written: they were queued between the others.
+        self.queue.wrote(&owners);
     }
 
     /// Deletes surplus entries once in a number of batches.
-    async fn forget(&mut self, service: &Service) {
+    async fn forget_surplus(&mut self, service: &Service) {
         self.batches += 1;
-        if self.batches < BATCHES_PER_SWEEP {
-            return;
-        }
-        let kinds = std::mem::take(self).kinds;
-        if let Err(error) = service.0.store.forget_surplus(kinds).await {
-            tracing::debug!(%error, "cannot delete old entries of the journal");
+        if self.batches.is_multiple_of(BATCHES_PER_SWEEP) {
+            let kinds = std::mem::take(&mut self.kinds);
+            if let Err(error) = service.store().forget_surplus(kinds).await {
+                tracing::debug!(%error, "cannot delete old entries of the journal");
+            }
         }
     }
 }
@@ -426,26 +370,20 @@ impl Service {
         let owners = self.owners_of_sessions(&items).await;
         let mut entries = Vec::with_capacity(items.len());
         for item in items {
-            match item {
-                Item::Claimed(claim) => {
-                    let inbox = claim.inbox.clone();
-                    entries.push(NewEntry::of(claim.project, &inbox, Entry::Claimed(claim)));
+            let made = match item {
+                Item::Entry(entry) => Ok(vec![entry]),
+                Item::Smtp(session) => Ok(self.of_session(&session, &owners)),
+                Item::Refused(refused, project) => self.of_rejection(&refused, project).await,
+                Item::Failed(draft) => self.of_failure(*draft).await,
+            };
+            match made {
+                Ok(made) => entries.extend(made),
+                Err(ServiceError::Store(error)) => {
+                    tracing::warn!(%error, "cannot record an entry of the journal");
+                    metrics::not_recorded(1);
                 }
-                Item::Wait(wait) => {
-                    let inbox = wait.inbox.clone();
-                    entries.push(NewEntry::of(wait.project, &inbox, Entry::Wait(wait)));
-                }
-                Item::Smtp(session) => entries.extend(self.of_session(&session, &owners)),
-                Item::Refused(refused, project) => {
-                    match self.of_rejection(&refused, project).await {
-                        Ok(rejections) => entries.extend(rejections),
-                        Err(error) => {
-                            tracing::warn!(%error, "cannot record a rejection");
-                            metrics::not_recorded(1);
-                        }
-                    }
-                }
-                Item::TimedOut(draft) => entries.extend(self.story_of(*draft).await),
+                // The inbox of a wait, or the message of its cursor, no longer exists.
+                Err(error) => tracing::debug!(%error, "cannot explain a wait"),
             }
         }
         entries
@@ -463,7 +401,7 @@ impl Service {
             .flatten()
             .collect();
         let names: Vec<String> = names.into_iter().cloned().collect();
-        let owners = self.0.store.owners_of(&names).await;
+        let owners = self.store().owners_of(&names).await;
         owners.unwrap_or_else(|error| {
             tracing::debug!(%error, "cannot find the projects of SMTP sessions");
             Vec::new()
@@ -506,9 +444,11 @@ impl Service {
     }
 
     pub(super) async fn recorded_waits(&self, inbox: &Inbox) -> Result<Waits, StoreError> {
-        let mut all: Vec<WaitRecord> = self.about(inbox, OPEN_SHOWN).await?;
+        let times = (inbox.created_at, Timestamp::MAX);
+        let all = self.store().about(inbox, times, OPEN_SHOWN).await?;
+        let mut all: Vec<WaitRecord> = all;
         all.retain(|wait| wait.inbox_created_at == inbox.created_at);
-        let now = self.0.clock.now();
+        let now = self.now();
         let all = joined(all).into_iter().rev();
         let all = all.map(|wait| without_lost(wait, now));
         let (open, mut ended): (Vec<_>, Vec<_>) = all.partition(|wait| wait.end.is_none());
@@ -519,23 +459,15 @@ impl Service {
     /// The open waits on inboxes of a project, newest first.
     pub async fn open_waits(&self, project: ProjectId) -> Result<Vec<WaitRecord>, StoreError> {
         self.0.journal.written(Some(project)).await;
-        let now = self.0.clock.now();
-        let filter = EntryFilter {
-            project: Some(project),
-            word: Entry::OPEN,
-            since: now.before(MAX_WAIT + GRACE),
-            ..EntryFilter::default()
-        };
-        let open: Vec<(_, WaitRecord)> = self.0.store.recorded(filter, OPEN_SHOWN).await?;
+        let now = self.now();
+        let times = (now.before(MAX_WAIT + GRACE), Timestamp::MAX);
+        let store = self.store();
+        let open: Vec<(_, WaitRecord)> = store
+            .recorded(Some(project), Entry::OPEN, times, OPEN_SHOWN)
+            .await?;
         let open = joined(open.into_iter().map(|(_, wait)| wait).collect());
-        let newest_first = open.into_iter().rev();
-        Ok(newest_first.filter(|wait| !is_lost(wait, now)).collect())
-    }
-
-    /// When an inbox was claimed.
-    pub(super) async fn claims_of(&self, inbox: &Inbox) -> Result<Vec<Timestamp>, StoreError> {
-        let claims: Vec<InboxClaim> = self.about(inbox, SHOWN_OF_INBOX).await?;
-        Ok(claims.into_iter().map(|claim| claim.at).collect())
+        let newest_first = open.into_iter().rev().map(|wait| without_lost(wait, now));
+        Ok(newest_first.filter(|wait| wait.end.is_none()).collect())
     }
 
     /// The SMTP sessions that named an inbox, concern its project and ended until then, oldest
@@ -570,8 +502,8 @@ impl Service {
         named: &str,
         until: Timestamp,
     ) -> Result<Vec<SmtpSession>, StoreError> {
-        let times = (Timestamp::from_millis(0), until);
-        let store = &self.0.store;
+        let times = (Timestamp::MIN, until);
+        let store = self.store();
         let mut all: Vec<SmtpSession> = store
             .recorded_about(project, named, times, SHOWN_OF_INBOX)
             .await?;
@@ -581,29 +513,33 @@ impl Service {
         Ok(all)
     }
 
-    /// The latest entries that `selected` selects with a text in a field: at most `limit`. Whether
-    /// an entry has the text is asked of `has_text`, which has the comparison for each field.
-    pub(super) async fn with_text<T: Recorded>(
+    /// The latest entries that a filter selects, each with its project: at most `limit`.
+    pub(super) async fn found<T: Recorded>(
         &self,
-        selected: EntryFilter<'_>,
-        (text, has_text): (&str, impl Fn(&T, &dyn Fn(&str) -> bool) -> bool),
+        filter: &EntryFilter,
         limit: usize,
     ) -> Result<Vec<(ProjectId, T)>, StoreError> {
-        let text = fold_case(text);
+        let EntryFilter {
+            project,
+            word,
+            since,
+            before,
+            ..
+        } = filter;
+        let until = before.map(|before| before.before(Duration::from_millis(1)));
+        let times = (
+            since.unwrap_or(Timestamp::MIN),
+            until.unwrap_or(Timestamp::MAX),
+        );
+        let text = fold_case(&filter.text);
         let most = if text.is_empty() { limit } else { SEARCHED };
-        let is_in = |field: &str| fold_case(field).contains(&*text);
-        let mut found = self.0.store.recorded(selected, most).await?;
-        found.retain(|(_, entry)| has_text(entry, &is_in));
-        found.truncate(limit);
+        let mut found: Vec<(_, T)> = self.store().recorded(*project, word, times, most).await?;
+        if !text.is_empty() {
+            let has_text = |field: &String| fold_case(field).contains(&text);
+            found.retain(|(_, entry)| entry.texts(self.mail_domain()).iter().any(has_text));
+            found.truncate(limit);
+        }
         Ok(found)
-    }
-
-    async fn about<T: Recorded>(&self, inbox: &Inbox, most: usize) -> Result<Vec<T>, StoreError> {
-        let times = (inbox.created_at, Timestamp::from_millis(i64::MAX));
-        self.0
-            .store
-            .recorded_about(inbox.project, inbox.id.as_str(), times, most)
-            .await
     }
 }
 
@@ -637,18 +573,10 @@ fn joined(mut requests: Vec<WaitRecord>) -> Vec<WaitRecord> {
     waits
 }
 
-/// Whether the node of an open wait has died.
-fn is_lost(wait: &WaitRecord, now: Timestamp) -> bool {
-    wait.end.is_none() && wait.deadline().after(GRACE) < now
-}
-
 /// Shows an open wait of a node that died as ended.
-fn without_lost(wait: WaitRecord, now: Timestamp) -> WaitRecord {
-    if is_lost(&wait, now) {
-        return WaitRecord {
-            end: Some((wait.deadline(), WaitEnd::Failed)),
-            ..wait
-        };
+fn without_lost(mut wait: WaitRecord, now: Timestamp) -> WaitRecord {
+    if wait.end.is_none() && wait.deadline().after(GRACE) < now {
+        wait.end = Some((wait.deadline(), WaitEnd::Failed));
     }
     wait
 }

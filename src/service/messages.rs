@@ -2,10 +2,8 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::jobs::{Holder, Job};
-use crate::model::{
-    Envelope, Everything, Inbox, KeyHash, MailQuery, MessageFilter, MessageId, Scope, Via,
-};
-use crate::store::{Head, MessageStart, Pieces, Search, StoredMessage};
+use crate::model::{Envelope, Inbox, KeyHash, MailQuery, MessageFilter, MessageId, Scope, Via};
+use crate::store::{ContentForm, Everything, Head, MessageStart, Pieces, Search, StoredMessage};
 
 /// Messages in one page of a list, and their bytes without those of large messages.
 const PAGE_MESSAGES: usize = 64;
@@ -30,8 +28,18 @@ pub struct MessagePages {
 }
 
 impl Service {
-    /// Reads a message in one of the caller's live inboxes, with the start of its text, at most
-    /// `most` bytes.
+    /// Finds a message in one of the caller's live inboxes, without reading its content.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn find_message(&self, caller: &Caller, id: &str) -> Result<Head, ServiceError> {
+        let now = self.now();
+        let store = self.store();
+        let found = store.find_message(caller.project, parse(id)?, now).await?;
+        found.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// Reads a message with the start of its text, at most `most` bytes.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -41,15 +49,12 @@ impl Service {
         id: &str,
         most: usize,
     ) -> Result<MessageStart, ServiceError> {
-        let now = self.0.clock.now();
-        let store = &self.0.store;
-        let found = store
-            .message_start(caller.project, parse(id)?, most, now)
-            .await?;
-        found.ok_or(ServiceError::MessageNotFound)
+        let found = self.find_message(caller, id).await?;
+        let started = self.store().started(found, most).await?;
+        started.ok_or(ServiceError::MessageNotFound)
     }
 
-    /// Opens a message in one of the caller's live inboxes. Its parts are read in pieces.
+    /// Opens a message. Its parts are read in pieces.
     ///
     /// # Errors
     /// [`ServiceError::MessageNotFound`].
@@ -58,12 +63,19 @@ impl Service {
         caller: &Caller,
         id: &str,
     ) -> Result<StoredMessage, ServiceError> {
-        let found = self
-            .0
-            .store
-            .message(caller.project, parse(id)?, self.0.clock.now())
-            .await?;
-        found.ok_or(ServiceError::MessageNotFound)
+        let found = self.find_message(caller, id).await?;
+        let opened = self.store().opened(found).await?;
+        opened.ok_or(ServiceError::MessageNotFound)
+    }
+
+    /// Opens the bytes of a message as received, which are read in pieces.
+    ///
+    /// # Errors
+    /// [`ServiceError::MessageNotFound`].
+    pub async fn raw_message(&self, caller: &Caller, id: &str) -> Result<Pieces, ServiceError> {
+        let found = self.find_message(caller, id).await?;
+        let raw = self.store().form(&found, ContentForm::Raw).await?;
+        raw.ok_or(ServiceError::MessageNotFound)
     }
 
     /// The job of an answer that is sent while it is read. A large one, such as a list of several
@@ -79,49 +91,6 @@ impl Service {
         Ok(job)
     }
 
-    /// Opens the bytes of the message as received, which are read in pieces.
-    ///
-    /// # Errors
-    /// [`ServiceError::MessageNotFound`].
-    pub async fn raw_message(&self, caller: &Caller, id: &str) -> Result<Pieces, ServiceError> {
-        let found = self
-            .0
-            .store
-            .raw_pieces(caller.project, parse(id)?, self.0.clock.now())
-            .await?;
-        found.ok_or(ServiceError::MessageNotFound)
-    }
-
-    /// The header fields that this server put before a message.
-    ///
-    /// # Errors
-    /// [`ServiceError::MessageNotFound`].
-    pub(super) async fn message_trace(
-        &self,
-        caller: &Caller,
-        id: &str,
-    ) -> Result<String, ServiceError> {
-        let trace = self
-            .0
-            .store
-            .message_trace(caller.project, parse(id)?, self.0.clock.now())
-            .await?;
-        trace.ok_or(ServiceError::MessageNotFound)
-    }
-
-    /// Finds a message in one of the caller's live inboxes, without reading its content.
-    ///
-    /// # Errors
-    /// [`ServiceError::MessageNotFound`].
-    pub async fn find_message(&self, caller: &Caller, id: &str) -> Result<Head, ServiceError> {
-        let found = self
-            .0
-            .store
-            .find_message(caller.project, parse(id)?, self.0.clock.now())
-            .await?;
-        found.ok_or(ServiceError::MessageNotFound)
-    }
-
     /// Reads a message with its envelope and its bytes, and takes a place to parse it.
     ///
     /// # Errors
@@ -134,7 +103,7 @@ impl Service {
     ) -> Result<(Everything, Job), ServiceError> {
         let mut job = self.0.jobs.job(caller.key.0);
         job.take_place(found.raw_size).await?;
-        let everything = self.0.store.everything(found).await?;
+        let everything = self.store().everything(found).await?;
         Ok((everything.ok_or(ServiceError::MessageNotFound)?, job))
     }
 
@@ -163,8 +132,7 @@ impl Service {
         via: Via,
     ) -> Result<(Everything, Job), ServiceError> {
         let project = self
-            .0
-            .store
+            .store()
             .project_of_message(parse(id)?)
             .await?
             .ok_or(ServiceError::MessageNotFound)?;
@@ -192,9 +160,8 @@ impl Service {
     /// [`ServiceError::MessageNotFound`].
     pub async fn delete_message(&self, caller: &Caller, id: &str) -> Result<(), ServiceError> {
         let deleted = self
-            .0
-            .store
-            .delete_message(caller.project, parse(id)?, self.0.clock.now())
+            .store()
+            .delete_message(caller.project, parse(id)?, self.now())
             .await?;
         if deleted {
             Ok(())
@@ -261,12 +228,8 @@ impl Service {
         let Ok(id) = MessageId::parse(id) else {
             return Ok(None);
         };
-        let cursor = self
-            .0
-            .store
-            .cursor(&inbox.id, id, self.0.clock.now())
-            .await?;
-        Ok(cursor.map(|cursor| cursor.0))
+        let now = self.now();
+        Ok(self.store().cursor(&inbox.id, id, now).await?)
     }
 }
 

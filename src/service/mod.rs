@@ -7,7 +7,6 @@
 mod activity;
 mod addresses;
 mod attempt;
-mod barrier;
 mod checks;
 mod committer;
 mod contents;
@@ -26,13 +25,13 @@ mod health;
 mod hub;
 mod inboxes;
 mod journal;
+mod journal_queue;
 mod messages;
 mod outgoing;
 mod progress;
 mod project_mail;
 mod projects;
 mod queue;
-mod quotas;
 mod recipients;
 mod rejections;
 mod repeatable;
@@ -43,6 +42,7 @@ mod send;
 mod sessions;
 mod slots;
 mod timeline;
+mod turns;
 mod wait;
 
 use std::net::SocketAddr;
@@ -63,14 +63,14 @@ use crate::model::{AcceptedDomains, Domain, ProjectId, Timestamp};
 use crate::store::{Policy, Store};
 
 pub use crate::store::{
-    Head, MailEntries, MailEntry, MessageStart, PartsReader, Pieces, Repetition, StoredMessage,
+    Everything, Head, MailEntries, MailEntry, MessageStart, PartsReader, Pieces, Repetition,
+    StoredMessage,
 };
 pub use activity::SmtpConnection;
 pub use addresses::{AddressError, ClaimError};
 pub use attempt::write;
-pub use checks::Verifiable;
 pub use contents::{CopyError, DatabaseContents, Progress, StoreError};
-pub use deliver::{Incoming, Prepared, Receipt, Unstored};
+pub use deliver::{Incoming, Prepared, Receipt};
 pub use door::Door;
 pub use error::{DeliverError, ProjectError, ServiceError};
 pub use event_cursor::EventCursor;
@@ -78,17 +78,16 @@ pub use explain::Explanation;
 pub use follow::{Follower, News};
 pub use guesses::FAILED_GUESS;
 pub use health::Unhealthy;
-pub use journal::Waits;
+pub use journal::{EntryFilter, Waits};
 pub use messages::{ListFilter, MessagePages};
 pub use outgoing::{Outbox, OutboxError, QUEUE_LIFETIME};
 pub use projects::{Caller, Projects};
-pub use quotas::in_turns;
 pub use rejections::{MAX_REFUSALS_SHOWN, REFUSALS_OF_INBOX};
 pub use repeatable::Repeatable;
 pub use retention::RetentionError;
-pub use search::FoundMail;
 pub use send::{Draft, SendPlace};
 pub use sessions::{Session, SignInError, Viewer};
+pub use turns::in_turns;
 pub use wait::{Asked, MAX_WAIT, pause_before_retry};
 
 /// Maximum number of requests of a key that run at once, without its open waits.
@@ -108,11 +107,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether mail for this domain is accepted.
-    fn is_local(&self, domain: &Domain) -> bool {
-        *domain == self.mail_domain || self.accepted.accept(domain)
-    }
-
     fn policy(&self, default_project: ProjectId, now: Timestamp) -> Policy {
         let Limits {
             inbox_lifetime: lifetime,
@@ -151,7 +145,6 @@ struct Inner {
     activity: activity::Activity,
     journal: journal::Journal,
     sign_ins: guesses::Guesses,
-    verifying: checks::Verifying,
     followers: follow::Followers,
     waits_end: CancellationToken,
     stop: CancellationToken,
@@ -176,7 +169,7 @@ impl Service {
         let stop = CancellationToken::new();
         let hub = hub::Hub::default();
         let exceptions = Arc::new(recipients::Exceptions::new(
-            store.has_deleted_projects().await?,
+            store.deleted_projects().await? > 0,
         ));
         let activity = activity::Activity::new(clock.clone(), store.is_shared());
         let (fault_news, received) = faults::FaultNews::new();
@@ -241,7 +234,6 @@ impl Service {
             fault_news,
             activity,
             journal,
-            verifying: checks::Verifying::new(),
             followers: follow::Followers::default(),
             waits_end: CancellationToken::new(),
             stop,
@@ -277,7 +269,15 @@ impl Service {
     /// Whether mail for this domain is accepted.
     #[must_use]
     pub fn is_local(&self, domain: &Domain) -> bool {
-        self.0.options.is_local(domain)
+        domain == self.mail_domain() || self.accepted().accept(domain)
+    }
+
+    fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.clock.now()
     }
 
     /// The source of time.
@@ -305,7 +305,7 @@ impl Service {
 
     /// The number of queued outgoing items, counted up to 100,000.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
-        self.0.store.queued_outgoing().await
+        self.store().queued_outgoing().await
     }
 
     /// Ends every open wait with [`ServiceError::Stopping`], and every later one that finds no
@@ -325,13 +325,11 @@ impl Service {
 
     /// Closes the database, as the last step. A SQLite database then consists of one file.
     pub async fn close(&self) {
-        self.0.store.close().await;
+        self.store().close().await;
     }
 
     fn policy(&self) -> Policy {
-        self.0
-            .options
-            .policy(self.0.default_project, self.0.clock.now())
+        self.0.options.policy(self.0.default_project, self.now())
     }
 }
 

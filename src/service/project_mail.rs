@@ -2,7 +2,7 @@
 
 use super::{Caller, Service, ServiceError};
 use crate::model::{MailChange, MailQuery, MessageId, ProjectId};
-use crate::store::{MailEntries, StoreError};
+use crate::store::{Head, MailEntries, StoreError};
 
 impl Service {
     /// A caller without a key, who may use the default project. All such callers share one caller's
@@ -24,33 +24,27 @@ impl Service {
         (start, limit): (usize, usize),
     ) -> Result<Option<MailEntries>, ServiceError> {
         let _scan = self.0.jobs.scan(caller.project.0).await?;
-        let now = self.0.clock.now();
+        let now = self.now();
         Ok(self
-            .0
-            .store
+            .store()
             .project_mail(caller.project, query, (start, limit), now)
             .await?)
     }
 
     /// The number of messages of the caller's project, at most 100,000, and of the unread ones.
     pub async fn count_mail(&self, caller: &Caller) -> Result<(u64, u64), StoreError> {
-        self.0
-            .store
-            .count_mail(caller.project, self.0.clock.now())
-            .await
+        self.store().count_mail(caller.project, self.now()).await
     }
 
     /// The recipients of a message in the inboxes of the caller's project.
     pub async fn recipients_of_message(
         &self,
         caller: &Caller,
-        id: MessageId,
+        message: &Head,
     ) -> Result<Vec<String>, StoreError> {
-        let inboxes = self
-            .0
-            .store
-            .inboxes_of_message(caller.project, id, self.0.clock.now())
-            .await?;
+        let now = self.now();
+        let store = self.store();
+        let inboxes = store.reached(caller.project, message, now).await?;
         Ok(inboxes
             .iter()
             .flat_map(|reached| reached.addresses(self.mail_domain()))
@@ -64,8 +58,8 @@ impl Service {
         id: MessageId,
     ) -> Result<MessageId, StoreError> {
         let project = project.unwrap_or(self.0.default_project);
-        let now = self.0.clock.now();
-        self.0.store.listed_id(project, id, now).await
+        let now = self.now();
+        self.store().listed_id(project, id, now).await
     }
 
     /// Deletes or marks messages of the caller's project in all its inboxes. Unknown ids are left
@@ -76,9 +70,8 @@ impl Service {
         ids: &[MessageId],
         change: MailChange,
     ) -> Result<u64, StoreError> {
-        self.0
-            .store
-            .change_mail(caller.project, ids, change, self.0.clock.now())
+        self.store()
+            .change_mail(caller.project, ids, change, self.now())
             .await
     }
 
@@ -91,9 +84,8 @@ impl Service {
     ) -> Result<u64, ServiceError> {
         let _scan = self.0.jobs.scan(caller.project.0).await?;
         Ok(self
-            .0
-            .store
-            .change_found_mail(caller.project, query, change, self.0.clock.now())
+            .store()
+            .change_found_mail(caller.project, query, change, self.now())
             .await?)
     }
 }

@@ -7,10 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::{DeliverError, Incoming, Outbox, Service};
-use crate::model::{EmailAddress, Outgoing, OutgoingId, ProjectId, Timestamp, WorkerId};
-use crate::store::{
-    Change, Claim, Claimed, DomainQueue, Due, OutgoingChange, Settlement, StoreError,
-};
+use crate::model::{EmailAddress, Outgoing, OutgoingId, ProjectId, WorkerId};
+use crate::store::{Change, Claim, Claimed, OutgoingChange, Settlement, Store, StoreError};
 
 /// How long a lease lasts unless it is renewed.
 const LEASE: Duration = Duration::from_secs(30);
@@ -30,22 +28,10 @@ impl Outbox {
         changed
     }
 
-    /// The queue: what each project has for each domain.
-    pub async fn queues(&self, now: Timestamp) -> Result<Vec<DomainQueue>, StoreError> {
-        self.store.domain_queues(now).await
-    }
-
-    /// The items of each of these queues that are due and not leased: those that have been due
-    /// longest, at most `limit`.
-    pub async fn due(
-        &self,
-        queues: &[DomainQueue],
-        limit: usize,
-        now: Timestamp,
-    ) -> Result<Vec<Vec<Due>>, StoreError> {
-        self.store
-            .due_outgoing(queues, i64::try_from(limit).unwrap_or(i64::MAX), now)
-            .await
+    /// The queue as it is stored.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Leases items for one attempt each; none while the clock of this node is wrong. When this
@@ -64,31 +50,11 @@ impl Outbox {
             .await
     }
 
-    /// A piece of the message of an item; `None` if the message was removed, or has no such piece.
-    pub async fn piece(
-        &self,
-        id: OutgoingId,
-        position: usize,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        self.store.outgoing_piece(id, position).await
-    }
-
     /// Renews the worker's leases on `items`.
     pub async fn renew(&self, worker: WorkerId, items: Vec<OutgoingId>) -> Result<(), StoreError> {
         self.store
             .renew_leases(worker, items, self.clock.now().after(LEASE))
             .await
-    }
-
-    /// Releases all leases of the worker when it stops.
-    pub async fn release(&self, worker: WorkerId) -> Result<(), StoreError> {
-        self.store.release_leases(worker).await
-    }
-
-    /// Stores the result of an attempt. Returns `false` if the lease was lost; then nothing was
-    /// written.
-    pub async fn settle(&self, settlement: &Settlement) -> Result<bool, StoreError> {
-        self.store.settle_outgoing(settlement).await
     }
 }
 
@@ -96,7 +62,7 @@ impl Service {
     #[must_use]
     pub fn outbox(&self) -> Outbox {
         Outbox {
-            store: self.0.store.clone(),
+            store: self.store().clone(),
             clock: self.0.clock.clone(),
         }
     }
@@ -114,7 +80,7 @@ impl Service {
         bounce: Vec<u8>,
     ) -> Result<bool, DeliverError> {
         let Some(sender) = self.live_sender(item).await? else {
-            return Ok(self.0.store.settle_outgoing(&settlement).await?);
+            return Ok(self.store().settle_outgoing(&settlement).await?);
         };
         match self
             .deliver_queued(
@@ -128,7 +94,7 @@ impl Service {
         {
             Err(DeliverError::Refused(refusal)) => {
                 tracing::warn!(outgoing = %item.id, %refusal, "the bounce was not delivered");
-                Ok(self.0.store.settle_outgoing(&settlement).await?)
+                Ok(self.store().settle_outgoing(&settlement).await?)
             }
             delivered => delivered,
         }
@@ -151,7 +117,7 @@ impl Service {
         let trace = format!(
             "Return-Path: <{reverse_path}>\r\nReceived: by {}; {}\r\n",
             self.mail_domain(),
-            self.0.clock.now().to_rfc5322()
+            self.now().to_rfc5322()
         );
         let incoming = Incoming {
             reverse_path,
@@ -167,11 +133,7 @@ impl Service {
 
     /// The address of the inbox that sent an item, unless the inbox has ended since.
     async fn live_sender(&self, item: &Outgoing) -> Result<Option<EmailAddress>, StoreError> {
-        let inbox = self
-            .0
-            .store
-            .live_inbox(&item.inbox, self.0.clock.now())
-            .await?;
+        let inbox = self.store().live_inbox(&item.inbox, self.now()).await?;
         let same = inbox
             .filter(|inbox| inbox.project == item.project && inbox.created_at <= item.created_at);
         Ok(same.and_then(|inbox| EmailAddress::parse(&inbox.address(self.mail_domain())).ok()))

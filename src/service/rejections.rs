@@ -1,12 +1,9 @@
 //! Rejections over SMTP and over the APIs for sending, so that users can find out why a message did
 //! not arrive: whom each concerns, and lists of them.
 
-use super::Service;
-use crate::evidence::{Entry, EntryFilter, NewEntry};
-use crate::model::{
-    EmailAddress, Inbox, InboxId, Period, ProjectId, RefusalFilter, RefusalReason, RefusedMail,
-    SharedAddress, Timestamp,
-};
+use super::{EntryFilter, Service, ServiceError};
+use crate::evidence::{Entry, NewEntry};
+use crate::model::{EmailAddress, Inbox, InboxId, ProjectId, RefusedMail, SharedAddress};
 use crate::store::StoreError;
 
 /// Maximum number of rejections that are returned.
@@ -18,35 +15,16 @@ impl Service {
     /// The latest rejections that match a filter, newest first, each with its project.
     pub async fn refusals(
         &self,
-        filter: &RefusalFilter,
+        filter: &EntryFilter,
     ) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
-        self.find_refusals(filter, MAX_REFUSALS_SHOWN).await
-    }
-
-    pub(super) async fn find_refusals(
-        &self,
-        filter: &RefusalFilter,
-        limit: usize,
-    ) -> Result<Vec<(ProjectId, RefusedMail)>, StoreError> {
-        let selected = EntryFilter {
-            project: filter.project,
-            word: filter.reason.as_ref().map_or("", RefusalReason::label),
-            since: filter.since.unwrap_or(Timestamp::from_millis(0)),
-            ..EntryFilter::default()
-        };
-        self.with_text(selected, (&filter.text, has_text), limit)
-            .await
+        self.found(filter, MAX_REFUSALS_SHOWN).await
     }
 
     /// The latest rejections of mail to an inbox since it was created, newest first.
     pub async fn refusals_of_inbox(&self, inbox: &Inbox) -> Result<Vec<RefusedMail>, StoreError> {
-        let period = Period::of_inbox(inbox, self.0.clock.now());
-        let times = (period.since, period.until);
-        let subject = inbox.id.as_str();
-        let store = &self.0.store;
-        store
-            .recorded_about(inbox.project, subject, times, REFUSALS_OF_INBOX)
-            .await
+        let times = (inbox.created_at, self.now());
+        let store = self.store();
+        store.about(inbox, times, REFUSALS_OF_INBOX).await
     }
 
     /// The entries of a rejection, for each inbox that it concerns.
@@ -54,7 +32,7 @@ impl Service {
         &self,
         refused: &RefusedMail,
         project: Option<ProjectId>,
-    ) -> Result<Vec<NewEntry>, StoreError> {
+    ) -> Result<Vec<NewEntry>, ServiceError> {
         let concerned = self.concerned(refused.recipient_address(), project).await?;
         let entry = |(inbox, owner): (Option<InboxId>, Option<ProjectId>)| NewEntry {
             project: project.or(owner).unwrap_or(self.0.default_project),
@@ -107,9 +85,8 @@ impl Service {
     ) -> Result<Vec<(InboxId, ProjectId)>, StoreError> {
         for meant in address.meant() {
             let holders = self
-                .0
-                .store
-                .holders_of_address(&meant, project, self.0.clock.now())
+                .store()
+                .holders_of_address(&meant, project, self.now())
                 .await?;
             let (live, ended): (Vec<_>, Vec<_>) =
                 holders.into_iter().partition(|holder| holder.is_live);
@@ -136,7 +113,7 @@ impl Service {
     ) -> Result<(Option<InboxId>, Option<ProjectId>), StoreError> {
         let inbox = InboxId::of(address);
         for id in inbox.meant() {
-            if let Some(owner) = self.0.store.owner_of_address(&id).await? {
+            if let Some(owner) = self.store().owner_of_address(&id).await? {
                 return Ok((
                     Some(id),
                     Some(owner).filter(|_| *address.domain() == self.0.options.mail_domain),
@@ -145,17 +122,4 @@ impl Service {
         }
         Ok((Some(inbox), None))
     }
-}
-
-/// Whether a text is in one of its fields.
-fn has_text(refused: &RefusedMail, is_in: &dyn Fn(&str) -> bool) -> bool {
-    let RefusedMail {
-        peer,
-        sender,
-        recipient,
-        reply,
-        ..
-    } = refused;
-    let fields = [peer, sender, recipient, refused.reason.label(), reply];
-    fields.into_iter().any(is_in)
 }

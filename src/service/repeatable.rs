@@ -39,10 +39,10 @@ impl Service {
         request: &Repeatable,
     ) -> Result<Repetition, StoreError> {
         let project = project.unwrap_or(self.0.default_project);
-        let now = self.0.clock.now();
+        let now = self.now();
         let body = request.body.clone();
         let hash = request.hash(project);
-        self.0.store.begin_request(hash, body, now).await
+        self.store().begin_request(hash, body, now).await
     }
 
     /// Keeps the answer of a request, or forgets the request, so that it can be sent again.
@@ -53,8 +53,7 @@ impl Service {
         answer: Option<String>,
     ) -> Result<(), StoreError> {
         let project = project.unwrap_or(self.0.default_project);
-        self.0
-            .store
+        self.store()
             .end_request(request.hash(project), answer)
             .await
     }

@@ -26,7 +26,7 @@ impl Service {
     /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox
     /// ends.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
-        self.0.store.retention_days(inbox).await
+        self.store().retention_days(inbox).await
     }
 
     /// Sets how many days the messages of a permanent inbox are kept; `None` keeps them until the
@@ -42,7 +42,7 @@ impl Service {
         if days.is_some_and(|days| !(1..=MAX_RETENTION_DAYS).contains(&days)) {
             return Err(RetentionError::InvalidDays);
         }
-        let set = self.0.store.set_retention_days(inbox, days).await?;
+        let set = self.store().set_retention_days(inbox, days).await?;
         if set {
             Ok(())
         } else {

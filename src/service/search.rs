@@ -14,52 +14,35 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of bytes of a message's text that a list needs.
 const TEXT_BYTES: usize = 4_096;
 
-/// One page of the messages of a project, newest first.
-#[derive(Debug, Default)]
-pub struct FoundMail {
-    pub messages: Vec<MessageStart>,
-    /// The list continues before this position.
-    pub next: Option<i64>,
-    /// The messages that were compared with the filter.
-    pub compared: usize,
-    /// Those of them whose text was compared only in part, because it is long or damaged.
-    pub partly: usize,
-}
-
 impl Service {
     /// A step of a search, newest first: a page of at most `limit` messages, and where the search
     /// continues.
     ///
     /// # Errors
     /// [`ServiceError::Busy`] if other scans of the project take too long, or if the store fails.
-    pub async fn mail(&self, query: MailQuery, limit: usize) -> Result<FoundMail, ServiceError> {
+    pub async fn mail(
+        &self,
+        query: MailQuery,
+        limit: usize,
+    ) -> Result<(Vec<MessageStart>, Search), ServiceError> {
         let _scan = self.0.jobs.scan(query.scope.project().0).await?;
         let mut search = Search::newest_first(query);
         let step = (TEXT_BYTES, Instant::now() + STEP);
-        let now = self.0.clock.now();
-        let store = &self.0.store;
+        let store = self.store();
         let messages = store
-            .page_of_starts(&mut search, (limit, PAGE_BYTES), step, now)
+            .page_of_starts(&mut search, (limit, PAGE_BYTES), step, self.now())
             .await?;
-        Ok(FoundMail {
-            messages,
-            next: search.position(),
-            compared: search.compared,
-            partly: search.partly,
-        })
+        Ok((messages, search))
     }
 
     /// The number of messages of an inbox.
     pub async fn messages_in(&self, inbox: &Inbox) -> Result<i64, StoreError> {
-        self.0.store.message_count(inbox).await
+        self.store().message_count(inbox).await
     }
 
     /// The number of messages of a project.
     pub async fn messages_of(&self, project: ProjectId) -> Result<i64, StoreError> {
-        self.0
-            .store
-            .count_messages(project, self.0.clock.now())
-            .await
+        self.store().count_messages(project, self.now()).await
     }
 
     /// At most `limit` inboxes of a project whose address or label contains a text: live ones, or
@@ -71,8 +54,8 @@ impl Service {
         have_ended: bool,
         limit: usize,
     ) -> Result<Vec<FoundInbox>, StoreError> {
-        let now = self.0.clock.now();
-        let store = &self.0.store;
+        let now = self.now();
+        let store = self.store();
         store
             .find_inboxes(project, text, have_ended, limit, now)
             .await

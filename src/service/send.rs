@@ -11,7 +11,7 @@ use super::slots::Slot;
 use super::{Caller, Incoming, QUEUE_LIFETIME, Service, ServiceError};
 use crate::large;
 use crate::model::{EmailAddress, FieldError, Inbox, OutgoingId, ProjectId, Recipient, Timestamp};
-use crate::store::{NewOutgoing, OutgoingChange, StoreError};
+use crate::store::{ContentForm, NewOutgoing, OutgoingChange, StoreError};
 
 /// What is read of a message at most to find the end of its header.
 const MAX_HEADER_BYTES: usize = 1024 * 1024;
@@ -152,11 +152,10 @@ impl Service {
             self.check_local_recipient(&recipient, caller.project)
                 .await?;
         }
-        let composed_at = self.0.clock.now();
+        let composed_at = self.now();
         let inbox = self
-            .0
-            .store
-            .live_inbox(&message.inbox_id, composed_at)
+            .store()
+            .live_inbox(&message.head.inbox_id, composed_at)
             .await?;
         let inbox = inbox.ok_or(ServiceError::MessageNotFound)?;
         let domain = self.mail_domain();
@@ -175,7 +174,7 @@ impl Service {
             composed_at,
             raw,
         };
-        self.hand_over(caller, &inbox, to, message.subject, composed)
+        self.hand_over(caller, &inbox, to, message.head.subject, composed)
             .await
     }
 
@@ -206,9 +205,8 @@ impl Service {
             )
             .await?;
         } else {
-            let now = self.0.clock.now();
-            self.0
-                .store
+            let now = self.now();
+            self.store()
                 .add_outgoing(&item.queued(&composed.raw, now.after(QUEUE_LIFETIME)), now)
                 .await?;
         }
@@ -216,7 +214,9 @@ impl Service {
     }
 
     async fn threading(&self, caller: &Caller, id: &str) -> Result<Threading, ServiceError> {
-        let mut pieces = self.raw_message(caller, id).await?;
+        let found = self.find_message(caller, id).await?;
+        let pieces = self.store().form(&found, ContentForm::Raw).await?;
+        let mut pieces = pieces.ok_or(ServiceError::MessageNotFound)?;
         let mut header = Vec::new();
         // The message may be large, so only its header is read.
         while header.len() < MAX_HEADER_BYTES
@@ -227,7 +227,8 @@ impl Service {
         }
         let mut threading = restante_mail::threading(&header);
         if threading.message_id.is_none() {
-            let trace = self.message_trace(caller, id).await?;
+            let trace = self.store().trace(&found).await?;
+            let trace = trace.ok_or(ServiceError::MessageNotFound)?;
             threading.message_id = restante_mail::threading(trace.as_bytes()).message_id;
         }
         Ok(threading)
@@ -242,7 +243,7 @@ impl Service {
         for meant in recipient.meant() {
             let found = match meant {
                 Recipient::Inbox(id) => {
-                    let found = self.0.store.live_inbox(&id, self.0.clock.now()).await?;
+                    let found = self.store().live_inbox(&id, self.now()).await?;
                     found.filter(|inbox| inbox.shared.is_none())
                 }
                 Recipient::Shared(address) => self.own_shared_inbox(project, &address).await?,
@@ -262,7 +263,7 @@ impl Service {
     ) -> Result<(String, Composed), ServiceError> {
         let domain = self.mail_domain().clone();
         let message_id = format!("<{}@{domain}>", Uuid::now_v7());
-        let composed_at = self.0.clock.now();
+        let composed_at = self.now();
         let from = inbox.address(&domain);
         let bytes = draft.text.len() + draft.html.len();
         let composing = large::run(bytes, move || {

@@ -113,8 +113,8 @@ impl Service {
         token: &str,
         client: IpAddr,
     ) -> Result<Option<String>, StoreError> {
-        let now = self.0.clock.now();
-        match self.0.store.take_session(&link(token), now).await? {
+        let now = self.now();
+        match self.store().take_session(&link(token), now).await? {
             Some(credential) => self.open_session(&credential, client).await.map(Some),
             None => Ok(None),
         }
@@ -126,9 +126,8 @@ impl Service {
         client: IpAddr,
     ) -> Result<String, StoreError> {
         let cookie = random(COOKIE_CHARACTERS);
-        let expires_at = self.0.clock.now().after(LIFETIME);
-        self.0
-            .store
+        let expires_at = self.now().after(LIFETIME);
+        self.store()
             .open_session(&bound(&cookie, client), credential, expires_at)
             .await?;
         Ok(cookie)
@@ -173,28 +172,28 @@ impl Service {
     }
 
     async fn viewer_of(&self, cookie: &KeyHash) -> Result<Option<(Viewer, KeyHash)>, StoreError> {
-        let now = self.0.clock.now();
-        let Some(credential) = self.0.store.session_credential(cookie, now).await? else {
+        let now = self.now();
+        let Some(credential) = self.store().session_credential(cookie, now).await? else {
             return Ok(None);
         };
         if self.is_admin_token(&credential).await? {
             return Ok(Some((Viewer::Administrator, credential)));
         }
-        let project = self.0.store.project_of_key(&credential, now).await?;
+        let project = self.store().project_of_key(&credential, now).await?;
         Ok(project.map(|project| (Viewer::Project(project), credential)))
     }
 
     pub async fn sign_out(&self, session: &Session) -> Result<(), StoreError> {
-        self.0.store.close_session(&session.cookie).await
+        self.store().close_session(&session.cookie).await
     }
 
     /// Ends every session that was opened with the same key or token.
     pub async fn sign_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
-        self.0.store.close_sessions_of(&session.credential).await
+        self.store().close_sessions_of(&session.credential).await
     }
 
     async fn is_admin_token(&self, hash: &KeyHash) -> Result<bool, StoreError> {
-        let kept = self.0.store.setting(ADMIN_TOKEN).await?;
+        let kept = self.store().setting(ADMIN_TOKEN).await?;
         Ok(kept.is_some_and(|kept| kept.as_ref() == hash.0))
     }
 }

@@ -158,23 +158,19 @@ impl Service {
     /// Compares the messages that have not been compared. If they are many, one wait of a project
     /// does so at a time.
     async fn compare(&self, inbox: &Inbox, search: &mut Search) -> Looked {
-        let store = &self.0.store;
-        let found = store.next_match(search, self.0.clock.now()).await?;
+        let store = self.store();
+        let found = store.next_match(search, self.now()).await?;
         if found.is_some() || search.is_over() {
             return Ok(found);
         }
         let _backlog = self.0.jobs.backlog(inbox.project.0).await?;
-        Ok(store.oldest_match(search, self.0.clock.now()).await?)
+        Ok(store.oldest_match(search, self.now()).await?)
     }
 
     /// When the inbox expires. Fails if it has ended, or was deleted and created again: then it is
     /// another inbox.
     async fn end_of(&self, inbox: &Inbox) -> Result<Option<Timestamp>, ServiceError> {
-        let present = self
-            .0
-            .store
-            .live_inbox(&inbox.id, self.0.clock.now())
-            .await?;
+        let present = self.store().live_inbox(&inbox.id, self.now()).await?;
         let same = present.filter(|present| present.created_at == inbox.created_at);
         same.map(|present| present.expires_at)
             .ok_or(ServiceError::InboxNotFound)

@@ -50,7 +50,7 @@ async fn the_certificate_is_checked_as_far_as_sslmode_says() {
         let encrypted = "SELECT CAST(ssl AS INTEGER) FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let mut rows = database.query(encrypted, vec![]).await.unwrap();
         assert_eq!(
-            rows[0].integer().unwrap(),
+            rows[0].get::<i64>().unwrap(),
             i64::from(mode != "disable"),
             "{url}"
         );

@@ -144,7 +144,7 @@ async fn a_statement_that_has_to_sort_is_not_compiled() {
     let compiled = "SELECT CAST(current_setting('jit') = 'on' AS INTEGER)";
     assert_eq!(
         node.query(compiled, vec![]).await.unwrap()[0]
-            .integer()
+            .get::<i64>()
             .unwrap(),
         0
     );

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use restante::evidence::{Cause, Failure, FailureFilter, Story};
+use restante::evidence::{Cause, Failure, Story};
 use restante::model::WaitEnd;
+use restante::service::EntryFilter;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -61,7 +62,7 @@ async fn explain(api: &Harness, inbox: &str, query: &str) -> Value {
         .json()
 }
 
-async fn failures(api: &Harness, filter: FailureFilter) -> Vec<Failure> {
+async fn failures(api: &Harness, filter: EntryFilter) -> Vec<Failure> {
     api.service.failures(&filter, 10).await.unwrap()
 }
 
@@ -86,7 +87,7 @@ async fn a_timeout_links_to_its_story(engine: Engine) {
         failure.ended_at().since(wait.started_at) >= 15 * SECOND,
         "{failure:?}"
     );
-    assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
+    assert_eq!(failures(&api, EntryFilter::default()).await, [failure]);
 
     let at_once = api
         .get(&format!("/v1/inboxes/{inbox}/messages/wait?timeout=0"))
@@ -181,7 +182,7 @@ async fn a_message_just_after_the_wait_was_late(engine: Engine) {
         summary.contains("Use a timeout of ") && summary.contains(" s instead of 15 s: "),
         "{summary}"
     );
-    assert_eq!(failures(&api, FailureFilter::default()).await, [failure]);
+    assert_eq!(failures(&api, EntryFilter::default()).await, [failure]);
 
     // Further mail changes nothing.
     api.deliver(&inbox, "Welcome again").await;
@@ -200,17 +201,17 @@ async fn an_entry_that_cannot_be_read_harms_no_list(engine: Engine) {
     let api = Harness::on(engine).await;
     let inbox = api.create_inbox().await;
     time_out(&api, &inbox, "subject=welcome").await;
-    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 1);
+    assert_eq!(failures(&api, EntryFilter::default()).await.len(), 1);
     api.run_sql("UPDATE journal SET data = (SELECT id FROM projects LIMIT 1)")
         .await;
     // It would be compared with the filters of the wait.
     api.deliver(&inbox, "Welcome").await;
-    assert_eq!(failures(&api, FailureFilter::default()).await, []);
+    assert_eq!(failures(&api, EntryFilter::default()).await, []);
     let other = api.create_inbox().await;
     let answer = time_out(&api, &other, "").await;
     let whole = story(&api, &answer).await;
     assert_eq!(
-        failures(&api, FailureFilter::default()).await,
+        failures(&api, EntryFilter::default()).await,
         [whole.failure]
     );
 }
@@ -258,9 +259,9 @@ async fn failures_of_the_same_cause_are_one_group(engine: Engine) {
         .project;
     let all = failures(
         &api,
-        FailureFilter {
+        EntryFilter {
             project: Some(project),
-            ..FailureFilter::default()
+            ..EntryFilter::default()
         },
     )
     .await;
@@ -276,30 +277,30 @@ async fn failures_of_the_same_cause_are_one_group(engine: Engine) {
     );
     assert_eq!(
         (
-            all[2].group() == all[3].group(),
-            all[1].group() == all[2].group()
+            all[2].finding.group() == all[3].finding.group(),
+            all[1].finding.group() == all[2].finding.group()
         ),
         (true, false)
     );
-    let chosen = |filter: FailureFilter| failures(&api, filter);
-    let by_cause = FailureFilter {
-        cause: Some(Cause::BareLineEnd),
-        ..FailureFilter::default()
+    let chosen = |filter: EntryFilter| failures(&api, filter);
+    let by_cause = EntryFilter {
+        word: Cause::BareLineEnd.as_str().to_owned(),
+        ..EntryFilter::default()
     };
     assert_eq!(chosen(by_cause).await, all[..1]);
-    let by_address = FailureFilter {
+    let by_address = EntryFilter {
         text: all[1].wait.inbox.to_string(),
-        ..FailureFilter::default()
+        ..EntryFilter::default()
     };
     assert_eq!(chosen(by_address).await, all[1..2]);
-    let since = FailureFilter {
+    let since = EntryFilter {
         since: Some(all[1].ended_at()),
-        ..FailureFilter::default()
+        ..EntryFilter::default()
     };
     assert_eq!(chosen(since).await, all[..2]);
-    let before = FailureFilter {
+    let before = EntryFilter {
         before: Some(all[1].ended_at()),
-        ..FailureFilter::default()
+        ..EntryFilter::default()
     };
     assert_eq!(chosen(before).await, all[2..]);
 }
@@ -321,9 +322,9 @@ async fn no_project_sees_the_failures_of_another(engine: Engine) {
     assert!(
         failures(
             &api,
-            FailureFilter {
+            EntryFilter {
                 project: Some(own),
-                ..FailureFilter::default()
+                ..EntryFilter::default()
             }
         )
         .await
@@ -332,9 +333,9 @@ async fn no_project_sees_the_failures_of_another(engine: Engine) {
     assert_eq!(
         failures(
             &api,
-            FailureFilter {
+            EntryFilter {
                 project: Some(theirs),
-                ..FailureFilter::default()
+                ..EntryFilter::default()
             }
         )
         .await
@@ -556,7 +557,7 @@ async fn the_requests_of_a_wait_are_one_failure(engine: Engine) {
     api.clock.advance(SECOND);
     let last = api.time_out_saying(&said, &inbox, "subject=Code").await;
     assert_eq!(story_id(&first), story_id(&last));
-    let failed = failures(&api, FailureFilter::default()).await;
+    let failed = failures(&api, EntryFilter::default()).await;
     let [Failure { wait, finding, .. }] = &failed[..] else {
         panic!("{failed:?}");
     };
@@ -578,7 +579,7 @@ async fn the_requests_of_a_wait_are_one_failure(engine: Engine) {
     let other = api.create_inbox().await;
     let answer = api.time_out_saying(&said, &other, "").await;
     assert_ne!(story_id(&answer), story_id(&last));
-    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 2);
+    assert_eq!(failures(&api, EntryFilter::default()).await.len(), 2);
 }
 
 #[testkit::each_engine]
@@ -587,11 +588,11 @@ async fn a_wait_that_goes_on_is_no_failure(engine: Engine) {
     let inbox = api.create_inbox().await;
     let said = [("x-restante-wait", "a-1")];
     let first = api.time_out_saying(&said, &inbox, "subject=Code").await;
-    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 1);
+    assert_eq!(failures(&api, EntryFilter::default()).await.len(), 1);
     api.deliver(&inbox, "Code").await;
     let found = api.time_out_saying(&said, &inbox, "subject=Code").await;
     assert_eq!(found.text("subject"), "Code");
-    assert_eq!(failures(&api, FailureFilter::default()).await, []);
+    assert_eq!(failures(&api, EntryFilter::default()).await, []);
     let gone = api.service.story(story_id(&first), None).await.unwrap();
     assert_eq!(gone, None);
 }
@@ -607,7 +608,7 @@ async fn a_message_that_a_wait_without_filters_went_past_is_no_match(engine: Eng
     let after = format!("after={}", found.text("id"));
     let last = api.time_out_saying(&said, &inbox, &after).await;
     assert_eq!(last.error(), (408, "timeout".to_owned()));
-    let failed = failures(&api, FailureFilter::default()).await;
+    let failed = failures(&api, EntryFilter::default()).await;
     assert_eq!(failed[0].finding.cause, Cause::NothingNew);
 }
 
@@ -632,7 +633,7 @@ async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
     let answer = api.time_out_saying(&nothing, &inbox, "").await;
     assert_eq!(answer.error(), (408, "timeout".to_owned()));
     assert!(!answer.headers.contains_key("link"), "{answer:?}");
-    assert_eq!(failures(&api, FailureFilter::default()).await, []);
+    assert_eq!(failures(&api, EntryFilter::default()).await, []);
     let ended = event(&api, &inbox, "wait_ended").await;
     assert_eq!(
         (&ended["outcome"], &ended["text"]),
@@ -640,7 +641,7 @@ async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
     );
     // The same wait without the header fails.
     time_out(&api, &inbox, "").await;
-    assert_eq!(failures(&api, FailureFilter::default()).await.len(), 1);
+    assert_eq!(failures(&api, EntryFilter::default()).await.len(), 1);
     // A message that comes is the failure, unless the client compares it, too.
     let other = api.create_inbox().await;
     api.deliver(&other, "Welcome").await;
@@ -648,10 +649,10 @@ async fn a_wait_that_stays_empty_as_expected_is_no_failure(engine: Engine) {
     for (said, known) in [(vec![nothing[0], filters], 1), (nothing.into(), 2)] {
         let answer = api.time_out_saying(&said, &other, "").await;
         assert_eq!(answer.text("subject"), "Welcome");
-        let failed = failures(&api, FailureFilter::default()).await;
+        let failed = failures(&api, EntryFilter::default()).await;
         assert_eq!(failed.len(), known);
     }
-    let failed = failures(&api, FailureFilter::default()).await;
+    let failed = failures(&api, EntryFilter::default()).await;
     assert_eq!(failed[0].finding.cause, Cause::Unexpected);
     let sentence = failed[0].finding.sentence.to_string();
     assert!(

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use tokio_rustls::rustls::version::TLS13;
 
 use restante::config::SmtpAuth;
-use restante::model::RefusalFilter;
+use restante::service::EntryFilter;
 
 use crate::server::Server;
 use testkit::within;
@@ -512,7 +512,7 @@ async fn guesses_of_keys_take_a_second_and_leave_one_row_and_a_valid_key_is_not_
     let rows = async || {
         server
             .service
-            .refusals(&RefusalFilter::default())
+            .refusals(&EntryFilter::default())
             .await
             .unwrap()
     };

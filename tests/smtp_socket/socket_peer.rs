@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use restante::model::{EmailAddress, InboxId, RefusalFilter, RefusalReason, SessionFailure};
+use restante::model::{EmailAddress, InboxId, RefusalReason, SessionFailure};
+use restante::service::EntryFilter;
 use tokio::runtime::Handle;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::version::TLS13;
@@ -225,9 +226,9 @@ impl Peer for SocketPeer<'_> {
         let Some(failure) = expected.filter(|failure| *failure != SessionFailure::Rejected) else {
             return Ok(());
         };
-        let filter = RefusalFilter {
-            reason: Some(RefusalReason::Session(failure)),
-            ..RefusalFilter::default()
+        let filter = EntryFilter {
+            word: RefusalReason::Session(failure).label().to_owned(),
+            ..EntryFilter::default()
         };
         let recorded = async {
             while self

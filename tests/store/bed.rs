@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use restante::config::DatabaseUrl;
-use restante::db::Database;
+use restante::db::{Database, Row};
 use restante::model::{
     ApiKey, Domain, Inbox, InboxId, InboxKind, MailQuery, MessageId, OutgoingId, ProjectId, Scope,
     SharedAddress, Timestamp, generate_inbox_id,
 };
 use restante::service::write;
-use restante::store::{Change, Content, Delivery, Origin, Policy, Search, Store, Swept};
+use restante::store::{
+    Change, Content, ContentForm, Delivery, Origin, Policy, Search, Store, StoreError,
+    StoredMessage, Swept,
+};
 use restante_deliveries::recipient;
 use restante_delivery::{Request, Source, Verdict};
 
@@ -232,13 +235,24 @@ impl Bed {
             .collect()
     }
 
+    /// A message, if `project` owns it.
+    pub async fn message(
+        &self,
+        project: ProjectId,
+        message: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        match self.store.find_message(project, message, now).await? {
+            Some(found) => self.store.opened(found).await,
+            None => Ok(None),
+        }
+    }
+
     /// The bytes of a message as received, if `project` owns it.
     pub async fn raw(&self, project: ProjectId, message: MessageId) -> Option<Vec<u8>> {
-        let mut pieces = self
-            .store
-            .raw_pieces(project, message, START)
-            .await
-            .unwrap()?;
+        let found = self.store.find_message(project, message, START).await;
+        let raw = self.store.form(&found.unwrap()?, ContentForm::Raw).await;
+        let mut pieces = raw.unwrap()?;
         let mut raw = Vec::new();
         while let Some(piece) = pieces.next().await.unwrap() {
             raw.extend_from_slice(&piece);
@@ -266,13 +280,8 @@ impl Bed {
     /// The number that a statement returns.
     pub async fn count(&self, sql: &'static str) -> i64 {
         let database = Database::open(&self.place.url()).await.unwrap();
-        database
-            .query(sql, vec![])
-            .await
-            .unwrap()
-            .remove(0)
-            .integer()
-            .unwrap()
+        let rows = database.query(sql, vec![]).await.unwrap();
+        Row::only(rows, Row::get).unwrap()
     }
 
     /// Sweeps until nothing is left to do. Returns the number of steps that removed something.

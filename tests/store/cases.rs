@@ -165,11 +165,11 @@ impl<'a> Database<'a> {
     async fn names(&self) -> BTreeMap<String, String> {
         const SHARED: &str = "SELECT id, address, project_id FROM inboxes WHERE address <> $1";
         let rows = self.query(SHARED, "").await.into_iter().map(|mut row| {
-            let id = row.text().unwrap();
-            let address = row.text().unwrap();
+            let id: String = row.get().unwrap();
+            let address: String = row.get().unwrap();
             (
                 id,
-                format!("{address}/{}", self.name_of(ProjectId(row.uuid().unwrap()))),
+                format!("{address}/{}", self.name_of(row.get().unwrap())),
             )
         });
         rows.collect()
@@ -259,7 +259,7 @@ impl World for Database<'_> {
         let Some(mut row) = owner.into_iter().next() else {
             return Ownership::Free;
         };
-        let owner = ProjectId(row.uuid().unwrap());
+        let owner = row.get().unwrap();
         let name = self.name_of(owner);
         if self.bed.live(address, START).await.is_some() {
             Ownership::Live(name)
@@ -274,7 +274,7 @@ impl World for Database<'_> {
             WHERE inbox_number = (SELECT number FROM inboxes WHERE id = $1) ORDER BY position";
         let rows = self.query(USED, &self.id(inbox).await).await;
         rows.into_iter()
-            .map(|mut row| row.integer().unwrap().try_into().unwrap())
+            .map(|mut row| row.get::<i64>().unwrap().try_into().unwrap())
             .collect()
     }
 

@@ -25,7 +25,6 @@ async fn sequences_follow_the_order_of_delivery(bed: Bed) {
     );
     assert_eq!(outcomes.len(), 3);
     let second = bed
-        .store
         .message(bed.default_project, outcomes[1][0], START)
         .await
         .unwrap()
@@ -119,14 +118,12 @@ async fn an_address_opened_again_is_empty(bed: Bed) {
     let new = bed.mail(&["box"], "new", LATER).await;
     assert_eq!(bed.subjects("box", LATER).await, ["new"]);
     assert!(
-        bed.store
-            .message(bed.default_project, old[0], LATER)
+        bed.message(bed.default_project, old[0], LATER)
             .await
             .unwrap()
             .is_none()
     );
     let new = bed
-        .store
         .message(bed.default_project, new[0], LATER)
         .await
         .unwrap()

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use restante::model::{Inbox, MessageFilter, Period, SendApisUse, SmtpUse, Timestamp};
+use restante::model::{
+    Inbox, MessageFilter, Period, RefusedMail, SendApisUse, SmtpUse, Timestamp, TotalUse,
+};
+use restante_api::EventKind;
 use uuid::Uuid;
 
 use super::bed::{Bed, START, id};
@@ -29,22 +32,15 @@ async fn counts(
         .latest_messages(inbox, (&MessageFilter::default(), 0), 10, until)
         .await
         .unwrap();
-    assert_eq!(
-        store.arrived_mail(inbox, until, 10).await.unwrap().len(),
-        latest.len()
-    );
-    let refused = store
-        .rejections_of(project, &inbox.id, project, period, 10)
-        .await
-        .unwrap();
-    assert_eq!(
-        store
-            .last_rejections(project, period, 10)
-            .await
-            .unwrap()
-            .len(),
-        refused.len()
-    );
+    let past = store.past_of(inbox, until, 10).await.unwrap();
+    let arrived = past.iter().filter(|event| event.kind == EventKind::Stored);
+    assert_eq!(arrived.count(), latest.len());
+    let refused = store.rejections_of(inbox, project, period, 10).await;
+    let refused = refused.unwrap();
+    let times = (period.since, period.until);
+    let in_project = store.recorded(Some(project), "", times, 10).await.unwrap();
+    let in_project: Vec<(_, RefusedMail)> = in_project;
+    assert_eq!(in_project.len(), refused.len());
     let others = store.inboxes_with_mail(project, period).await.unwrap();
     let others = others
         .into_iter()
@@ -129,23 +125,26 @@ async fn what_other_nodes_report_later_does_not_count(bed: Bed) {
             last_connection_at: last,
             last_message_at: last,
         };
-        let apis = SendApisUse([last; 5]);
+        let total = TotalUse {
+            used,
+            send_apis: SendApisUse([last; 5]),
+            since: START,
+        };
         bed.store
-            .report_node(node, START, (used, apis), START, at(seconds))
+            .report_node(node, total, START, at(seconds))
             .await
             .unwrap();
     };
     let used = async |until: u32| {
-        let (smtp, apis, _) = bed
-            .store
-            .use_of_other_nodes(this, START, at(until))
-            .await
-            .unwrap();
+        let total = bed.store.use_of_other_nodes(this, START, at(until)).await;
+        let TotalUse {
+            used, send_apis, ..
+        } = total.unwrap();
         (
-            smtp.connections_open,
-            smtp.last_connection_at,
-            smtp.last_message_at,
-            apis.0[0],
+            used.connections_open,
+            used.last_connection_at,
+            used.last_message_at,
+            send_apis.0[0],
         )
     };
     report(10).await;

@@ -36,20 +36,8 @@ async fn an_inbox_is_its_project_s_alone(bed: Bed) {
         None
     );
     let message = bed.mail(&["box"], "x", START).await[0];
-    assert!(
-        bed.store
-            .message(one, message, START)
-            .await
-            .unwrap()
-            .is_some()
-    );
-    assert!(
-        bed.store
-            .message(other, message, START)
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(bed.message(one, message, START).await.unwrap().is_some());
+    assert!(bed.message(other, message, START).await.unwrap().is_none());
     assert_eq!(bed.raw(other, message).await, None);
 }
 
@@ -61,16 +49,14 @@ async fn an_inbox_ends_at_its_hour(bed: Bed) {
     let end = START.after(HOUR);
     assert!(bed.live("box", last).await.is_some());
     assert!(
-        bed.store
-            .message(inbox.project, message, last)
+        bed.message(inbox.project, message, last)
             .await
             .unwrap()
             .is_some()
     );
     assert!(bed.live("box", end).await.is_none());
     assert!(
-        bed.store
-            .message(inbox.project, message, end)
+        bed.message(inbox.project, message, end)
             .await
             .unwrap()
             .is_none()
@@ -90,8 +76,7 @@ async fn an_ended_inbox_is_gone_with_its_messages(bed: Bed) {
     assert!(!bed.store.end_inbox(&inbox, START).await.unwrap());
     assert!(bed.live("box", START).await.is_none());
     assert!(
-        bed.store
-            .message(inbox.project, message, START)
+        bed.message(inbox.project, message, START)
             .await
             .unwrap()
             .is_none()

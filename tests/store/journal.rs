@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use restante::evidence::{
-    Cause, Entry, EntryFilter, Evidence, Failure, Finding, NewEntry, Recorded, Sentence, Story,
+    Cause, Entry, Evidence, Failure, Finding, NewEntry, Recorded, Sentence, Story,
 };
 use restante::model::{
     Features, HeaderFilter, InboxId, Latest, MessageFilter, MessageId, ProjectId, Refusal,
-    RefusalReason, RefusedMail, Timestamp, WaitEnd, WaitRecord,
+    RefusalReason, RefusedMail, Timestamp, WaitEnd, WaitRecord, Watched,
 };
 use restante::store::Change;
 use restante_api::{Event, EventKind};
@@ -99,11 +99,9 @@ impl Bed {
         project: Option<ProjectId>,
         most: usize,
     ) -> Vec<(ProjectId, RefusedMail)> {
-        let filter = EntryFilter {
-            project,
-            ..EntryFilter::default()
-        };
-        self.store.recorded(filter, most).await.unwrap()
+        let times = (Timestamp::MIN, Timestamp::MAX);
+        let recorded = self.store.recorded(project, "", times, most);
+        recorded.await.unwrap()
     }
 
     async fn tell(&self, stories: &[Story]) {
@@ -240,25 +238,24 @@ async fn the_end_of_a_wait_replaces_its_start_and_moves_the_mark(bed: Bed) {
     let record = async |wait: &WaitRecord| {
         let new = NewEntry::of(project, &inbox, Entry::Wait(Box::new(wait.clone())));
         bed.store.append(vec![new]).await.unwrap();
-        bed.store.journal_mark(project, Some(&inbox)).await.unwrap()
+        let watched = Watched::Failures(project);
+        bed.store.mark(&watched, START).await.unwrap()
     };
     let waits = async |word| {
-        let filter = EntryFilter {
-            project: Some(project),
-            word,
-            ..EntryFilter::default()
-        };
-        let found: Vec<(_, WaitRecord)> = bed.store.recorded(filter, 10).await.unwrap();
+        let times = (Timestamp::MIN, Timestamp::MAX);
+        let found = bed.store.recorded(Some(project), word, times, 10);
+        let found: Vec<(_, WaitRecord)> = found.await.unwrap();
         found.into_iter().map(|(_, wait)| wait).collect::<Vec<_>>()
     };
     let first = record(&open).await;
     assert_eq!(waits(Entry::OPEN).await, [open]);
     let second = record(&ended).await;
-    assert!(first < second);
+    assert!(first.parse::<u64>().unwrap() < second.parse().unwrap());
     assert_eq!(waits(Entry::OPEN).await, []);
     assert_eq!(waits("").await, [ended]);
     let other = bed.project("other").await;
-    assert_eq!(bed.store.journal_mark(other, None).await.unwrap(), 0);
+    let others = Watched::Failures(other);
+    assert_eq!(bed.store.mark(&others, START).await.unwrap(), "0");
 }
 
 #[testkit::each_engine]
@@ -269,29 +266,21 @@ async fn entries_are_selected_by_word_and_time(bed: Bed) {
     (full.reason, full.refused_at) = (RefusalReason::Smtp(Refusal::InboxFull), late);
     bed.record(&[(project, refusal("<away@c>")), (project, full)])
         .await;
-    let found = async |filter: EntryFilter<'_>| {
-        let found: Vec<(_, RefusedMail)> = bed.store.recorded(filter, 10).await.unwrap();
-        let found = found.into_iter().map(|(_, refused)| refused.recipient);
-        found.collect::<Vec<_>>()
+    let found = async |word, times| {
+        let found = bed.store.recorded(None, word, times, 10).await.unwrap();
+        let recipients = found.into_iter();
+        let recipients = recipients.map(|(_, refused): (_, RefusedMail)| refused.recipient);
+        recipients.collect::<Vec<_>>()
     };
-    let all = EntryFilter::default();
-    let by_word = EntryFilter {
-        word: Refusal::RelayNotPermitted.label(),
-        ..all
-    };
-    assert_eq!(found(by_word).await, ["<away@c>"]);
-    assert_eq!(
-        found(EntryFilter { since: late, ..all }).await,
-        ["<full@b>"]
-    );
-    assert_eq!(
-        found(EntryFilter {
-            before: late,
-            ..all
-        })
-        .await,
-        ["<away@c>"]
-    );
+    let word = Refusal::RelayNotPermitted.label();
+    let [always, later, before] = [
+        (Timestamp::MIN, Timestamp::MAX),
+        (late, Timestamp::MAX),
+        (Timestamp::MIN, START),
+    ];
+    assert_eq!(found(word, always).await, ["<away@c>"]);
+    assert_eq!(found("", later).await, ["<full@b>"]);
+    assert_eq!(found("", before).await, ["<away@c>"]);
 }
 
 #[testkit::each_engine]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use restante::model::{Condition, Inbox, MailPart, MailQuery, MessageId, Scope};
 use restante::service::write;
-use restante::store::{Cursor, Delivery, PartsReader, Policy, Search};
+use restante::store::{Delivery, PartsReader, Policy, Search};
 
 use super::bed::{Bed, HOUR, START, content, delivery, id};
 
@@ -27,7 +27,6 @@ async fn a_message_is_read_as_it_was_stored(bed: Bed) {
     };
     let outcome = bed.store(&[whole], START).await[0][0];
     let message = bed
-        .store
         .message(bed.default_project, outcome, START)
         .await
         .unwrap()
@@ -79,7 +78,7 @@ async fn a_cursor_belongs_to_its_inbox(bed: Bed) {
     let ids = bed.mail(&["a", "b"], "x", START).await;
     assert_eq!(
         bed.store.cursor(&id("a"), ids[0], START).await.unwrap(),
-        Some(Cursor(1))
+        Some(1)
     );
     assert_eq!(
         bed.store.cursor(&id("a"), ids[1], START).await.unwrap(),

@@ -36,6 +36,7 @@ enum Wall {
     Large,
     Scan,
     Backlog,
+    Verification,
 }
 
 /// All walls. Cheap to clone; clones are the same.
@@ -106,6 +107,15 @@ impl Jobs {
         Running::of(self.of(Wall::Backlog, holder_of(project))).await
     }
 
+    /// Starts to verify the sender of a message, which needs several sockets: eight of a project
+    /// at once.
+    ///
+    /// # Errors
+    /// [`Busy`] if others run for too long.
+    pub async fn verification(&self, project: Uuid) -> Result<Running, Busy> {
+        Running::of(self.of(Wall::Verification, holder_of(project))).await
+    }
+
     /// A job of a key, which has taken nothing.
     #[must_use]
     pub fn job(&self, holder: Holder) -> Job {
@@ -133,6 +143,7 @@ impl Jobs {
             Wall::Request => self.0.requests,
             Wall::Large => 2,
             Wall::Scan | Wall::Backlog => 1,
+            Wall::Verification => 8,
         };
         let semaphore = Arc::new(Semaphore::new(most));
         keys.insert((wall, holder), Arc::clone(&semaphore));

@@ -15,7 +15,8 @@ use crate::http::describe::{ATTACHED, BUSY, MESSAGE_NOT_FOUND, NOSNIFF, Operatio
 use crate::http::download::{attachment, media_type, safe_name};
 use crate::http::error::Error;
 use crate::http::response::JSON;
-use crate::model::{Domain, Everything, address_of};
+use crate::model::{Domain, address_of};
+use crate::service::Everything;
 
 pub(super) async fn show(
     State(app): State<Arc<App>>,
@@ -95,19 +96,23 @@ fn message_details(
 ) -> MessageDetails {
     let envelope = message.envelope;
     MessageDetails {
-        id: message.id.to_string(),
+        id: message.head.id.to_string(),
         size,
-        received_at: message.received_at.to_string(),
+        received_at: message.head.received_at.to_string(),
         envelope: Envelope {
             from: envelope.from,
-            to: address_of(&message.inbox_id, message.shared.as_ref(), mail_domain),
+            to: address_of(
+                &message.head.inbox_id,
+                message.head.shared.as_ref(),
+                mail_domain,
+            ),
             helo: envelope.helo,
             client: envelope.client,
             tls: envelope.tls,
             authenticated: envelope.authenticated,
             via: envelope.via,
         },
-        inbox_id: message.inbox_id.to_string(),
+        inbox_id: message.head.inbox_id.to_string(),
         headers: details.headers,
         from: details.from,
         to: details.to,

@@ -102,9 +102,8 @@ pub(super) async fn messages(
         before: before.transpose()?,
         ..MailQuery::containing(Scope::Project(caller.project), &query.search, mail_domain)
     };
-    let found = app.service.mail(query, most).await?;
-    let messages = found
-        .messages
+    let (messages, search) = app.service.mail(query, most).await?;
+    let messages = messages
         .into_iter()
         .map(|message: MessageStart| MessageSummary {
             id: message.head.id.to_string(),
@@ -120,7 +119,7 @@ pub(super) async fn messages(
             attachments: message.head.attachments,
             received_at: message.head.received_at.to_string(),
         });
-    let next = found.next.map(|next| next.to_string());
+    let next = search.position().map(|next| next.to_string());
     Ok(json(
         StatusCode::OK,
         &ProjectMessages {

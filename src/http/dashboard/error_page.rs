@@ -99,9 +99,10 @@ fn text(error: &Error) -> String {
 async fn ended_inbox(visit: &Visit) -> Option<(String, String)> {
     let project = visit.project.as_ref()?;
     let inbox = visit.parameter("inbox").ok()?;
-    let end = visit.service().inbox_end(project.id, inbox).await.ok()??;
+    let found = visit.service().inbox_or_end(project.id, inbox).await;
+    let (_, end) = found.ok()??;
     let page = project_path(project, &format!("/inboxes/{}", path_segment(inbox)));
-    Some((how_ended(visit, end), page))
+    Some((how_ended(visit, end?), page))
 }
 
 /// How an inbox ended, as a sentence.

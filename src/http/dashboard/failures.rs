@@ -13,15 +13,14 @@ use axum::http::header::SET_COOKIE;
 use super::page::{Answer, Shell, html, with_query};
 use super::plain::{self, Piece, When, cause, coded};
 use super::visit::{Visit, looked_cookie};
-use crate::evidence::{Cause, Failure, FailureFilter, Finding, Reading, advice, rejection, title};
+use crate::evidence::{Cause, Failure, Finding, Reading, advice, rejection, title};
 use crate::http::download::path_segment;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{
-    InboxId, Project, ProjectId, RefusalFilter, RefusalReason, RefusedMail, Timestamp, WaitEnd,
-    WaitRecord, Watched,
+    InboxId, Project, ProjectId, RefusedMail, Timestamp, WaitEnd, WaitRecord, Watched,
 };
-use crate::service::MAX_REFUSALS_SHOWN;
+use crate::service::{EntryFilter, MAX_REFUSALS_SHOWN};
 
 /// Maximum number of waits that are grouped; older ones are counted by no group.
 const MAX_WAITS: usize = 500;
@@ -130,7 +129,6 @@ pub(super) async fn list(visit: Visit, route: MatchedPath, query: Query) -> Answ
     let (mut all, mut limits) = groups(&visit, &wanted, None).await?;
     let causes = causes(&all, wanted.cause.as_deref());
     if let (true, Some(reason)) = (wanted.only_rejected, &wanted.cause) {
-        let reason = RefusalReason::from_label(reason.clone());
         // There are older ones than in the list of all.
         (all, limits) = groups(&visit, &wanted, Some(reason)).await?;
     }
@@ -189,30 +187,25 @@ pub(super) async fn list(visit: Visit, route: MatchedPath, query: Query) -> Answ
 async fn groups(
     visit: &Visit,
     wanted: &Wanted,
-    reason: Option<RefusalReason>,
+    reason: Option<&str>,
 ) -> Result<(Vec<Group>, Option<String>), Error> {
     let service = visit.service();
     let now = visit.now;
     let project = visit.project.as_ref().map(|project| project.id);
     let text = wanted.search.clone().unwrap_or_default();
     let since = wanted.since(now);
-    let refusals = RefusalFilter {
-        project,
-        text: text.clone(),
-        since,
-        reason,
-    };
-    let filter = FailureFilter {
+    let filter = EntryFilter {
         project,
         text,
         since,
-        ..FailureFilter::default()
+        ..EntryFilter::default()
     };
     let failed = match wanted.only_rejected {
         true => Vec::new(),
         false => service.failures(&filter, MAX_WAITS).await?,
     };
-    let mut refused = service.refusals(&refusals).await?;
+    let word = reason.unwrap_or_default().to_owned();
+    let mut refused = service.refusals(&EntryFilter { word, ..filter }).await?;
     let limits = limits(failed.len(), refused.len());
     refused.retain(|(_, refused)| !(wanted.only_rejected && refused.reason.is_accepted()));
     let smtp_address = &visit.smtp().to_string();
@@ -401,6 +394,7 @@ fn rejection_url(project: &ProjectId, refused: &RefusedMail) -> String {
 mod tests {
     use super::*;
     use crate::evidence::Sentence;
+    use crate::model::RefusalReason;
 
     const NOW: Timestamp = Timestamp::from_millis(1_795_167_000_123);
 

@@ -7,11 +7,11 @@ use super::page::with_query;
 use super::plain::{grouped, shown};
 use super::search_query::SearchQuery;
 use super::visit::ProjectPage;
-use crate::evidence::{Failure, FailureFilter};
+use crate::evidence::Failure;
 use crate::http::error::Error;
 use crate::http::query::Query;
 use crate::model::{FoundInbox, Inbox, MailQuery, MessageId, Scope, SearchText};
-use crate::service::MessageStart;
+use crate::service::{EntryFilter, MessageStart};
 
 /// Messages on one page.
 const PAGE: usize = 50;
@@ -100,14 +100,14 @@ impl MailList {
             before: self.before,
             ..self.query.query(scope, service.mail_domain())
         };
-        let found = service.mail(query, PAGE).await?;
+        let (found, search) = service.mail(query, PAGE).await?;
         self.progress = SearchProgress {
-            searched: self.progress.searched + found.compared,
-            found: self.progress.found + found.messages.len(),
-            partly: self.progress.partly + found.partly,
+            searched: self.progress.searched + search.compared,
+            found: self.progress.found + found.len(),
+            partly: self.progress.partly + search.partly,
         };
-        self.next = found.next;
-        self.rows = found.messages;
+        self.next = search.position();
+        self.rows = found;
         if self.search.is_some() || self.next.is_some() || self.before.is_some() {
             let total = match &self.inbox {
                 Some(inbox) => service.messages_in(inbox).await?,
@@ -132,12 +132,12 @@ impl MailList {
             let found = service.find_inboxes(project, &name, have_ended, left);
             self.inboxes.extend(found.await?);
         }
-        let filter = FailureFilter {
+        let filter = EntryFilter {
             project: Some(project),
             text: text.clone(),
             since: self.query.since,
             before: self.query.until,
-            ..FailureFilter::default()
+            ..EntryFilter::default()
         };
         self.failures = service.failures(&filter, MAX_NAMED + 1).await?;
         self.name = text;

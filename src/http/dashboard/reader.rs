@@ -8,10 +8,11 @@ use restante_mail::{anatomy, display};
 use super::list::MailList;
 use super::page::{Choice, with_query};
 use super::visit::ProjectPage;
+use crate::authentication::Signed;
 use crate::http::error::Error;
 use crate::http::query::Query;
-use crate::model::{Everything, Via, address_of};
-use crate::service::{Head, Verifiable};
+use crate::model::{Via, address_of};
+use crate::service::{Everything, Head};
 
 /// The maximum number of links that a page shows.
 const MAX_LINKS: usize = 1_000;
@@ -94,7 +95,7 @@ impl MessageView {
         let with_dns = is_checked && is("dns", "true");
         let (mut everything, job) = service.read_message(&page.caller(), message).await?;
         let raw = std::mem::take(&mut everything.raw);
-        let received_at = everything.received_at;
+        let received_at = everything.head.received_at;
         let reading = job.run(move || {
             let checks = match is_checked {
                 true => checks(&raw, received_at.as_millis() / 1_000),
@@ -105,7 +106,7 @@ impl MessageView {
                 true => display::remote_images(&view.html.start),
                 false => 0,
             };
-            let verifiable = with_dns.then(|| Verifiable::read(&raw));
+            let verifiable = with_dns.then(|| Signed::read(&raw));
             (view, remote_images, checks, verifiable)
         });
         let ((view, remote_images, mut checks, verifiable), _) =
@@ -121,7 +122,7 @@ impl MessageView {
         let default = if has_html { Tab::Html } else { Tab::Text };
         let tab = chosen.map_or(default, |(tab, _)| tab);
         let tab = if has(tab) { tab } else { Tab::Text };
-        let url = |more: &[(&str, Option<&str>)]| list.url(everything.id, more);
+        let url = |more: &[(&str, Option<&str>)]| list.url(everything.head.id, more);
         let tabs = TABS.into_iter().filter(|(tab, _)| has(*tab));
         let tabs = tabs.map(|(one, label)| Choice {
             label,
@@ -165,13 +166,13 @@ impl MessageView {
             Tab::Text => vec![vec![font("Proportional", false), font("Monospace", true)]],
             _ => Vec::new(),
         };
-        let id = &everything.inbox_id;
-        let shared = everything.shared.as_ref();
+        let id = &everything.head.inbox_id;
+        let shared = everything.head.shared.as_ref();
         Ok(Self {
             address: address_of(id, shared, service.mail_domain()),
             inbox_url: page.inbox_path(id.as_str()),
-            parts_url: page.path(&format!("/messages/{}", everything.id)),
-            next: list.after(everything.id),
+            parts_url: page.path(&format!("/messages/{}", everything.head.id)),
+            next: list.after(everything.head.id),
             tab,
             tabs: tabs.collect(),
             display,
@@ -190,7 +191,7 @@ impl MessageView {
 
     /// The page of the message in its inbox.
     pub(super) fn url(&self) -> String {
-        format!("{}/messages/{}", self.inbox_url, self.everything.id)
+        format!("{}/messages/{}", self.inbox_url, self.everything.head.id)
     }
 
     /// The URL of the frame with the HTML.

@@ -21,7 +21,7 @@ pub(super) struct SearchQuery {
     pub(super) since: Option<Timestamp>,
     /// From `before:`.
     pub(super) until: Option<Timestamp>,
-    /// Whether waits that timed out are wanted, and not messages.
+    /// Whether waits that failed are wanted, and not messages.
     pub(super) is_failed: bool,
 }
 

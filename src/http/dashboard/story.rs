@@ -45,7 +45,7 @@ impl StoryView {
         let sentence = failure.finding.sentence.read(reading);
         let known = sentence.what_to_do();
         Self {
-            address: failure.address(mail_domain),
+            address: failure.wait.address(mail_domain),
             inbox_url: format!(
                 "/projects/{}/inboxes/{}",
                 failure.wait.project,
@@ -116,7 +116,7 @@ pub(super) fn distinct(
 fn differences(story: &Story, mail_domain: &Domain) -> Vec<Compared> {
     let similar = story.evidence.similar.first();
     if let (Cause::Typo, Some(similar)) = (story.failure.finding.cause, similar) {
-        let own = story.failure.address(mail_domain);
+        let own = story.failure.wait.address(mail_domain);
         return vec![Compared {
             name: "address of the wait".to_owned(),
             is_absent: false,

@@ -22,8 +22,8 @@ use crate::http::query::Query;
 use crate::http::request_id::RequestId;
 use crate::http::response::{JSON, keeping};
 use crate::jobs::Job;
-use crate::model::{Everything, MailChange, MessageId};
-use crate::service::{Caller, PartsReader};
+use crate::model::{MailChange, MessageId};
+use crate::service::{Caller, Everything, PartsReader};
 
 /// The members that are written while they are read.
 const MEMBERS: Members = Members {
@@ -44,12 +44,12 @@ pub(super) async fn show(
     query: Query,
 ) -> Result<Response, Refused> {
     let (message, job) = whole(&app, &admitted.caller, &id, &query).await?;
-    mark_read(&app, &admitted.caller, message.id).await?;
+    mark_read(&app, &admitted.caller, message.head.id).await?;
     let recipients = app
         .service
-        .recipients_of_message(&admitted.caller, message.id)
+        .recipients_of_message(&admitted.caller, &message.head)
         .await?;
-    let id = message.id.to_string();
+    let id = message.head.id.to_string();
     let reading = job.run(move || (linked_text(&message.raw), fields(message, recipients)));
     // Its place is free before it is sent, which it may be slowly.
     let ((own_text, message), _) = reading.await.map_err(Error::internal)?;
@@ -193,18 +193,18 @@ fn fields(message: Everything, recipients: Vec<String>) -> Message {
     };
     let return_path = sender.to_owned();
     Message {
-        id: message.id.to_string(),
+        id: message.head.id.to_string(),
         message_id,
         people,
         return_path,
-        subject: message.subject,
+        subject: message.head.subject,
         list_unsubscribe: ListUnsubscribe {
             header: value("list-unsubscribe"),
             links: list_unsubscribe.map(|list| list.urls).unwrap_or_default(),
             errors: String::new(),
             header_post: value("list-unsubscribe-post"),
         },
-        date: date.unwrap_or_else(|| message.received_at.to_string()),
+        date: date.unwrap_or_else(|| message.head.received_at.to_string()),
         tags: [],
         username: "",
         text: String::new(),

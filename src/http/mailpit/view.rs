@@ -28,7 +28,7 @@ pub(super) async fn show(
     }
     let id = file.strip_suffix(".txt").ok_or(Error::NotFound)?;
     let (message, job) = whole(&app, &admitted.caller, id, &query).await?;
-    mark_read(&app, &admitted.caller, message.id).await?;
+    mark_read(&app, &admitted.caller, message.head.id).await?;
     let reading = job.run(move || {
         let linked = linked_text(&message.raw);
         linked.unwrap_or_else(|| parse(&message.raw).text).into()

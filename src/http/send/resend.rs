@@ -27,7 +27,8 @@ use super::{OTHER, Senders, json};
 use crate::http::base64;
 use crate::http::error::Error;
 use crate::http::response::JSON;
-use crate::model::{Domain, Everything, Via, address_of};
+use crate::model::{Domain, Via, address_of};
+use crate::service::Everything;
 
 const RESEND: Provider = Provider {
     via: Via::Resend,
@@ -258,13 +259,19 @@ impl Shown {
         let to = list(read.to);
         let cc = list(read.cc);
         let reply_to = list(read.reply_to);
-        let inbox = || address_of(&message.inbox_id, message.shared.as_ref(), mail_domain);
+        let inbox = || {
+            address_of(
+                &message.head.inbox_id,
+                message.head.shared.as_ref(),
+                mail_domain,
+            )
+        };
         let to = if to.is_empty() { vec![inbox()] } else { to };
         let parsed = restante_mail::parse(&message.raw);
         Self {
             object: "email",
-            id: message.id.to_string(),
-            from: message.from,
+            id: message.head.id.to_string(),
+            from: message.head.from,
             to,
             cc,
             bcc: Vec::new(),
@@ -272,7 +279,7 @@ impl Shown {
             subject: parsed.subject,
             text: parsed.text,
             html: parsed.html,
-            created_at: message.received_at.to_string(),
+            created_at: message.head.received_at.to_string(),
             last_event: "delivered",
         }
     }

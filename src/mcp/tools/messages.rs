@@ -9,8 +9,8 @@ use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
 use crate::mcp::output::{self, NOTICE};
 use crate::mcp::text;
-use crate::model::{Everything, Features, MailQuery, Scope};
-use crate::service::{Caller, ListFilter, MessageStart};
+use crate::model::{Features, MailQuery, Scope};
+use crate::service::{Caller, Everything, ListFilter, MessageStart};
 
 /// The largest attachment that is returned.
 const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
@@ -97,7 +97,7 @@ impl Tools {
             before: before.transpose()?,
             ..MailQuery::containing(scope, &input.text, self.service.mail_domain())
         };
-        let found = self.service.mail(query, input.limit).await?;
+        let (found, search) = self.service.mail(query, input.limit).await?;
         let summary = |message: MessageStart| output::Summary {
             id: message.head.id.to_string(),
             inbox_id: message.head.inbox_id.to_string(),
@@ -105,8 +105,8 @@ impl Tools {
             subject: message.head.subject,
             received_at: message.head.received_at.to_string(),
         };
-        let messages = found.messages.into_iter().map(summary).collect();
-        let next_before = found.next.map(|before| before.to_string());
+        let messages = found.into_iter().map(summary).collect();
+        let next_before = search.position().map(|before| before.to_string());
         let messages = output::Messages {
             notice: NOTICE.to_owned(),
             messages,
@@ -158,7 +158,10 @@ impl Tools {
     ) -> Result<Answer, ToolError> {
         let index = input.index;
         let decode = move |message: Everything| {
-            (message.id, details::attachment_content(&message.raw, index))
+            (
+                message.head.id,
+                details::attachment_content(&message.raw, index),
+            )
         };
         let (id, found) = self.read(caller, &input.message, decode).await?;
         let (found, content) = found.ok_or(ToolError::AttachmentNotFound)?;
@@ -217,11 +220,11 @@ fn view(message: Everything, shown: Shown) -> output::Message {
         .collect();
     output::Message {
         notice: NOTICE.to_owned(),
-        id: message.id.to_string(),
-        inbox_id: message.inbox_id.to_string(),
-        received_at: message.received_at.to_string(),
-        from: message.from,
-        subject: message.subject,
+        id: message.head.id.to_string(),
+        inbox_id: message.head.inbox_id.to_string(),
+        received_at: message.head.received_at.to_string(),
+        from: message.head.from,
+        subject: message.head.subject,
         code: parts.code,
         otp: parts.otp,
         links_left: all_links - links.len(),

@@ -25,6 +25,6 @@ const STRANDED: &str = "
 /// Their number.
 pub async fn stranded(database: &Database) -> i64 {
     database.query(STRANDED, vec![]).await.unwrap()[0]
-        .integer()
+        .get::<i64>()
         .unwrap()
 }

@@ -76,7 +76,7 @@ async fn apply(mut transaction: Transaction, step: Step) -> Result<bool, Databas
 async fn present_version(transaction: &mut Transaction) -> Result<i64, DatabaseError> {
     transaction.execute_script(VERSION_TABLE).await?;
     if let Some(row) = transaction.query(VERSION, vec![]).await?.first_mut() {
-        return row.integer();
+        return row.get();
     }
     transaction
         .execute("INSERT INTO schema_version (version) VALUES (0)", vec![])

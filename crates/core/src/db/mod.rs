@@ -41,7 +41,7 @@ use sqlite::Reply;
 pub use sqlite::{BackupError, backup};
 pub use url::{DatabaseUrl, InvalidDatabaseUrl, PostgresUrl, SslMode};
 pub(crate) use value::values;
-pub use value::{Row, Value};
+pub use value::{Column, Row, Value};
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 

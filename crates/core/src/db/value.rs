@@ -110,85 +110,133 @@ impl Row {
         self.columns.collect()
     }
 
-    /// The integer of a statement that always returns one row.
+    /// The next column.
     ///
     /// # Errors
-    /// [`DatabaseError::NoRow`]; [`DatabaseError::Column`].
-    pub fn only_integer(rows: Vec<Self>) -> Result<i64, DatabaseError> {
-        let row = rows.into_iter().next();
-        row.ok_or(DatabaseError::NoRow)?.integer()
-    }
-
-    /// The next column, an integer.
-    ///
-    /// # Errors
-    /// [`DatabaseError::Column`] for any other type.
-    pub fn integer(&mut self) -> Result<i64, DatabaseError> {
-        self.optional_integer()?
-            .ok_or_else(|| self.unexpected("an integer"))
-    }
-
-    /// The next column, a number that is not negative: a count, a size or a time span.
-    pub fn count<N: TryFrom<i64>>(&mut self) -> Result<N, DatabaseError> {
-        N::try_from(self.integer()?).map_err(|_| self.unexpected("a count"))
-    }
-
-    /// The next column, an integer or null.
-    pub fn optional_integer(&mut self) -> Result<Option<i64>, DatabaseError> {
-        match self.column() {
-            Some(Value::Integer(integer)) => Ok(Some(integer)),
-            Some(Value::Null) => Ok(None),
-            _ => Err(self.unexpected("an integer or null")),
-        }
-    }
-
-    /// The next column, text.
-    pub fn text(&mut self) -> Result<String, DatabaseError> {
-        match self.column() {
-            Some(Value::Text(text)) => Ok(text),
-            _ => Err(self.unexpected("text")),
-        }
-    }
-
-    /// The next column, text or null.
-    pub fn optional_text(&mut self) -> Result<Option<String>, DatabaseError> {
-        match self.column() {
-            Some(Value::Text(text)) => Ok(Some(text)),
-            Some(Value::Null) => Ok(None),
-            _ => Err(self.unexpected("text or null")),
-        }
-    }
-
-    /// The next column, bytes.
-    pub fn bytes(&mut self) -> Result<Bytes, DatabaseError> {
-        self.optional_bytes()?
-            .ok_or_else(|| self.unexpected("bytes"))
-    }
-
-    /// The next column, bytes or null.
-    pub fn optional_bytes(&mut self) -> Result<Option<Bytes>, DatabaseError> {
-        match self.column() {
-            Some(Value::Bytes(bytes)) => Ok(Some(bytes)),
-            Some(Value::Null) => Ok(None),
-            _ => Err(self.unexpected("bytes or null")),
-        }
-    }
-
-    /// The next column, a UUID.
-    pub fn uuid(&mut self) -> Result<Uuid, DatabaseError> {
-        let bytes = self.bytes()?;
-        Uuid::from_slice(&bytes).map_err(|_| self.unexpected("a UUID"))
-    }
-
-    fn column(&mut self) -> Option<Value> {
+    /// [`DatabaseError::Column`] if it has another type.
+    pub fn get<T: Column>(&mut self) -> Result<T, DatabaseError> {
+        let column = self.columns.next();
         self.read += 1;
-        self.columns.next()
+        column.and_then(T::of).ok_or(DatabaseError::Column {
+            index: self.read - 1,
+            expected: T::EXPECTED,
+        })
     }
 
-    fn unexpected(&self, expected: &'static str) -> DatabaseError {
-        DatabaseError::Column {
-            index: self.read.saturating_sub(1),
-            expected,
+    /// All rows.
+    ///
+    /// # Errors
+    /// The error of `read`.
+    pub fn all<T>(
+        rows: Vec<Self>,
+        read: impl Fn(&mut Self) -> Result<T, DatabaseError>,
+    ) -> Result<Vec<T>, DatabaseError> {
+        rows.into_iter().map(|mut row| read(&mut row)).collect()
+    }
+
+    /// The first row, if there is one.
+    ///
+    /// # Errors
+    /// The error of `read`.
+    pub fn first<T>(
+        rows: Vec<Self>,
+        read: impl Fn(&mut Self) -> Result<T, DatabaseError>,
+    ) -> Result<Option<T>, DatabaseError> {
+        let row = rows.into_iter().next();
+        row.map(|mut row| read(&mut row)).transpose()
+    }
+
+    /// The row of a statement that always returns one.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NoRow`], or the error of `read`.
+    pub fn only<T>(
+        rows: Vec<Self>,
+        read: impl Fn(&mut Self) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        Self::first(rows, read)?.ok_or(DatabaseError::NoRow)
+    }
+}
+
+/// A type of a column.
+pub trait Column: Sized {
+    /// Its name in an error.
+    const EXPECTED: &'static str;
+
+    /// The value, if it has this type.
+    fn of(value: Value) -> Option<Self>;
+}
+
+impl Column for i64 {
+    const EXPECTED: &'static str = "an integer";
+
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Integer(integer) => Some(integer),
+            _ => None,
+        }
+    }
+}
+
+impl Column for bool {
+    const EXPECTED: &'static str = i64::EXPECTED;
+
+    fn of(value: Value) -> Option<Self> {
+        i64::of(value).map(|integer| integer != 0)
+    }
+}
+
+/// Numbers that are not negative: counts, sizes and time spans.
+macro_rules! counts {
+    ($($count:ty),*) => {
+        $(impl Column for $count {
+            const EXPECTED: &'static str = "a count";
+
+            fn of(value: Value) -> Option<Self> {
+                i64::of(value)?.try_into().ok()
+            }
+        })*
+    };
+}
+counts!(u16, u32, u64, usize);
+
+impl Column for String {
+    const EXPECTED: &'static str = "text";
+
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Column for Bytes {
+    const EXPECTED: &'static str = "bytes";
+
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl Column for Uuid {
+    const EXPECTED: &'static str = "a UUID";
+
+    fn of(value: Value) -> Option<Self> {
+        Self::from_slice(&Bytes::of(value)?).ok()
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            value => T::of(value).map(Some),
         }
     }
 }

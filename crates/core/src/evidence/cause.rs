@@ -244,10 +244,7 @@ impl Decision<'_> {
         let sentence = joined(sentence, ", ", arrived)
             .own(format!("{more}."))
             .advice(advice(cause));
-        Some(Finding {
-            origin,
-            ..Finding::new(cause, sentence)
-        })
+        Some(Finding::new(cause, sentence).of(origin))
     }
 
     /// A rejection after the message of the cursor, which excludes all messages.
@@ -286,10 +283,7 @@ impl Decision<'_> {
             .ago(session.ended_at)
             .own(", but ended before its message was complete.")
             .advice("See the log of the application: it closed the connection, or was stopped.");
-        Some(Finding {
-            origin: "unfinished".to_owned(),
-            ..Finding::new(Cause::NoMail, sentence)
-        })
+        Some(Finding::new(Cause::NoMail, sentence).of("unfinished"))
     }
 
     /// The inbox was full, and the messages in it do not match.
@@ -309,11 +303,8 @@ impl Decision<'_> {
         let refused = self.refusals().find(is_full)?;
         let sentence = rejected(refused).own(". None of its messages matches the filters (");
         let sentence = joined(sentence, ", ", names).own(").");
-        Some(Finding {
-            cause: Cause::InboxFull,
-            origin: origin_of(refused),
-            sentence: sentence.advice(advice(Cause::InboxFull)),
-        })
+        let sentence = sentence.advice(advice(Cause::InboxFull));
+        Some(Finding::new(Cause::InboxFull, sentence).of(origin_of(refused)))
     }
 
     /// The rejections of mail to this inbox, newest first.
@@ -395,11 +386,7 @@ impl Decision<'_> {
             .given(&refused.reply)
             .own(".")
             .advice(of_rejection(refused, self.facts.server));
-        Finding {
-            cause: cause_of(&refused.reason),
-            origin: origin_of(refused),
-            sentence,
-        }
+        Finding::new(cause_of(&refused.reason), sentence).of(origin_of(refused))
     }
 
     fn other_mail(&self) -> Option<Finding> {
@@ -441,11 +428,7 @@ impl Decision<'_> {
                 (Cause::SentElsewhere, String::new(), what_to_do)
             }
         };
-        Some(Finding {
-            cause,
-            origin,
-            sentence: sentence.advice(what_to_do),
-        })
+        Some(Finding::new(cause, sentence.advice(what_to_do)).of(origin))
     }
 
     /// The start of the period.
@@ -541,6 +524,13 @@ impl Finding {
             origin: String::new(),
         }
     }
+
+    fn of(self, origin: impl Into<String>) -> Self {
+        Self {
+            origin: origin.into(),
+            ..self
+        }
+    }
 }
 
 /// A message that arrived just after the wait of a failure had ended is its cause.
@@ -572,23 +562,16 @@ pub fn late(failure: &Failure, message: &Latest) -> Finding {
 /// A rejection as the cause of a failure, with what to do about it.
 #[must_use]
 pub fn rejection(refused: &RefusedMail, server: Server<'_>) -> Finding {
-    Finding {
-        cause: cause_of(&refused.reason),
-        origin: origin_of(refused),
-        sentence: rejected(refused)
-            .own(".")
-            .advice(of_rejection(refused, server)),
-    }
+    let advice = of_rejection(refused, server);
+    let sentence = rejected(refused).own(".").advice(advice);
+    Finding::new(cause_of(&refused.reason), sentence).of(origin_of(refused))
 }
 
 /// The key of the group to which a rejection belongs, with the failures that it causes.
 #[must_use]
 pub fn rejection_group(refused: &RefusedMail) -> String {
-    Finding {
-        origin: origin_of(refused),
-        ..Finding::new(cause_of(&refused.reason), Sentence::default())
-    }
-    .group()
+    let finding = Finding::new(cause_of(&refused.reason), Sentence::default());
+    finding.of(origin_of(refused)).group()
 }
 
 /// The names of the filters that exclude these messages, unless there are no messages.

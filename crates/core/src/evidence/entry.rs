@@ -1,12 +1,13 @@
 //! An entry of the journal: what happened to an address and is in no other table.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Failure, Story};
 use crate::model::{
-    InboxClaim, InboxId, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitEnd, WaitRecord,
+    Domain, InboxClaim, InboxId, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitEnd,
+    WaitRecord,
 };
 
 /// What happened.
@@ -21,7 +22,7 @@ pub enum Entry {
     Smtp(SmtpSession),
     /// Mail was rejected, or a session ended before MAIL.
     Refused(RefusedMail),
-    /// Why a wait timed out.
+    /// Why a wait failed.
     Failed(Box<Story>),
 }
 
@@ -29,6 +30,11 @@ pub enum Entry {
 pub trait Recorded: DeserializeOwned + Send + 'static {
     /// The kind of its entries.
     const KIND: &'static str;
+
+    /// The texts in which a search looks.
+    fn texts(&self, _mail_domain: &Domain) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Recorded for InboxClaim {
@@ -45,20 +51,26 @@ impl Recorded for SmtpSession {
 
 impl Recorded for RefusedMail {
     const KIND: &'static str = "refused";
+
+    fn texts(&self, _mail_domain: &Domain) -> Vec<String> {
+        let texts = [&self.peer, &self.sender, &self.recipient, &self.reply];
+        let reason = self.reason.label().to_owned();
+        texts.into_iter().cloned().chain([reason]).collect()
+    }
+}
+
+/// A story without its evidence and its timeline, as a list shows it.
+impl Recorded for Failure {
+    const KIND: &'static str = Story::KIND;
+
+    fn texts(&self, mail_domain: &Domain) -> Vec<String> {
+        let address = self.wait.address(mail_domain);
+        self.label.iter().cloned().chain([address]).collect()
+    }
 }
 
 impl Recorded for Story {
     const KIND: &'static str = "failed";
-}
-
-/// A story without its evidence and its timeline.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Told {
-    pub failure: Failure,
-}
-
-impl Recorded for Told {
-    const KIND: &'static str = Story::KIND;
 }
 
 /// A new entry, with who sees it.
@@ -70,30 +82,6 @@ pub struct NewEntry {
     /// empty if none is known.
     pub subject: String,
     pub entry: Entry,
-}
-
-/// Which entries are listed, newest first.
-#[derive(Clone, Copy, Debug)]
-pub struct EntryFilter<'a> {
-    /// Only those of this project; `None` for all projects.
-    pub project: Option<ProjectId>,
-    /// Only those with this word; empty for all.
-    pub word: &'a str,
-    /// Only those since then.
-    pub since: Timestamp,
-    /// Only those before then.
-    pub before: Timestamp,
-}
-
-impl Default for EntryFilter<'_> {
-    fn default() -> Self {
-        Self {
-            project: None,
-            word: "",
-            since: Timestamp::from_millis(0),
-            before: Timestamp::from_millis(i64::MAX),
-        }
-    }
 }
 
 impl Entry {
@@ -176,7 +164,7 @@ impl NewEntry {
         }
     }
 
-    /// Why a wait timed out.
+    /// Why a wait failed.
     #[must_use]
     pub fn failed(story: Story) -> Self {
         let inbox = story.failure.wait.inbox.clone();

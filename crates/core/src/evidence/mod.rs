@@ -7,6 +7,7 @@
 mod advice;
 mod cause;
 mod entry;
+pub mod event;
 mod report;
 mod sentence;
 mod similar;
@@ -14,7 +15,7 @@ mod story;
 
 pub use advice::{Server, accepting_flag, advice, title};
 pub use cause::{Facts, late, rejection, rejection_group};
-pub use entry::{Entry, EntryFilter, NewEntry, Recorded, Told};
+pub use entry::{Entry, NewEntry, Recorded};
 pub use report::{missed, report};
 pub use sentence::{Piece, Reading, Sentence};
-pub use story::{Cause, Evidence, Failure, FailureFilter, Finding, Story};
+pub use story::{Cause, Evidence, Failure, Finding, Story};

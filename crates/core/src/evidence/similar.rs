@@ -16,17 +16,12 @@ pub(super) fn most_similar(inbox: &Inbox, others: Vec<Similar>) -> Vec<(usize, S
     let characters = |text: String| text.chars().collect::<Vec<_>>();
     let own = characters(address(&inbox.id, inbox.shared.as_ref()));
     let others = others.into_iter().filter(|other| other.id != inbox.id);
+    let distance = |other: &Similar| {
+        let other = characters(address(&other.id, other.shared.as_ref()));
+        edits(&own, &other, EDITS)
+    };
     let mut similar: Vec<(usize, Similar)> = others
-        .map(|other| {
-            (
-                edits(
-                    &own,
-                    &characters(address(&other.id, other.shared.as_ref())),
-                    EDITS,
-                ),
-                other,
-            )
-        })
+        .map(|other| (distance(&other), other))
         .filter(|(distance, other)| *distance <= EDITS || other.opened_by_mail)
         .collect();
     // A stable sort: of inboxes with the same distance, those with the newest mail stay first.

@@ -1,4 +1,4 @@
-//! The story of a wait that timed out: why no message arrived, as things were when the wait ended.
+//! The story of a wait that failed: why no message arrived, as things were when the wait ended.
 
 pub use restante_api::Cause;
 use restante_api::Event;
@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Sentence, rejection_group};
 use crate::model::{
-    Domain, Latest, Period, ProjectId, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp,
-    WaitRecord,
+    Latest, Period, RefusedMail, SendApisUse, Similar, SmtpUse, Timestamp, WaitRecord,
 };
 
 /// What an explanation is based on.
@@ -51,25 +50,11 @@ pub struct Failure {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Story {
     /// The wait and the cause.
+    #[serde(flatten)]
     pub failure: Failure,
     pub evidence: Evidence,
     /// What happened to the inbox until the wait ended, oldest first.
     pub timeline: Vec<Event>,
-}
-
-/// The filter of a list of failures, newest first.
-#[derive(Clone, Debug, Default)]
-pub struct FailureFilter {
-    /// Only those of this project; `None` for all projects.
-    pub project: Option<ProjectId>,
-    /// Only those with this cause.
-    pub cause: Option<Cause>,
-    /// A substring of the address or the label, case-insensitive.
-    pub text: String,
-    /// Only waits that ended since then.
-    pub since: Option<Timestamp>,
-    /// Only waits that ended before then, for the next page.
-    pub before: Option<Timestamp>,
 }
 
 impl Failure {
@@ -79,18 +64,6 @@ impl Failure {
         self.wait
             .end
             .map_or_else(|| self.wait.deadline(), |(at, _)| at)
-    }
-
-    /// The address of the inbox.
-    #[must_use]
-    pub fn address(&self, mail_domain: &Domain) -> String {
-        self.wait.address(mail_domain)
-    }
-
-    /// The key of the group: failures with the same key have the same cause and the same origin.
-    #[must_use]
-    pub fn group(&self) -> String {
-        self.finding.group()
     }
 
     /// Whether the wait failed because of this rejection, or an equal one in its period.
@@ -103,12 +76,12 @@ impl Failure {
         };
         is_its_mail
             && (period.since..=period.until).contains(&refused.refused_at)
-            && self.group() == rejection_group(refused)
+            && self.finding.group() == rejection_group(refused)
     }
 }
 
 impl Finding {
-    /// The key of the group.
+    /// The key of the group: failures with the same key have the same cause and the same origin.
     #[must_use]
     pub fn group(&self) -> String {
         /// Maximum number of characters of a key.

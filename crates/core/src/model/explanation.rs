@@ -179,10 +179,22 @@ impl SmtpUse {
     }
 }
 
-/// The use at all nodes, and the time at which counting started.
+/// The use at one node or at several, and the time at which counting started.
 #[derive(Clone, Copy, Debug)]
 pub struct TotalUse {
     pub used: SmtpUse,
     pub send_apis: SendApisUse,
     pub since: Timestamp,
+}
+
+impl TotalUse {
+    /// Adds the use at other nodes.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            used: self.used.and(other.used),
+            send_apis: self.send_apis.and(other.send_apis),
+            since: self.since.min(other.since),
+        }
+    }
 }

@@ -81,7 +81,7 @@ pub struct InboxSummary {
     pub last_subject: Option<String>,
     /// When the last message was accepted.
     pub last_received_at: Option<Timestamp>,
-    /// How many waits on it timed out, of those whose explanation is kept. Counted only if the
+    /// How many waits on it failed, of those whose explanation is kept. Counted only if the
     /// filter says so.
     pub timeouts: i64,
     /// How many recent rejections of mail to it are known. Counted only if the filter says so.

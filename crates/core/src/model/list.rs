@@ -1,7 +1,7 @@
 //! The lists of the dashboard and of the command line: their filters and totals, and what a page
 //! watches.
 
-use super::{InboxId, InboxKind, OutgoingStatus, ProjectId, RefusalReason, SearchText, Timestamp};
+use super::{InboxId, InboxKind, OutgoingStatus, ProjectId, SearchText, Timestamp};
 
 /// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum Watched {
     Mail(ProjectId),
     /// One inbox of a project.
     Inbox(ProjectId, InboxId),
-    /// What failed in a project: its refusals, and its waits that timed out and that are open.
+    /// What failed in a project: its refusals, and its waits that failed and that are open.
     Failures(ProjectId),
     /// The outgoing items of a project.
     Outgoing(ProjectId),
@@ -37,7 +37,7 @@ pub struct InboxFilter {
     pub kind: Option<InboxKind>,
     /// Only inboxes with messages.
     pub with_mail: bool,
-    /// Only inboxes on which a wait timed out, or to which mail was rejected.
+    /// Only inboxes on which a wait failed, or to which mail was rejected.
     pub with_failures: bool,
     /// Whether it is counted what failed in each inbox; otherwise it counts as nothing.
     pub counts_failures: bool,
@@ -62,19 +62,6 @@ pub struct InboxTotals {
     pub inboxes: i64,
     pub with_mail: i64,
     pub messages: i64,
-}
-
-/// The filter of a list of refusals.
-#[derive(Clone, Debug, Default)]
-pub struct RefusalFilter {
-    /// Only those of this project; `None` for all projects.
-    pub project: Option<ProjectId>,
-    /// A substring of the addresses, the client or the reply, case-insensitive.
-    pub text: String,
-    /// Only those with this reason.
-    pub reason: Option<RefusalReason>,
-    /// Only those since then.
-    pub since: Option<Timestamp>,
 }
 
 /// The filter of a list of outgoing items, newest first.

@@ -10,7 +10,6 @@ mod list;
 mod mail_query;
 mod message;
 mod message_filter;
-mod original;
 mod outgoing;
 mod project;
 mod reception;
@@ -29,13 +28,10 @@ pub use fault::FaultState;
 pub use inbox::{
     DEFAULT_MAIL_DOMAIN, FoundInbox, Inbox, InboxKind, InboxSummary, address_of, generate_inbox_id,
 };
-pub use list::{
-    Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, RefusalFilter, Watched,
-};
+pub use list::{Holdings, InboxFilter, InboxTotals, ListPart, OutgoingFilter, Watched};
 pub use mail_query::{Condition, Fit, MailChange, MailQuery, Part as MailPart, Scope};
 pub use message::{Features, MessageId, Reached};
 pub use message_filter::{HeaderFilter, MessageFilter};
-pub use original::Everything;
 pub use outgoing::{
     Attempt, Outgoing, OutgoingId, OutgoingStatus, SUBJECT_CHARACTERS, WorkerId, domain_of,
 };
@@ -44,7 +40,7 @@ pub use reception::{Envelope, Reception, Via};
 pub use refused::{RefusalReason, RefusedMail, closed_on_request, fails_login};
 pub use search_text::SearchText;
 pub use search_text::fold_case;
-pub use smtp_session::{ArrivedMail, FaultUse, InboxClaim, SentMail, SmtpSession};
+pub use smtp_session::{InboxClaim, SmtpSession};
 pub use timestamp::Timestamp;
 pub use wait_record::{WaitEnd, WaitRecord};
 pub use words::{cut, is_bidi_control, spoken};

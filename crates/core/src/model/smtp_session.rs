@@ -1,11 +1,10 @@
-//! What the timeline of an inbox is made of: claims, SMTP sessions, messages, uses of faults, and
-//! sent mail.
+//! What is recorded of an inbox, except waits and rejections: SMTP sessions and claims.
 
 use restante_api::Exchange;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{InboxId, MessageId, ProjectId, Timestamp};
+use super::{ProjectId, Timestamp};
 
 /// The part of an SMTP session that concerns one mail transaction, with the commands before it. It
 /// has no password, no key and no body.
@@ -34,50 +33,5 @@ pub struct SmtpSession {
 /// An inbox that existed was claimed again.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct InboxClaim {
-    pub inbox: InboxId,
-    pub project: ProjectId,
-    /// When it was created.
-    pub inbox_created_at: Timestamp,
-    /// When it was claimed.
     pub at: Timestamp,
-}
-
-/// A message that arrived, for the timeline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArrivedMail {
-    pub id: MessageId,
-    pub from: String,
-    pub subject: String,
-    /// The labelled code; empty if there is none.
-    pub code: String,
-    /// Its size in bytes, as received.
-    pub size: i64,
-    /// When it was accepted.
-    pub received_at: Timestamp,
-    /// The provider whose API was used; `None` for SMTP.
-    pub via: Option<String>,
-    pub client: Option<String>,
-    pub tls: Option<String>,
-}
-
-/// A use of a fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultUse {
-    pub point: String,
-    pub action: String,
-    pub used_at: Timestamp,
-}
-
-/// A message that was sent from the inbox, with one of its attempts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SentMail {
-    pub recipient: String,
-    pub subject: String,
-    pub status: String,
-    /// When it was queued.
-    pub created_at: Timestamp,
-    /// When the attempt was made.
-    pub attempted_at: Option<Timestamp>,
-    /// The reply to the attempt.
-    pub reply: Option<String>,
 }

@@ -12,6 +12,10 @@ pub struct Timestamp(i64);
 const LAST: u64 = 253_402_300_799_999;
 
 impl Timestamp {
+    /// Before and after everything that happens.
+    pub const MIN: Self = Self(0);
+    pub const MAX: Self = Self(i64::MAX);
+
     /// The instant `milliseconds` after the Unix epoch.
     #[must_use]
     pub const fn from_millis(milliseconds: i64) -> Self {

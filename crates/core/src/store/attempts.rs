@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Settlement, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{Attempt, OutgoingId, ProjectId, Timestamp};
+use crate::model::{Attempt, OutgoingId, ProjectId};
 
 impl Store {
     /// The attempts of the `limit` newest items of a project, in chronological order for each item.
@@ -21,7 +21,7 @@ impl Store {
             ORDER BY outgoing_id, attempt";
         let mut attempts: HashMap<OutgoingId, Vec<Attempt>> = HashMap::new();
         for mut row in self.database.query(LIST, values![project, limit]).await? {
-            let item = OutgoingId(row.uuid()?);
+            let item = row.get()?;
             attempts
                 .entry(item)
                 .or_default()
@@ -29,26 +29,20 @@ impl Store {
         }
         Ok(attempts)
     }
-}
 
-impl Store {
     /// The attempts of one item in chronological order.
     pub async fn attempts_of(&self, item: OutgoingId) -> Result<Vec<Attempt>, StoreError> {
         const LIST: &str = "SELECT attempt, attempted_at, server, reply FROM attempts WHERE outgoing_id = $1 ORDER BY attempt";
-        let rows = self.database.look_up(LIST, values![item]).await?;
-        Ok(rows
-            .into_iter()
-            .map(|mut row| read_attempt(&mut row))
-            .collect::<Result<_, _>>()?)
+        self.all(LIST, values![item], read_attempt).await
     }
 }
 
 fn read_attempt(row: &mut Row) -> Result<Attempt, DatabaseError> {
     Ok(Attempt {
-        number: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
-        attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
-        server: row.optional_text()?,
-        reply: row.text()?,
+        number: row.get()?,
+        attempted_at: row.get()?,
+        server: row.get()?,
+        reply: row.get()?,
     })
 }
 

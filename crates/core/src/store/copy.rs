@@ -246,18 +246,14 @@ impl Store {
                 COALESCE((SELECT MAX(number) FROM messages), 0), COALESCE((SELECT MAX(number) FROM chunks), 0),
                 COALESCE((SELECT MAX(number) FROM faults), 0), COALESCE((SELECT MAX(number) FROM fault_uses), 0),
                 COALESCE((SELECT MAX(position) FROM journal), 0)";
-        let mut rows = self.database.query(NEWEST, vec![]).await?;
-        let mut row = rows.pop().ok_or(DatabaseError::NoRow)?;
-        let mut number = || row.integer();
-        Ok([
-            number()?,
-            number()?,
-            number()?,
-            number()?,
-            number()?,
-            number()?,
-            number()?,
-        ])
+        let read = |row: &mut Row| {
+            let mut newest = Newest::default();
+            for number in &mut newest {
+                *number = row.get()?;
+            }
+            Ok(newest)
+        };
+        self.only(NEWEST, vec![], read).await
     }
 
     async fn copy_table(
@@ -267,7 +263,7 @@ impl Store {
         target: &mut Transaction,
         progress: &mut (impl FnMut(Progress) + Send),
     ) -> Result<(), StoreError> {
-        let rows = Row::only_integer(self.database.query(table.count, vec![]).await?)?;
+        let rows = self.only(table.count, vec![], Row::get).await?;
         let mut after = (table.first_key)();
         let mut copied = 0;
         loop {

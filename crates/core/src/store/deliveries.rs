@@ -128,10 +128,7 @@ impl Store {
         policy: &Policy,
     ) -> Result<Result<Option<InboxId>, Refusal>, StoreError> {
         const STATE: &str = inbox_state!("id = $1", "");
-        let mut loaded = Loaded {
-            facts: policy.facts(),
-            numbers: BTreeMap::new(),
-        };
+        let mut loaded = policy.nothing_loaded();
         for meant in recipient.meant() {
             let rows = match meant {
                 Recipient::Inbox(id) => {
@@ -263,10 +260,7 @@ async fn find_shared<'a>(
     requests: impl Iterator<Item = &'a Request>,
     policy: &Policy,
 ) -> Result<Loaded, StoreError> {
-    let mut loaded = Loaded {
-        facts: policy.facts(),
-        numbers: BTreeMap::new(),
-    };
+    let mut loaded = policy.nothing_loaded();
     let mut lookups: BTreeMap<&'static str, Vec<Vec<Value>>> = BTreeMap::new();
     for (address, project) in Request::shared_addresses(requests) {
         let (sql, parameters) = shared_lookup(&address, project, policy);
@@ -318,13 +312,15 @@ pub async fn apply(
 
 impl Policy {
     /// The facts if every address is free.
-    fn facts(&self) -> Facts {
-        let capacity = self.inbox_messages;
-        let default_project = self.default_project;
-        Facts::new(restante_delivery::Policy {
-            capacity,
-            default_project,
-        })
+    fn nothing_loaded(&self) -> Loaded {
+        let policy = restante_delivery::Policy {
+            capacity: self.inbox_messages,
+            default_project: self.default_project,
+        };
+        Loaded {
+            facts: Facts::new(policy),
+            numbers: BTreeMap::new(),
+        }
     }
 }
 
@@ -348,16 +344,16 @@ struct AddressRow {
 }
 
 fn read_address(mut row: Row) -> Result<AddressRow, DatabaseError> {
-    let id = InboxId::from_stored(row.text()?);
-    let number = row.integer()?;
-    let owner = ProjectId(row.uuid()?);
-    let messages = row.count()?;
-    let last_sequence = row.integer()?;
-    let faults_left = row.integer()?;
-    let is_live = row.integer()? == 1;
-    let owner_is_deleted = row.integer()? == 1;
-    let shared = row.optional_text()?.map(SharedAddress::from_stored);
-    let has_live_tags = row.integer()? > 0;
+    let id = row.get()?;
+    let number = row.get()?;
+    let owner = row.get()?;
+    let messages = row.get()?;
+    let last_sequence = row.get()?;
+    let faults_left: i64 = row.get()?;
+    let is_live = row.get()?;
+    let owner_is_deleted = row.get()?;
+    let shared = row.get()?;
+    let has_live_tags = row.get()?;
     let address = if is_live {
         Address::Live(Inbox::new(owner, messages, last_sequence))
     } else {

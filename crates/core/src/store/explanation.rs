@@ -12,7 +12,7 @@ use crate::db::{DatabaseError, Row, values};
 use crate::large;
 use crate::model::{
     Condition, Inbox, InboxEnd, InboxId, Latest, MailQuery, MessageFilter, Period, ProjectId,
-    Scope, SharedAddress, Similar, Timestamp,
+    Scope, Similar, Timestamp,
 };
 
 /// How many of the newest messages of the project are examined; their inboxes are compared with the
@@ -31,25 +31,19 @@ impl Store {
         const FIND: &str = "
             SELECT id, address, project_id, kind, created_at, expires_at, closed, deleted_at FROM inboxes
             WHERE id = $1 AND project_id = $2 AND (closed = 0 OR expires_at IS NOT NULL)";
-        let rows = self.database.look_up(FIND, values![id, project]).await?;
-        let Some(mut row) = rows.into_iter().next() else {
-            return Ok(None);
+        let read = |row: &mut Row| {
+            let inbox = read_inbox(row)?;
+            let end = read_end(row, &inbox, now)?;
+            Ok((inbox, end))
         };
-        let inbox = read_inbox(&mut row)?;
-        let end = read_end(&mut row, &inbox, now)?;
-        Ok(Some((inbox, end)))
+        self.first(FIND, values![id, project], read).await
     }
 
     /// The messages in a live inbox.
     pub async fn message_count(&self, inbox: &Inbox) -> Result<i64, StoreError> {
         const COUNT: &str = "SELECT message_count FROM inboxes WHERE id = $1";
-        let rows = self.database.look_up(COUNT, values![&inbox.id]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or(0))
+        let count = self.first(COUNT, values![&inbox.id], Row::get).await?;
+        Ok(count.unwrap_or(0))
     }
 
     /// The messages that were in a live inbox then.
@@ -63,16 +57,9 @@ impl Store {
                 SELECT COUNT(*) FROM messages m WHERE m.inbox_number = i.number AND m.sequence > i.emptied_sequence
                 AND m.content_number IS NOT NULL AND m.received_at > $3)
             FROM inboxes i WHERE i.id = $1 AND i.created_at = $2";
-        let rows = self
-            .database
-            .query(COUNT, values![&inbox.id, inbox.created_at, until])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.integer())
-            .transpose()?
-            .unwrap_or(0))
+        let parameters = values![&inbox.id, inbox.created_at, until];
+        let count = self.all(COUNT, parameters, Row::get).await?.pop();
+        Ok(count.unwrap_or(0))
     }
 
     /// The newest messages that were in a live inbox then, with the filters that exclude each.
@@ -159,29 +146,20 @@ impl Store {
             " AND i.message_count > 0 AND m.sequence > i.emptied_sequence
             GROUP BY i.id, i.address HAVING MIN(m.received_at) <= $3"
         );
-        let found = self
-            .database
-            .query(
-                WITH_MAIL,
-                values![project, period.since, period.until, MESSAGES],
-            )
-            .await?;
-        let mut found: Vec<Similar> = found
-            .into_iter()
-            .map(read_similar)
-            .collect::<Result<_, _>>()?;
+        let parameters = values![project, period.since, period.until, MESSAGES];
+        let mut found = self.all(WITH_MAIL, parameters, read_similar).await?;
         found.sort_by_key(|inbox| std::cmp::Reverse(inbox.last_received_at));
         Ok(found)
     }
 }
 
-fn read_similar(mut row: Row) -> Result<Similar, DatabaseError> {
+fn read_similar(row: &mut Row) -> Result<Similar, DatabaseError> {
     Ok(Similar {
-        id: InboxId::from_stored(row.text()?),
-        shared: row.optional_text()?.map(SharedAddress::from_stored),
-        messages: row.integer()?,
-        last_received_at: Timestamp::from_millis(row.integer()?),
-        opened_by_mail: row.integer()? == 1,
+        id: row.get()?,
+        shared: row.get()?,
+        messages: row.get()?,
+        last_received_at: row.get()?,
+        opened_by_mail: row.get()?,
     })
 }
 
@@ -205,8 +183,8 @@ pub(super) fn read_end(
     inbox: &Inbox,
     now: Timestamp,
 ) -> Result<Option<InboxEnd>, DatabaseError> {
-    let is_closed = row.integer()? == 1;
-    let deleted_at = row.optional_integer()?.map(Timestamp::from_millis);
+    let is_closed = row.get()?;
+    let deleted_at: Option<Timestamp> = row.get()?;
     let expired_at = inbox.expires_at.filter(|at| is_closed || *at <= now);
     Ok(deleted_at
         .map(InboxEnd::Deleted)

@@ -92,7 +92,7 @@ impl Store {
                     },
                 ));
             }
-            let used_at = row.optional_integer()?.map(Timestamp::from_millis);
+            let used_at = row.get::<Option<Timestamp>>()?;
             if let Some((_, state)) = states.last_mut() {
                 state.uses.extend(used_at);
             }
@@ -107,11 +107,7 @@ impl Store {
             SELECT id FROM inboxes WHERE faults_left IS NOT NULL AND faults_left > 0 AND ",
             live!("$1")
         );
-        let rows = self.database.query(FAULTY, values![now]).await?;
-        Ok(rows
-            .into_iter()
-            .map(|mut row| row.text().map(InboxId::from_stored))
-            .collect::<Result<_, _>>()?)
+        self.all(FAULTY, values![now], Row::get).await
     }
 
     /// Uses the fault that applies to `recipient` at RCPT TO: an address on the mail domain, or,
@@ -155,12 +151,10 @@ impl Store {
             live!("$2")
         );
         for id in recipient.meant() {
-            let rows = self
-                .database
-                .look_up(LEFT, values![&id, now, is_shared])
-                .await?;
-            if let Some(mut row) = rows.into_iter().next() {
-                return Ok(Some((id, row.integer()?, row.integer()?)));
+            let read = |row: &mut Row| Ok((id.clone(), row.get()?, row.get()?));
+            let found = self.first(LEFT, values![&id, now, is_shared], read);
+            if let Some(found) = found.await? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
@@ -191,8 +185,8 @@ async fn replace(
     let Some(mut row) = held.into_iter().next() else {
         return Ok(None);
     };
-    let number = row.integer()?;
-    let had_faults = row.optional_integer()?.is_some();
+    let number = row.get()?;
+    let had_faults = row.get::<Option<i64>>()?.is_some();
     if had_faults {
         remove(&mut transaction, number).await?;
     }
@@ -346,7 +340,7 @@ pub(super) async fn sweep(transaction: &mut Transaction, most: i64) -> Result<bo
     let ended = transaction.query(ENDED, values![most]).await?;
     let any = !ended.is_empty();
     for mut row in ended {
-        let number = row.integer()?;
+        let number = row.get()?;
         remove(transaction, number).await?;
         transaction.execute(NONE, values![number]).await?;
     }
@@ -363,18 +357,16 @@ async fn remove(transaction: &mut Transaction, inbox_number: i64) -> Result<(), 
 }
 
 fn read_pending(row: &mut Row) -> Result<PendingFault, StoreError> {
-    let number = row.integer()?;
+    let number = row.get()?;
     let fields = restante_api::Fault {
-        at: Some(row.text()?),
-        action: Some(row.text()?),
-        reply: row.optional_text()?,
-        store: row.optional_integer()?.map(|stores| stores == 1),
-        seconds: row
-            .optional_integer()?
-            .and_then(|seconds| seconds.try_into().ok()),
-        times: Some(row.count()?),
+        at: Some(row.get()?),
+        action: Some(row.get()?),
+        reply: row.get()?,
+        store: row.get()?,
+        seconds: row.get()?,
+        times: Some(row.get()?),
     };
-    let used = row.count()?;
+    let used: u32 = row.get()?;
     let fault = Fault::requested(&fields)
         .map_err(|_| StoreError::Damaged("a fault is none of those that this version knows"))?;
     Ok(PendingFault {

@@ -85,11 +85,7 @@ impl Store {
             filter.with_failures,
             filter.counts_failures,
         ];
-        let rows = self.database.query(sql, parameters).await?;
-        let mut found: Vec<InboxSummary> = rows
-            .into_iter()
-            .map(read_summary)
-            .collect::<Result<_, _>>()?;
+        let mut found = self.all(sql, parameters, read_summary).await?;
         if sql == NEWER {
             found.reverse();
         }
@@ -109,36 +105,28 @@ impl Store {
             FROM inboxes WHERE project_id = $1 AND ",
             live!("$2")
         );
-        let rows = self.database.query(TOTALS, values![project, now]).await?;
-        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        Ok(InboxTotals {
-            inboxes: row.integer()?,
-            with_mail: row.integer()?,
-            messages: row.integer()?,
-        })
+        let read = |row: &mut Row| {
+            Ok(InboxTotals {
+                inboxes: row.get()?,
+                with_mail: row.get()?,
+                messages: row.get()?,
+            })
+        };
+        self.only(TOTALS, values![project, now], read).await
     }
 }
 
-fn read_summary(mut row: Row) -> Result<InboxSummary, DatabaseError> {
-    let inbox = read_inbox(&mut row)?;
-    let messages = row.integer()?;
-    let active_at = Timestamp::from_millis(row.integer()?);
-    let last_sender = row.optional_text()?;
-    let last_subject = row.optional_text()?;
-    let last_received_at = row.optional_integer()?.map(Timestamp::from_millis);
-    let label = row.optional_text()?;
-    let timeouts = row.integer()?;
-    let rejections = row.integer()?;
+fn read_summary(row: &mut Row) -> Result<InboxSummary, DatabaseError> {
     Ok(InboxSummary {
-        inbox,
-        label,
-        messages,
-        active_at,
-        last_sender,
-        last_subject,
-        last_received_at,
-        timeouts,
-        rejections,
+        inbox: read_inbox(row)?,
+        messages: row.get()?,
+        active_at: row.get()?,
+        last_sender: row.get()?,
+        last_subject: row.get()?,
+        last_received_at: row.get()?,
+        label: row.get()?,
+        timeouts: row.get()?,
+        rejections: row.get()?,
     })
 }
 

@@ -6,7 +6,7 @@ use super::inbox_list::pattern;
 use super::inboxes::read_inbox;
 use super::sweep::RESERVATION;
 use super::{Store, StoreError, live};
-use crate::db::{DatabaseError, Row, values};
+use crate::db::{Row, values};
 use crate::model::{FoundInbox, ProjectId, SearchText, Timestamp};
 
 /// A SELECT of inboxes under a condition. The one that has exactly this address is first, then the
@@ -51,22 +51,15 @@ impl Store {
         } else {
             LIVE
         };
-        let rows = self.database.query(sql, parameters).await?;
-        let read = |mut row: Row| {
-            let inbox = read_inbox(&mut row)?;
-            let end = read_end(&mut row, &inbox, now)?;
-            let label = row.optional_text()?;
-            let active_at = Timestamp::from_millis(row.integer()?);
+        let read = |row: &mut Row| {
+            let inbox = read_inbox(row)?;
             Ok(FoundInbox {
+                end: read_end(row, &inbox, now)?,
+                label: row.get()?,
+                active_at: row.get()?,
                 inbox,
-                label,
-                end,
-                active_at,
             })
         };
-        Ok(rows
-            .into_iter()
-            .map(read)
-            .collect::<Result<_, DatabaseError>>()?)
+        self.all(sql, parameters, read).await
     }
 }

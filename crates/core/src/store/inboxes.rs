@@ -26,17 +26,10 @@ impl Store {
 
     /// The label of an inbox, if it has one.
     pub async fn label(&self, inbox: &Inbox) -> Result<Option<String>, StoreError> {
-        const LABEL: &str = "SELECT label FROM inboxes WHERE id = $1 AND project_id = $2";
-        let rows = self
-            .database
-            .look_up(LABEL, values![&inbox.id, inbox.project])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.optional_text())
-            .transpose()?
-            .flatten())
+        const LABEL: &str =
+            "SELECT label FROM inboxes WHERE id = $1 AND project_id = $2 AND label IS NOT NULL";
+        let parameters = values![&inbox.id, inbox.project];
+        self.first(LABEL, parameters, Row::get).await
     }
 
     /// Creates `wanted`, empty, even if its address is reserved for its own project. Returns the
@@ -95,12 +88,7 @@ impl Store {
         address: &SharedAddress,
     ) -> Result<Option<InboxId>, StoreError> {
         const ID: &str = "SELECT id FROM inboxes WHERE address = $1 AND project_id = $2";
-        let rows = self.database.look_up(ID, values![address, project]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.text().map(InboxId::from_stored))
-            .transpose()?)
+        self.first(ID, values![address, project], Row::get).await
     }
 
     /// The live inbox `id` of any project.
@@ -115,12 +103,7 @@ impl Store {
             WHERE id = $1 AND ",
             live!("$2")
         );
-        let rows = self.database.look_up(LIVE, values![id, now]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| read_inbox(&mut row))
-            .transpose()?)
+        self.first(LIVE, values![id, now], read_inbox).await
     }
 
     /// The live inbox `id` of `project`.
@@ -248,9 +231,8 @@ async fn claim(
     let base = wanted.id.without_tag();
     if let Some(base) = &base {
         let row = values![base, wanted.project, wanted.created_at];
-        let mut owners = transaction.query(BASE, row).await?;
-        let owner = owners.pop().ok_or(DatabaseError::NoRow)?.uuid()?;
-        if ProjectId(owner) != wanted.project {
+        let owner: ProjectId = Row::only(transaction.query(BASE, row).await?, Row::get)?;
+        if owner != wanted.project {
             return Ok(None);
         }
     }
@@ -264,12 +246,7 @@ async fn changed(
     sql: &'static str,
     parameters: Vec<Value>,
 ) -> Result<Option<Inbox>, DatabaseError> {
-    let rows = transaction.query(sql, parameters).await?;
-    let inbox = rows
-        .into_iter()
-        .next()
-        .map(|mut row| read_inbox(&mut row))
-        .transpose()?;
+    let inbox = Row::first(transaction.query(sql, parameters).await?, read_inbox)?;
     if let Some(inbox) = &inbox {
         transaction.notify(Change::Inbox(inbox.id.clone()));
     }
@@ -291,11 +268,11 @@ fn with_all_fields(inbox: &Inbox) -> Vec<Value> {
 /// Reads the columns `id, address, project_id, kind, created_at, expires_at`.
 pub(super) fn read_inbox(row: &mut Row) -> Result<Inbox, DatabaseError> {
     Ok(Inbox {
-        id: InboxId::from_stored(row.text()?),
-        shared: row.optional_text()?.map(SharedAddress::from_stored),
-        project: ProjectId(row.uuid()?),
-        kind: InboxKind::of_word(&row.text()?).unwrap_or(InboxKind::Temporary),
-        created_at: Timestamp::from_millis(row.integer()?),
-        expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+        id: row.get()?,
+        shared: row.get()?,
+        project: row.get()?,
+        kind: InboxKind::of_word(&row.get::<String>()?).unwrap_or(InboxKind::Temporary),
+        created_at: row.get()?,
+        expires_at: row.get()?,
     })
 }

@@ -5,16 +5,15 @@
 //! mark of a page that shows them.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::{Change, Store, StoreError, live};
-use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::evidence::{Entry, EntryFilter, NewEntry, Recorded, Story};
+use crate::db::{DatabaseError, Row, Transaction, Value, values};
+use crate::evidence::{Entry, NewEntry, Recorded, Story};
 use crate::large;
 use crate::model::{
-    InboxClaim, InboxId, Period, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitRecord,
+    Inbox, InboxClaim, Period, ProjectId, RefusedMail, SmtpSession, Timestamp, WaitRecord,
 };
 
 /// The lock of a transaction that appends or deletes entries; an arbitrary number that is not used
@@ -131,39 +130,33 @@ impl Store {
         self.database.transact(forget).await
     }
 
-    /// The entries that `filter` selects, newest first, each with its project: at most `most`.
+    /// The entries of a project, or of all, in a period, newest first, each with its project: at
+    /// most `most`, and only those with this word unless it is empty.
     pub async fn recorded<T: Recorded>(
         &self,
-        filter: EntryFilter<'_>,
+        project: Option<ProjectId>,
+        word: &str,
+        (since, until): (Timestamp, Timestamp),
         most: usize,
     ) -> Result<Vec<(ProjectId, T)>, StoreError> {
         const OF_PROJECT: &str = entries!(
-            "project_id = $1 AND kind = $2 AND ($3 = '' OR word = $3) AND at >= $4 AND at < $5
-             ORDER BY at DESC, position DESC LIMIT $6"
+            "kind = $1 AND ($2 = '' OR word = $2) AND at >= $3 AND at <= $4 AND project_id = $6
+             ORDER BY at DESC, position DESC LIMIT $5"
         );
         const OF_ALL: &str = entries!(
-            "kind = $1 AND ($2 = '' OR word = $2) AND at >= $3 AND at < $4
+            "kind = $1 AND ($2 = '' OR word = $2) AND at >= $3 AND at <= $4
              AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)
              ORDER BY at DESC, position DESC LIMIT $5"
         );
-        let EntryFilter {
-            project,
-            word,
-            since,
-            before,
-        } = filter;
-        let rows = match project {
-            Some(project) => {
-                let parameters = values![project, T::KIND, word, since, before, most];
-                self.database.query(OF_PROJECT, parameters).await?
-            }
-            None => {
-                let parameters = values![T::KIND, word, since, before, most];
-                self.database.query(OF_ALL, parameters).await?
-            }
+        let mut parameters = values![T::KIND, word, since, until, most];
+        parameters.extend(project.map(Value::from));
+        let sql = match project {
+            Some(_) => OF_PROJECT,
+            None => OF_ALL,
         };
+        let rows = self.database.query(sql, parameters).await?;
         let bytes = rows.len() * ENTRY_BYTES;
-        large::run(bytes, move || read_all(rows)).await?
+        Ok(large::run(bytes, move || read_all(rows)).await??)
     }
 
     /// The entries about an inbox or an address in a period, newest first: at most `most`.
@@ -180,10 +173,19 @@ impl Store {
         );
         let parameters = values![project, subject, T::KIND, since, until, most];
         let rows = self.database.query(ABOUT, parameters).await?;
-        Ok(read_all(rows)?
-            .into_iter()
-            .map(|(_, entry)| entry)
-            .collect())
+        Ok(without_projects(read_all(rows)?))
+    }
+
+    /// The entries about an inbox in a period, newest first: at most `most`.
+    pub async fn about<T: Recorded>(
+        &self,
+        inbox: &Inbox,
+        times: (Timestamp, Timestamp),
+        most: usize,
+    ) -> Result<Vec<T>, StoreError> {
+        let subject = inbox.id.as_str();
+        let entries = self.recorded_about(inbox.project, subject, times, most);
+        entries.await
     }
 
     /// The entry with this key, in any project.
@@ -192,7 +194,7 @@ impl Store {
             "key = $1 AND kind = $2 AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)"
         );
         let rows = self.database.query(ENTRY, values![key, T::KIND]).await?;
-        Ok(read_all(rows)?.pop().map(|(_, entry)| entry))
+        Ok(without_projects(read_all(rows)?).pop())
     }
 
     /// The number of entries of a kind in a project since then.
@@ -204,47 +206,23 @@ impl Store {
         const COUNT: &str =
             "SELECT COUNT(*) FROM journal WHERE project_id = $1 AND kind = $2 AND at >= $3";
         let parameters = values![project, T::KIND, since];
-        Ok(Row::only_integer(
-            self.database.query(COUNT, parameters).await?,
-        )?)
+        self.only(COUNT, parameters, Row::get).await
     }
 
-    /// The mark of the entries of a project, or of one of its inboxes: the latest position.
-    pub async fn journal_mark(
-        &self,
-        project: ProjectId,
-        inbox: Option<&InboxId>,
-    ) -> Result<i64, StoreError> {
-        const OF_INBOX: &str = "
-            SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id = $1 AND subject = $2";
-        const OF_PROJECT: &str =
-            "SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id = $1";
-        let rows = match inbox {
-            Some(inbox) => {
-                let parameters = values![project, inbox];
-                self.database.query(OF_INBOX, parameters).await?
-            }
-            None => self.database.query(OF_PROJECT, values![project]).await?,
-        };
-        Ok(Row::only_integer(rows)?)
-    }
-
-    /// The newest rejections of `project` in a period, of mail to `inbox` and of mail without a
-    /// known recipient. Those of `default_project` without a key and a known recipient may concern
+    /// The newest rejections in a period, of mail to an inbox and of mail to no known recipient in
+    /// its project. Those of `default_project` without a key and a known recipient may concern
     /// any project. They are returned without addresses, because the sender may be a client of
     /// another project.
     pub async fn rejections_of(
         &self,
-        project: ProjectId,
-        inbox: &InboxId,
+        inbox: &Inbox,
         default_project: ProjectId,
         period: Period,
         most: usize,
     ) -> Result<Vec<RefusedMail>, StoreError> {
+        let project = inbox.project;
         let times = (period.since, period.until);
-        let mut all: Vec<RefusedMail> = self
-            .recorded_about(project, inbox.as_str(), times, most)
-            .await?;
+        let mut all: Vec<RefusedMail> = self.about(inbox, times, most).await?;
         let mut unnamed: Vec<RefusedMail> = self.recorded_about(project, "", times, most).await?;
         unnamed
             .iter_mut()
@@ -265,23 +243,6 @@ impl Store {
         all.extend(unnamed);
         all.truncate(most);
         Ok(all)
-    }
-
-    /// The newest rejections of a project in a period, newest first.
-    pub async fn last_rejections(
-        &self,
-        project: ProjectId,
-        period: Period,
-        most: usize,
-    ) -> Result<Vec<RefusedMail>, StoreError> {
-        let filter = EntryFilter {
-            project: Some(project),
-            since: period.since,
-            before: period.until.after(Duration::from_millis(1)),
-            ..EntryFilter::default()
-        };
-        let found = self.recorded(filter, most).await?;
-        Ok(found.into_iter().map(|(_, refused)| refused).collect())
     }
 
     /// The keys of the stories of waits that ended since `since` on inboxes that received mail after
@@ -305,15 +266,8 @@ impl Store {
             (project.0, project.0)
         });
         let parameters = values![first, last, Story::KIND, since, now];
-        let rows = self.database.query(LATER, parameters).await?;
-        let read = |mut row: Row| {
-            let key = row.text()?;
-            Ok((key, Timestamp::from_millis(row.integer()?)))
-        };
-        Ok(rows
-            .into_iter()
-            .map(read)
-            .collect::<Result<_, DatabaseError>>()?)
+        let read = |row: &mut Row| Ok((row.get()?, row.get()?));
+        self.all(LATER, parameters, read).await
     }
 }
 
@@ -380,11 +334,14 @@ fn decode<T: Recorded>(form: &[u8]) -> Option<T> {
     entry
 }
 
-fn read_all<T: Recorded>(rows: Vec<Row>) -> Result<Vec<(ProjectId, T)>, StoreError> {
-    let mut entries = Vec::with_capacity(rows.len());
-    for mut row in rows {
-        let project = ProjectId(row.uuid()?);
-        entries.extend(decode(&row.bytes()?).map(|entry| (project, entry)));
-    }
-    Ok(entries)
+fn read_all<T: Recorded>(rows: Vec<Row>) -> Result<Vec<(ProjectId, T)>, DatabaseError> {
+    let read = |row: &mut Row| {
+        let project = row.get()?;
+        Ok(decode(&row.get::<Bytes>()?).map(|entry| (project, entry)))
+    };
+    Ok(Row::all(rows, read)?.into_iter().flatten().collect())
+}
+
+fn without_projects<T>(entries: Vec<(ProjectId, T)>) -> Vec<T> {
+    entries.into_iter().map(|(_, entry)| entry).collect()
 }

@@ -23,10 +23,6 @@ pub(super) const MAX_HEAD_BYTES: usize = 2 * 1024 * 1024;
 /// Contents that are read at once.
 pub(super) const CONTENTS_AT_ONCE: usize = 8;
 
-/// The position of a message in its inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor(pub i64);
-
 /// A message without its content.
 #[derive(Debug)]
 pub struct Head {
@@ -93,54 +89,54 @@ macro_rules! head_columns {
 pub(super) use head_columns;
 
 impl Store {
-    /// A message by its id, if `project` owns it.
+    /// A message without its content, if it is in a live inbox of `project`.
+    pub async fn find_message(
+        &self,
+        project: ProjectId,
+        id: MessageId,
+        now: Timestamp,
+    ) -> Result<Option<Head>, StoreError> {
+        const OWNED: &str = concat!(
+            "SELECT ",
+            head_columns!(),
+            " FROM messages m JOIN inboxes i ON i.number = m.inbox_number WHERE ",
+            live!("i.", "$1"),
+            " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence
+                AND m.id = $2 AND i.project_id = $3"
+        );
+        self.first(OWNED, values![now, id, project], Head::read)
+            .await
+    }
+
+    /// Reads the content for a head, unless it is large; `None` if the message was removed in the
+    /// meantime.
     ///
     /// # Errors
     /// If the database fails or the message is damaged.
-    pub async fn message(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<StoredMessage>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else {
-            return Ok(None);
-        };
-        self.opened(head).await
+    pub async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
+        let parts = self.form(&head, ContentForm::Parsed).await?;
+        let head = head.compared();
+        Ok(parts.map(|parts| StoredMessage { head, parts }))
     }
 
-    /// The bytes of a message as received, in pieces, if `project` owns it.
+    /// A form of a message in pieces; `None` if the message was removed in the meantime.
     ///
     /// # Errors
-    /// See [`Store::message`].
-    pub async fn raw_pieces(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<Pieces>, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else {
-            return Ok(None);
-        };
+    /// See [`Store::opened`].
+    pub async fn form(&self, head: &Head, form: ContentForm) -> Result<Option<Pieces>, StoreError> {
         if head.is_large() {
-            return Ok(Some(self.pieces(&head, ContentForm::Raw)));
+            return Ok(Some(self.pieces(head, form)));
         }
-        Ok(self
-            .read_form(&head, ContentForm::Raw)
-            .await?
-            .map(Pieces::whole))
+        Ok(self.read_form(head, form).await?.map(Pieces::whole))
     }
 
     /// The position of the message `id` in `inbox`; `None` if it is not there.
-    ///
-    /// # Errors
-    /// See [`Store::message`].
     pub async fn cursor(
         &self,
         inbox: &InboxId,
         id: MessageId,
         now: Timestamp,
-    ) -> Result<Option<Cursor>, StoreError> {
+    ) -> Result<Option<i64>, StoreError> {
         // A deleted message still has a position.
         const BY_ID: &str = concat!(
             "
@@ -150,21 +146,14 @@ impl Store {
             " AND m.sequence > i.emptied_sequence
                 AND m.id = $2 AND i.id = $3"
         );
-        let rows = self
-            .database
-            .look_up(BY_ID, values![now, id, inbox])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.integer().map(Cursor))
-            .transpose()?)
+        let parameters = values![now, id, inbox];
+        self.first(BY_ID, parameters, Row::get).await
     }
 
     /// The oldest match among the messages that `search` has not compared yet.
     ///
     /// # Errors
-    /// See [`Store::message`].
+    /// See [`Store::opened`].
     pub async fn oldest_match(
         &self,
         search: &mut Search,
@@ -181,7 +170,7 @@ impl Store {
     /// The same among the next messages only, which are few at first.
     ///
     /// # Errors
-    /// See [`Store::message`].
+    /// See [`Store::opened`].
     pub async fn next_match(
         &self,
         search: &mut Search,
@@ -201,7 +190,7 @@ impl Store {
     /// or the time is up.
     ///
     /// # Errors
-    /// See [`Store::message`].
+    /// See [`Store::opened`].
     pub async fn page(
         &self,
         search: &mut Search,
@@ -220,7 +209,7 @@ impl Store {
     /// The same as a list shows it, each with at most `text` bytes of its text, until `deadline`.
     ///
     /// # Errors
-    /// See [`Store::message`].
+    /// See [`Store::opened`].
     pub async fn page_of_starts(
         &self,
         search: &mut Search,
@@ -236,25 +225,16 @@ impl Store {
         Ok(messages.into_iter().flatten().collect())
     }
 
-    /// A message as a list shows it, if `project` owns it.
+    /// A message as a list shows it; `None` if it was removed in the meantime. Of a large one, only
+    /// the first pieces are read.
     ///
     /// # Errors
-    /// See [`Store::message`].
-    pub async fn message_start(
+    /// See [`Store::opened`].
+    pub async fn started(
         &self,
-        project: ProjectId,
-        id: MessageId,
+        head: Head,
         text: usize,
-        now: Timestamp,
     ) -> Result<Option<MessageStart>, StoreError> {
-        match self.owned_head(project, id, now).await? {
-            Some(head) => self.started(head, text).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Of a large message, only the first pieces are read.
-    async fn started(&self, head: Head, text: usize) -> Result<Option<MessageStart>, StoreError> {
         let Some(start) = self.start(&head).await? else {
             return Ok(None);
         };
@@ -293,84 +273,36 @@ impl Store {
         }
         Ok(found)
     }
-
-    pub(super) async fn owned_head(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Option<Head>, DatabaseError> {
-        const OWNED: &str = concat!(
-            "SELECT ",
-            head_columns!(),
-            " FROM messages m JOIN inboxes i ON i.number = m.inbox_number WHERE ",
-            live!("i.", "$1"),
-            " AND m.content_number IS NOT NULL AND m.sequence > i.emptied_sequence
-                AND m.id = $2 AND i.project_id = $3"
-        );
-        let rows = self
-            .database
-            .look_up(OWNED, values![now, id, project])
-            .await?;
-        rows.into_iter()
-            .next()
-            .map(|mut row| Head::read(&mut row))
-            .transpose()
-    }
-
-    /// Reads the content for a head, unless it is large; `None` if the message was removed in the
-    /// meantime.
-    pub(super) async fn opened(&self, head: Head) -> Result<Option<StoredMessage>, StoreError> {
-        let parts = if head.is_large() {
-            self.pieces(&head, ContentForm::Parsed)
-        } else {
-            let Some(parsed) = self.read_form(&head, ContentForm::Parsed).await? else {
-                return Ok(None);
-            };
-            Pieces::whole(parsed)
-        };
-        let head = head.compared();
-        Ok(Some(StoredMessage { head, parts }))
-    }
 }
 
 impl Head {
     pub(super) fn read(row: &mut Row) -> Result<Self, DatabaseError> {
-        let id = row.uuid()?;
-        let inbox_id = row.text()?;
-        let shared = row.optional_text()?;
-        let sequence = row.integer()?;
-        let from = row.text()?;
-        let subject = row.text()?;
-        let subject_folded = row.text()?;
-        let received_at = row.integer()?;
-        let has_otp = row.integer()?;
-        let has_link = row.integer()?;
-        let code = row.text()?;
-        Ok(Self {
-            id: MessageId(id),
-            inbox_id: InboxId::from_stored(inbox_id),
-            shared: shared.map(SharedAddress::from_stored),
-            sequence,
-            from,
-            subject,
-            subject_folded,
-            received_at: Timestamp::from_millis(received_at),
+        let mut head = Self {
+            id: row.get()?,
+            inbox_id: row.get()?,
+            shared: row.get()?,
+            sequence: row.get()?,
+            from: row.get()?,
+            subject: row.get()?,
+            subject_folded: row.get()?,
+            received_at: row.get()?,
             has: Features {
-                otp: has_otp == 1,
-                code: !code.is_empty(),
-                link: has_link == 1,
+                otp: row.get()?,
+                link: row.get()?,
+                code: false,
             },
-            code,
-            attachments: row.integer()?,
-            content_number: row.integer()?,
-            parsed_size: row.count()?,
-            raw_size: row.count()?,
-            is_shared: row.integer()? == 1,
-            recipients: row.optional_text()?,
-            label: row.optional_text()?,
+            code: row.get()?,
+            attachments: row.get()?,
+            content_number: row.get()?,
+            parsed_size: row.get()?,
+            raw_size: row.get()?,
+            is_shared: row.get()?,
+            recipients: row.get()?,
+            label: row.get()?,
             content: None,
-        })
+        };
+        head.has.code = !head.code.is_empty();
+        Ok(head)
     }
 
     pub(super) fn reached(&self) -> Reached {

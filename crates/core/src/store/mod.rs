@@ -42,7 +42,7 @@ mod sweep;
 mod timeline;
 mod values;
 
-use crate::db::{Database, DatabaseError, Locks, Transaction, Value};
+use crate::db::{Database, DatabaseError, Locks, Row, Transaction, Value};
 use crate::large::Panicked;
 pub use crate::model::Change;
 use crate::model::{InboxId, SharedAddress};
@@ -50,8 +50,9 @@ use crate::model::{InboxId, SharedAddress};
 pub use content::{Content, ContentForm, Origin};
 pub use copy::{CopyError, Progress};
 pub use deliveries::{Delivery, Loaded, Locking, OutgoingChange, Policy, apply, load};
+pub use details::Everything;
 pub use faults::RecipientFault;
-pub use messages::{Cursor, Head, MessageStart, StoredMessage};
+pub use messages::{Head, MessageStart, StoredMessage};
 pub use outgoing::{NewOutgoing, OUTGOING_PIECE, QUEUE_LIFETIME};
 pub use owners::Holder;
 pub use parts::PartsReader;
@@ -192,6 +193,39 @@ impl Store {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         self.database.transact(work).await
+    }
+
+    /// All rows of a statement.
+    async fn all<T>(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        read: impl Fn(&mut Row) -> Result<T, DatabaseError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.database.query(sql, parameters).await?;
+        Ok(Row::all(rows, read)?)
+    }
+
+    /// The first row of a statement that finds few rows with an index, if there is one.
+    async fn first<T>(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        read: impl Fn(&mut Row) -> Result<T, DatabaseError>,
+    ) -> Result<Option<T>, StoreError> {
+        let rows = self.database.look_up(sql, parameters).await?;
+        Ok(Row::first(rows, read)?)
+    }
+
+    /// The row of a statement that always returns one.
+    async fn only<T>(
+        &self,
+        sql: &'static str,
+        parameters: Vec<Value>,
+        read: impl Fn(&mut Row) -> Result<T, DatabaseError>,
+    ) -> Result<T, StoreError> {
+        let rows = self.database.query(sql, parameters).await?;
+        Ok(Row::only(rows, read)?)
     }
 
     /// Runs one statement in its own transaction, and announces `change`; returns how many rows it

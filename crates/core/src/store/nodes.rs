@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use super::{Change, Store, StoreError};
-use crate::db::{DatabaseError, Row, Transaction, values};
-use crate::model::{SendApisUse, SmtpUse, Timestamp, Via};
+use crate::db::{Row, Transaction, values};
+use crate::model::{SendApisUse, SmtpUse, Timestamp, TotalUse, Via};
 
 /// The ways to use a node in addition to [`Via::SEND_APIS`].
 const CONNECTION: &str = "connection";
@@ -23,8 +23,7 @@ impl Store {
     pub async fn report_node(
         &self,
         node: Uuid,
-        started_at: Timestamp,
-        (used, apis): (SmtpUse, SendApisUse),
+        total: TotalUse,
         forgotten: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
@@ -38,8 +37,8 @@ impl Store {
         const FORGET_USES: &str = "
             DELETE FROM node_uses WHERE node_id IN (SELECT id FROM nodes WHERE reported_at <= $1)";
         const FORGET: &str = "DELETE FROM nodes WHERE reported_at <= $1";
-        let report = values![node, started_at, used.connections_open, now];
-        let uses = last_uses(used, &apis)
+        let report = values![node, total.since, total.used.connections_open, now];
+        let uses = last_uses(&total)
             .map(|(way, last)| values![node, way, last])
             .collect();
         let run = async move |mut transaction: Transaction| {
@@ -59,14 +58,8 @@ impl Store {
         alive_since: Timestamp,
     ) -> Result<HashSet<Uuid>, StoreError> {
         const OTHERS: &str = "SELECT id FROM nodes WHERE id <> $1 AND reported_at > $2";
-        let rows = self
-            .database
-            .query(OTHERS, values![node, alive_since])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .map(|mut row| row.uuid())
-            .collect::<Result<_, _>>()?)
+        let others = self.all(OTHERS, values![node, alive_since], Row::get);
+        Ok(others.await?.into_iter().collect())
     }
 
     /// Announces changes without writing anything.
@@ -81,7 +74,7 @@ impl Store {
     }
 
     /// The use of SMTP and of the APIs for sending at all nodes except `node` until `until`, and
-    /// the earliest time at which one of them started counting. Open connections are counted only
+    /// the earliest time at which one of them started counting, if there are any. Open connections are counted only
     /// at nodes that have reported after `alive_since`, and only if the last one was opened until
     /// then. If the last use was later, the one of an earlier report counts.
     pub async fn use_of_other_nodes(
@@ -89,7 +82,7 @@ impl Store {
         node: Uuid,
         alive_since: Timestamp,
         until: Timestamp,
-    ) -> Result<(SmtpUse, SendApisUse, Option<Timestamp>), StoreError> {
+    ) -> Result<TotalUse, StoreError> {
         const NODES: &str = "
             SELECT CAST(COALESCE(SUM(CASE WHEN n.reported_at > $2 AND u.last_at <= $3 THEN n.connections_open ELSE 0
                     END), 0) AS BIGINT), MIN(n.started_at)
@@ -97,47 +90,35 @@ impl Store {
         const USES: &str = "
             SELECT way, MAX(CASE WHEN last_at <= $2 THEN last_at WHEN earlier_at <= $2 THEN earlier_at END)
             FROM node_uses WHERE node_id <> $1 GROUP BY way";
-        let nodes = self
-            .database
-            .query(NODES, values![node, alive_since, until, CONNECTION])
-            .await?;
-        let mut nodes = nodes.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let connections_open = nodes.integer()?;
-        let since = nodes.optional_integer()?.map(Timestamp::from_millis);
-        let uses = self.database.query(USES, values![node, until]).await?;
-        let read = |mut row: Row| {
-            Ok((
-                row.text()?,
-                row.optional_integer()?.map(Timestamp::from_millis),
-            ))
-        };
-        let uses: HashMap<String, Option<Timestamp>> = uses
-            .into_iter()
-            .map(read)
-            .collect::<Result<_, DatabaseError>>()?;
+        let nodes = values![node, alive_since, until, CONNECTION];
+        let read = |row: &mut Row| Ok((row.get()?, row.get::<Option<_>>()?));
+        let (connections_open, since) = self.only(NODES, nodes, read).await?;
+        let read = |row: &mut Row| Ok((row.get()?, row.get()?));
+        let uses = self.all(USES, values![node, until], read).await?;
+        let uses: HashMap<String, Option<Timestamp>> = uses.into_iter().collect();
         let last = |way: &str| uses.get(way).copied().flatten();
-        let last_connection_at = last(CONNECTION);
-        let last_message_at = last(MESSAGE);
-        let apis = SendApisUse(Via::SEND_APIS.map(|via| last(via.as_str())));
-        Ok((
-            SmtpUse {
+        Ok(TotalUse {
+            used: SmtpUse {
                 connections_open,
-                last_connection_at,
-                last_message_at,
+                last_connection_at: last(CONNECTION),
+                last_message_at: last(MESSAGE),
             },
-            apis,
-            since,
-        ))
+            send_apis: SendApisUse(Via::SEND_APIS.map(|via| last(via.as_str()))),
+            since: since.unwrap_or(Timestamp::MAX),
+        })
     }
 }
 
 /// Each way by which a node was used, with the time of the last use.
-fn last_uses(used: SmtpUse, apis: &SendApisUse) -> impl Iterator<Item = (&'static str, Timestamp)> {
+fn last_uses(total: &TotalUse) -> impl Iterator<Item = (&'static str, Timestamp)> {
     let smtp = [
-        (CONNECTION, used.last_connection_at),
-        (MESSAGE, used.last_message_at),
+        (CONNECTION, total.used.last_connection_at),
+        (MESSAGE, total.used.last_message_at),
     ];
-    let apis = apis.each().map(|(via, last)| (via.as_str(), last));
+    let apis = total
+        .send_apis
+        .each()
+        .map(|(via, last)| (via.as_str(), last));
     smtp.into_iter()
         .chain(apis)
         .filter_map(|(way, last)| Some((way, last?)))

@@ -11,7 +11,7 @@ use super::{Change, Store, StoreError};
 use crate::db::{DatabaseError, Row, Transaction, values};
 use crate::model::{
     InboxId, Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, ProjectId, SUBJECT_CHARACTERS,
-    SharedAddress, Timestamp, cut, domain_of,
+    Timestamp, cut, domain_of,
 };
 
 /// Bytes in one piece of a message that waits to be sent. A worker has one piece of each attempt in
@@ -131,19 +131,13 @@ impl Store {
     /// The number of queued items, counted up to 100,000.
     pub async fn queued_outgoing(&self) -> Result<u32, StoreError> {
         const QUEUED: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM outgoing WHERE status = 'queued' LIMIT 100000) AS queued";
-        let row = self.database.query(QUEUED, vec![]).await?.pop();
-        Ok(row.ok_or(DatabaseError::NoRow)?.count()?)
+        self.only(QUEUED, vec![], Row::get).await
     }
 
     /// The item `id`.
     pub async fn outgoing(&self, id: OutgoingId) -> Result<Option<Outgoing>, StoreError> {
         const FIND: &str = concat!("SELECT ", item_columns!(), " FROM outgoing WHERE id = $1");
-        let rows = self.database.look_up(FIND, values![id]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| read_item(&mut row))
-            .transpose()?)
+        self.first(FIND, values![id], read_item).await
     }
 
     /// At most `limit` items, newest first.
@@ -163,11 +157,7 @@ impl Store {
             filter.project.unwrap_or(ProjectId(Uuid::nil())),
             limit,
         ];
-        let rows = self.database.query(LIST, parameters).await?;
-        Ok(rows
-            .into_iter()
-            .map(|mut row| read_item(&mut row))
-            .collect::<Result<_, _>>()?)
+        self.all(LIST, parameters, read_item).await
     }
 
     /// Makes a queued, failed or cancelled item due now, until `expires_at`; `false` if there is no
@@ -268,32 +258,29 @@ pub(super) async fn recent_reports(
         SELECT COUNT(*) FROM (
             SELECT 1 FROM outgoing WHERE created_at > $3 AND project_id = $1 AND inbox_id = $2 AND is_report = 1
             LIMIT 1000) AS recent";
-    let mut rows = transaction
-        .query(COUNT, values![project, inbox, start])
-        .await?;
-    let count = rows.pop().ok_or(DatabaseError::NoRow)?.integer()?;
-    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    let parameters = values![project, inbox, start];
+    Row::only(transaction.query(COUNT, parameters).await?, Row::get)
 }
 
 /// Reads the columns of [`item_columns`]. Columns after them remain unread.
 pub(super) fn read_item(row: &mut Row) -> Result<Outgoing, DatabaseError> {
     Ok(Outgoing {
-        id: OutgoingId(row.uuid()?),
-        project: ProjectId(row.uuid()?),
-        inbox: InboxId::from_stored(row.text()?),
-        recipient: row.text()?,
-        subject: row.text()?,
-        message_id: row.text()?,
-        status: OutgoingStatus::of_word(&row.text()?).unwrap_or(OutgoingStatus::Failed),
-        created_at: Timestamp::from_millis(row.integer()?),
-        attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
-        attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
-        due_at: row.optional_integer()?.map(Timestamp::from_millis),
-        expires_at: row.optional_integer()?.map(Timestamp::from_millis),
-        leased_until: row.optional_integer()?.map(Timestamp::from_millis),
-        last_reply: row.text()?,
-        is_report: row.integer()? == 1,
-        shared: row.optional_text()?.map(SharedAddress::from_stored),
+        id: row.get()?,
+        project: row.get()?,
+        inbox: row.get()?,
+        recipient: row.get()?,
+        subject: row.get()?,
+        message_id: row.get()?,
+        status: OutgoingStatus::of_word(&row.get::<String>()?).unwrap_or(OutgoingStatus::Failed),
+        created_at: row.get()?,
+        attempts: row.get()?,
+        attempted_at: row.get()?,
+        due_at: row.get()?,
+        expires_at: row.get()?,
+        leased_until: row.get()?,
+        last_reply: row.get()?,
+        is_report: row.get()?,
+        shared: row.get()?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{Store, StoreError, live};
-use crate::db::{DatabaseError, Row, values};
+use crate::db::{Row, values};
 use crate::model::{Holdings, ProjectId, Timestamp, Watched};
 
 impl Store {
@@ -27,64 +27,58 @@ impl Store {
         );
         let (first, last) =
             project.map_or((Uuid::nil(), Uuid::max()), |project| (project.0, project.0));
-        let rows = self.database.query(HELD, values![first, last, now]).await?;
-        let read = |mut row: Row| {
-            let project = ProjectId(row.uuid()?);
-            Ok((
-                project,
-                Holdings {
-                    messages: row.integer()?,
-                    bytes: row.integer()?,
-                },
-            ))
+        let read = |row: &mut Row| {
+            let project = row.get()?;
+            let messages = row.get()?;
+            let bytes = row.get()?;
+            Ok((project, Holdings { messages, bytes }))
         };
-        rows.into_iter().map(read).collect()
+        let held = self.all(HELD, values![first, last, now], read).await?;
+        Ok(held.into_iter().collect())
     }
 
     /// The mark of `watched`: a version that is different after `watched` has changed.
     pub async fn mark(&self, watched: &Watched, now: Timestamp) -> Result<String, StoreError> {
-        const INBOXES: &str = concat!(
+        const MAIL: &str = concat!(
             "
-            SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(last_sequence), 0) AS BIGINT),
-                CAST(COALESCE(SUM(changes), 0) AS BIGINT)
+            SELECT COUNT(*) || '-' || COALESCE(MAX(created_at), 0) || '-' || COALESCE(SUM(last_sequence), 0)
+                || '-' || COALESCE(SUM(changes), 0)
             FROM inboxes WHERE project_id = $1 AND ",
             live!("$2")
         );
         const INBOX: &str = concat!(
             "
-            SELECT COALESCE(MAX(created_at), 0), COALESCE(MAX(last_sequence), 0), COALESCE(MAX(changes), 0)
+            SELECT COALESCE(MAX(created_at), 0) || '-' || COALESCE(MAX(last_sequence), 0)
+                || '-' || COALESCE(MAX(changes), 0)
+                || '-' || (SELECT COALESCE(MAX(position), 0) FROM journal WHERE project_id = $1 AND subject = $3)
             FROM inboxes WHERE project_id = $1 AND ",
             live!("$2"),
             " AND id = $3"
         );
         const OUTGOING: &str = "
-            SELECT COUNT(*), COALESCE(MAX(created_at), 0), CAST(COALESCE(SUM(attempts), 0) AS BIGINT),
-                (SELECT COUNT(*) FROM attempts WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1)),
-                COUNT(CASE status WHEN 'sent' THEN 1 END), COUNT(CASE status WHEN 'failed' THEN 1 END),
-                COUNT(CASE status WHEN 'cancelled' THEN 1 END), CAST(COALESCE(SUM(due_at), 0) AS BIGINT)
+            SELECT COUNT(*) || '-' || COALESCE(MAX(created_at), 0) || '-' || COALESCE(SUM(attempts), 0)
+                || '-' || (SELECT COUNT(*) FROM attempts
+                    WHERE outgoing_id IN (SELECT id FROM outgoing WHERE project_id = $1))
+                || '-' || COUNT(CASE status WHEN 'sent' THEN 1 END) || '-' || COUNT(CASE status WHEN 'failed' THEN 1 END)
+                || '-' || COUNT(CASE status WHEN 'cancelled' THEN 1 END) || '-' || COALESCE(SUM(due_at), 0)
             FROM outgoing WHERE project_id = $1";
-        const JOURNAL: &str = "SELECT COALESCE(MAX(position), 0) FROM journal";
-
-        let (sql, columns, parameters) = match watched {
-            Watched::Inboxes(project) | Watched::Mail(project) => {
-                (INBOXES, 4, vec![(*project).into(), now.into()])
-            }
-            Watched::Inbox(project, id) => (
-                INBOX,
-                3,
-                vec![(*project).into(), now.into(), id.as_str().into()],
-            ),
-            Watched::Outgoing(project) => (OUTGOING, 8, vec![(*project).into()]),
+        const RECORDED: &str =
+            "SELECT COALESCE(MAX(position), 0) || '' FROM journal WHERE project_id = $1";
+        const RECORDED_OF_ALL: &str = "SELECT COALESCE(MAX(position), 0) || '' FROM journal";
+        let (sql, parameters) = match watched {
+            Watched::Mail(project) | Watched::Inboxes(project) => (MAIL, values![*project, now]),
+            Watched::Inbox(project, id) => (INBOX, values![*project, now, id]),
+            Watched::Outgoing(project) => (OUTGOING, values![*project]),
             Watched::Failures(project) | Watched::Refused(Some(project)) => {
-                return Ok(self.journal_mark(*project, None).await?.to_string());
+                (RECORDED, values![*project])
             }
-            Watched::Refused(None) => (JOURNAL, 1, vec![]),
+            Watched::Refused(None) => (RECORDED_OF_ALL, vec![]),
         };
-        let rows = self.database.query(sql, parameters).await?;
-        let mut row = rows.into_iter().next().ok_or(DatabaseError::NoRow)?;
-        let numbers: Result<Vec<String>, _> = (0..columns)
-            .map(|_| Ok(row.integer()?.to_string()))
-            .collect();
-        numbers.map(|numbers| numbers.join("-"))
+        let mut mark: String = self.only(sql, parameters, Row::get).await?;
+        if let Watched::Inboxes(project) = watched {
+            let recorded: String = self.only(RECORDED, values![*project], Row::get).await?;
+            mark = format!("{mark}-{recorded}");
+        }
+        Ok(mark)
     }
 }

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Store, StoreError, live};
-use crate::db::{DatabaseError, Value, values};
+use crate::db::{Row, Value, values};
 use crate::model::{InboxId, ProjectId, SharedAddress, Timestamp};
 
 /// How many names one query looks up.
@@ -24,25 +24,14 @@ impl Store {
                 SELECT content_number FROM messages WHERE project_id = $1 AND received_at <= $3
                 ORDER BY number DESC LIMIT $2) m
             JOIN contents c ON c.number = m.content_number WHERE c.client IS NOT NULL";
-        let rows = self
-            .database
-            .query(CLIENTS, values![project, RECENT_MESSAGES, until])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .map(|mut row| row.text())
-            .collect::<Result<_, _>>()?)
+        let parameters = values![project, RECENT_MESSAGES, until];
+        self.all(CLIENTS, parameters, Row::get).await
     }
 
     /// The project that owns an address on the mail domain, whether it is a live inbox or reserved.
     pub async fn owner_of_address(&self, inbox: &InboxId) -> Result<Option<ProjectId>, StoreError> {
         const OWNER: &str = "SELECT project_id FROM inboxes WHERE id = $1 AND address IS NULL";
-        let rows = self.database.look_up(OWNER, values![inbox]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.uuid().map(ProjectId))
-            .transpose()?)
+        self.first(OWNER, values![inbox], Row::get).await
     }
 
     /// The projects that own these names, each with the name: ids of inboxes on the mail domain,
@@ -66,7 +55,7 @@ impl Store {
                 .look_up(OWNERS, names.map(Value::from).collect())
                 .await?
             {
-                owners.push((row.text()?, ProjectId(row.uuid()?)));
+                owners.push((row.get()?, row.get()?));
             }
         }
         Ok(owners)
@@ -87,20 +76,15 @@ impl Store {
              ORDER BY is_live DESC LIMIT 100"
         );
         let one = project.unwrap_or(ProjectId(Uuid::nil()));
-        let rows = self
-            .database
-            .query(HOLDERS, values![address, now, project.is_some(), one])
-            .await?;
-        let holders = rows.into_iter().map(|mut row| {
-            let inbox = InboxId::from_stored(row.text()?);
-            let project = ProjectId(row.uuid()?);
+        let read = |row: &mut Row| {
             Ok(Holder {
-                inbox,
-                project,
-                is_live: row.integer()? == 1,
+                inbox: row.get()?,
+                project: row.get()?,
+                is_live: row.get()?,
             })
-        });
-        Ok(holders.collect::<Result<_, DatabaseError>>()?)
+        };
+        let parameters = values![address, now, project.is_some(), one];
+        self.all(HOLDERS, parameters, read).await
     }
 }
 

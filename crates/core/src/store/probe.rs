@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::content::ORDINARY;
 use super::deliveries::{raise_sequences, write_messages};
 use super::{Content, Delivery, Origin, Store, StoreError};
-use crate::db::{DatabaseError, Transaction, values};
+use crate::db::{Row, Transaction, values};
 use crate::model::{ProjectId, Timestamp, generate_inbox_id};
 
 impl Store {
@@ -39,10 +39,7 @@ impl Store {
         if !self.database.is_shared() {
             return Ok(None);
         }
-        let row = self.database.query(NOW, vec![]).await?.into_iter().next();
-        Ok(Some(Timestamp::from_millis(
-            row.ok_or(DatabaseError::NoRow)?.integer()?,
-        )))
+        self.only(NOW, vec![], Row::get).await.map(Some)
     }
 }
 
@@ -78,12 +75,8 @@ async fn probe(mut transaction: Transaction, now: Timestamp) -> Result<(), Store
         recipients: Vec::new(),
     };
     transaction.wait_briefly();
-    let opened = transaction
-        .query(OPEN, values![&inbox, now, now])
-        .await?
-        .into_iter()
-        .next();
-    let number = opened.ok_or(DatabaseError::NoRow)?.integer()?;
+    let opened = transaction.query(OPEN, values![&inbox, now, now]).await?;
+    let number = Row::only(opened, Row::get)?;
     let delivery = Delivery {
         request,
         content,
@@ -108,7 +101,7 @@ async fn remove(transaction: &mut Transaction, inbox: i64) -> Result<(), StoreEr
     const CHUNKS: &str = "DELETE FROM chunks WHERE content_number = $1";
     const INBOX: &str = "DELETE FROM inboxes WHERE number = $1";
     for mut row in transaction.query(MESSAGES, values![inbox]).await? {
-        let content = row.optional_integer()?;
+        let content = row.get::<Option<i64>>()?;
         transaction.execute(CONTENT, values![content]).await?;
         transaction.execute(CHUNKS, values![content]).await?;
     }

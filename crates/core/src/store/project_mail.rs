@@ -11,7 +11,7 @@ use super::search::Search;
 use super::{Store, StoreError, live};
 use crate::db::{Row, values};
 use crate::large;
-use crate::model::{InboxId, MailQuery, MessageId, ProjectId, Reached, SharedAddress, Timestamp};
+use crate::model::{MailQuery, MessageId, ProjectId, Reached, Timestamp};
 
 /// How long a search may take to find a page. The count of further messages ends then, too.
 const MAX_SEARCH_TIME: Duration = Duration::from_secs(2);
@@ -153,34 +153,17 @@ impl Store {
         const COUNT: &str = concat!("SELECT COUNT(*) FROM (", ids!(), ") AS counted");
         let parameters = values![now, project, MAX_COUNTED];
         if self.read_mail.is_empty() {
-            let rows = self.database.query(COUNT, parameters).await?;
-            let count = Row::only_integer(rows)?.unsigned_abs();
+            let count: i64 = self.only(COUNT, parameters, Row::get).await?;
+            let count = count.unsigned_abs();
             return Ok((count, count));
         }
-        let rows = self.database.query(ids!(), parameters).await?;
-        let total = rows.len() as u64;
-        let mut unread = 0;
-        for mut row in rows {
-            unread += u64::from(!self.read_mail.contains(MessageId(row.uuid()?)));
-        }
-        Ok((total, unread))
-    }
-
-    /// A message and the same message in other inboxes of the project, the oldest inbox first.
-    pub async fn inboxes_of_message(
-        &self,
-        project: ProjectId,
-        id: MessageId,
-        now: Timestamp,
-    ) -> Result<Vec<Reached>, StoreError> {
-        match self.owned_head(project, id, now).await? {
-            Some(head) => self.reached(project, &head, now).await,
-            None => Ok(Vec::new()),
-        }
+        let ids = self.all(ids!(), parameters, Row::get).await?;
+        let unread = ids.iter().filter(|id| !self.read_mail.contains(**id));
+        Ok((ids.len() as u64, unread.count() as u64))
     }
 
     /// The inboxes of a project that a message has reached, the oldest first.
-    pub(super) async fn reached(
+    pub async fn reached(
         &self,
         project: ProjectId,
         head: &Head,
@@ -201,8 +184,7 @@ impl Store {
              WHERE project_id = $2 AND ",
             live!("$1")
         );
-        let rows = self.database.query(COUNT, values![now, project]).await?;
-        Ok(Row::only_integer(rows)?)
+        self.only(COUNT, values![now, project], Row::get).await
     }
 
     /// The id that a message has in the list.
@@ -212,7 +194,7 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<MessageId, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else {
+        let Some(head) = self.find_message(project, id, now).await? else {
             return Ok(id);
         };
         let copies = self.copies(project, &head, now).await?;
@@ -236,20 +218,18 @@ impl Store {
         if !head.is_shared {
             return Ok(Vec::new());
         }
-        let rows = self
-            .database
-            .look_up(COPIES, values![now, project, head.content_number])
-            .await?;
-        let copy = |mut row: Row| {
-            let id = MessageId(row.uuid()?);
+        let copy = |row: &mut Row| {
+            let id = row.get()?;
             let reached = Reached {
-                inbox: InboxId::from_stored(row.text()?),
-                shared: row.optional_text()?.map(SharedAddress::from_stored),
-                recipients: row.optional_text()?,
+                inbox: row.get()?,
+                shared: row.get()?,
+                recipients: row.get()?,
             };
             Ok((id, reached))
         };
-        rows.into_iter().map(copy).collect()
+        let content = values![now, project, head.content_number];
+        let rows = self.database.look_up(COPIES, content).await?;
+        Ok(Row::all(rows, copy)?)
     }
 
     /// The entries for these messages. The page ends before the first that its memory cannot hold.

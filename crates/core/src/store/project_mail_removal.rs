@@ -27,7 +27,7 @@ impl Store {
         for ids in ids.chunks(BATCH) {
             let mut heads = Vec::new();
             for id in ids {
-                heads.extend(self.owned_head(project, *id, now).await?);
+                heads.extend(self.find_message(project, *id, now).await?);
             }
             deleted += self.change_everywhere(project, heads, change, now).await?;
         }

@@ -2,7 +2,7 @@
 
 use super::{Change, Store, StoreError, live, until_undisturbed};
 use crate::db::{DatabaseError, Row, Transaction, Value, values};
-use crate::model::{ApiKey, InboxId, KeyHash, Project, ProjectId, Timestamp, WorkingKey};
+use crate::model::{ApiKey, KeyHash, Project, ProjectId, Timestamp, WorkingKey};
 
 const LIVE_BY_NAME: &str = "SELECT id FROM projects WHERE name = $1 AND deleted_at IS NULL";
 
@@ -57,8 +57,9 @@ impl Store {
         const DEFAULT: &str = "SELECT id FROM projects WHERE is_default = 1";
         let name = name.to_owned();
         let find_or_make = async move |mut transaction: Transaction| {
-            if let Some(row) = transaction.query(DEFAULT, vec![]).await?.first_mut() {
-                return Ok(ProjectId(row.uuid()?));
+            let known = transaction.query(DEFAULT, vec![]).await?;
+            if let Some(known) = Row::first(known, Row::get)? {
+                return Ok(known);
             }
             if let Some(made) = insert_project(&mut transaction, &name, true, now).await? {
                 transaction.commit().await?;
@@ -66,34 +67,20 @@ impl Store {
             }
             // Another node has just created it.
             let rows = transaction.query(DEFAULT, vec![]).await?;
-            Ok(ProjectId(
-                rows.into_iter()
-                    .next()
-                    .ok_or(DatabaseError::NoRow)?
-                    .uuid()?,
-            ))
+            Ok(Row::only(rows, Row::get)?)
         };
         self.database.transact(find_or_make).await
     }
 
     /// The live project called `name`.
     pub async fn project_by_name(&self, name: &str) -> Result<Option<ProjectId>, StoreError> {
-        let rows = self.database.look_up(LIVE_BY_NAME, values![name]).await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.uuid().map(ProjectId))
-            .transpose()?)
+        self.first(LIVE_BY_NAME, values![name], Row::get).await
     }
 
     /// All live projects, oldest first.
     pub async fn projects(&self, now: Timestamp) -> Result<Vec<Project>, StoreError> {
         const ALL: &str = project_columns!("ORDER BY created_at, id");
-        let rows = self.database.query(ALL, values![now]).await?;
-        Ok(rows
-            .into_iter()
-            .map(read_project)
-            .collect::<Result<_, _>>()?)
+        self.all(ALL, values![now], read_project).await
     }
 
     /// The live project `id`.
@@ -103,21 +90,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Project>, StoreError> {
         const ONE: &str = project_columns!("AND id = $2");
-        let rows = self.database.query(ONE, values![now, id]).await?;
-        Ok(rows.into_iter().next().map(read_project).transpose()?)
+        Ok(self.all(ONE, values![now, id], read_project).await?.pop())
     }
 
-    /// Whether a deleted project may still have reserved addresses.
-    pub async fn has_deleted_projects(&self) -> Result<bool, StoreError> {
-        const DELETED: &str = "SELECT 1 FROM projects WHERE deleted_at IS NOT NULL LIMIT 1";
-        Ok(!self.database.look_up(DELETED, vec![]).await?.is_empty())
-    }
-
-    /// How many projects have been deleted.
+    /// How many projects have been deleted, and may still have reserved addresses.
     pub async fn deleted_projects(&self) -> Result<i64, StoreError> {
         const DELETED: &str = "SELECT COUNT(*) FROM projects WHERE deleted_at IS NOT NULL";
-        let rows = self.database.look_up(DELETED, vec![]).await?;
-        Ok(Row::only_integer(rows)?)
+        self.only(DELETED, vec![], Row::get).await
     }
 
     /// The project of this key, if it is valid at `now`.
@@ -141,14 +120,8 @@ impl Store {
         const OWNER: &str = "
             SELECT project_id, expires_at FROM api_keys JOIN projects ON projects.id = project_id
             WHERE hash = $1 AND (expires_at IS NULL OR expires_at > $2) AND deleted_at IS NULL";
-        let rows = self.database.look_up(OWNER, values![*hash, now]).await?;
-        let Some(mut row) = rows.into_iter().next() else {
-            return Ok(None);
-        };
-        Ok(Some((
-            ProjectId(row.uuid()?),
-            row.optional_integer()?.map(Timestamp::from_millis),
-        )))
+        let read = |row: &mut Row| Ok((row.get()?, row.get()?));
+        self.first(OWNER, values![*hash, now], read).await
     }
 
     /// The newest valid key of a project.
@@ -160,11 +133,7 @@ impl Store {
         const NEWEST: &str = "
             SELECT hash FROM api_keys WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2)
             ORDER BY created_at DESC, hash LIMIT 1";
-        let rows = self.database.query(NEWEST, values![project, now]).await?;
-        let Some(mut row) = rows.into_iter().next() else {
-            return Ok(None);
-        };
-        Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
+        self.first(NEWEST, values![project, now], Row::get).await
     }
 
     /// The valid keys of a project, newest first.
@@ -176,15 +145,14 @@ impl Store {
         const KEYS: &str = "
             SELECT last_four, created_at, expires_at FROM api_keys
             WHERE project_id = $1 AND (expires_at IS NULL OR expires_at > $2) ORDER BY created_at DESC, hash";
-        let rows = self.database.query(KEYS, values![project, now]).await?;
-        let key = |mut row: Row| {
+        let key = |row: &mut Row| {
             Ok(WorkingKey {
-                last_four: row.text()?,
-                created_at: Timestamp::from_millis(row.integer()?),
-                expires_at: row.optional_integer()?.map(Timestamp::from_millis),
+                last_four: row.get()?,
+                created_at: row.get()?,
+                expires_at: row.get()?,
             })
         };
-        rows.into_iter().map(key).collect()
+        self.all(KEYS, values![project, now], key).await
     }
 
     /// Adds the first key of the project; `false` if it has a valid key at `now`.
@@ -298,7 +266,7 @@ async fn delete_project(
     let Some(mut row) = deleted.into_iter().next() else {
         return Ok(false);
     };
-    let id = Value::from(row.bytes()?);
+    let id = Value::from(row.get::<ProjectId>()?);
     transaction
         .execute(
             "DELETE FROM api_keys WHERE project_id = $1",
@@ -314,21 +282,21 @@ async fn delete_project(
         )
         .await?;
     for mut row in transaction.query(END_INBOXES, vec![id, now.into()]).await? {
-        transaction.notify(Change::Inbox(InboxId::from_stored(row.text()?)));
+        transaction.notify(Change::Inbox(row.get()?));
     }
     transaction.notify(Change::Projects);
     transaction.commit().await?;
     Ok(true)
 }
 
-fn read_project(mut row: Row) -> Result<Project, DatabaseError> {
+fn read_project(row: &mut Row) -> Result<Project, DatabaseError> {
     Ok(Project {
-        id: ProjectId(row.uuid()?),
-        name: row.text()?,
-        is_default: row.integer()? == 1,
-        created_at: Timestamp::from_millis(row.integer()?),
-        key_last_four: row.text()?,
-        inboxes: row.integer()?,
+        id: row.get()?,
+        name: row.get()?,
+        is_default: row.get()?,
+        created_at: row.get()?,
+        key_last_four: row.get()?,
+        inboxes: row.get()?,
     })
 }
 

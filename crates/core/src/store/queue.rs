@@ -86,17 +86,16 @@ impl Store {
                     CASE WHEN leased_until > due_at THEN leased_until ELSE due_at END AS free_at
                 FROM outgoing WHERE status = 'queued'
             ) AS queued GROUP BY project_id, domain";
-        let rows = self.database.query(QUEUES, values![now]).await?;
-        let queues = rows.into_iter().map(|mut row| {
+        let read = |row: &mut Row| {
             Ok(DomainQueue {
-                project: ProjectId(row.uuid()?),
-                domain: row.text()?,
-                due: row.count()?,
-                due_since: row.optional_integer()?.map(Timestamp::from_millis),
-                next: row.optional_integer()?.map(Timestamp::from_millis),
+                project: row.get()?,
+                domain: row.get()?,
+                due: row.get()?,
+                due_since: row.get()?,
+                next: row.get()?,
             })
-        });
-        Ok(queues.collect::<Result<_, DatabaseError>>()?)
+        };
+        self.all(QUEUES, values![now], read).await
     }
 
     /// The items of each of these queues that are due and not leased: those that have been due
@@ -104,7 +103,7 @@ impl Store {
     pub async fn due_outgoing(
         &self,
         queues: &[DomainQueue],
-        limit: i64,
+        limit: usize,
         now: Timestamp,
     ) -> Result<Vec<Vec<Due>>, StoreError> {
         const DUE: &str = "
@@ -121,10 +120,8 @@ impl Store {
             Ok::<_, DatabaseError>(queues)
         };
         let queues = self.database.transact(read).await?;
-        Ok(queues
-            .into_iter()
-            .map(|rows| rows.into_iter().map(read_due).collect())
-            .collect::<Result<_, _>>()?)
+        let queues = queues.into_iter().map(|rows| Row::all(rows, read_due));
+        Ok(queues.collect::<Result<_, _>>()?)
     }
 
     /// Leases those of `claims` that are still due and not leased until `leased_until`, and counts
@@ -141,16 +138,6 @@ impl Store {
     ) -> Result<Vec<Claimed>, StoreError> {
         // All workers use the same order, so that they cannot deadlock.
         claims.sort_by_key(|claim| claim.id);
-        until_undisturbed(|| self.claim_once(worker, &claims, leased_until, now)).await
-    }
-
-    async fn claim_once(
-        &self,
-        worker: WorkerId,
-        claims: &[Claim],
-        leased_until: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<Claimed>, StoreError> {
         const CLAIM: &str = concat!(
             "UPDATE outgoing
              SET attempts = attempts + 1, attempted_at = $2, due_at = $3, worker = $4, leased_until = $5
@@ -160,24 +147,24 @@ impl Store {
             item_columns!(),
             ", raw_size"
         );
-        let parameters = claims
-            .iter()
-            .map(|claim| values![claim.id, now, claim.next_due, worker, leased_until,]);
-        let parameters = parameters.collect();
-        let claim = async move |mut transaction: Transaction| {
-            let rows = transaction.query_many(CLAIM, parameters).await?;
-            transaction.commit().await?;
-            Ok::<_, StoreError>(rows)
-        };
-        let rows = self.database.transact(claim).await?;
-        let claimed = rows.into_iter().flatten().map(|mut row| {
-            let item = read_item(&mut row)?;
-            Ok(Claimed {
-                item,
-                size: row.count()?,
+        let rows = until_undisturbed(|| {
+            let claim =
+                |claim: &Claim| values![claim.id, now, claim.next_due, worker, leased_until];
+            let parameters = claims.iter().map(claim).collect();
+            self.transact(async move |mut transaction: Transaction| {
+                let rows = transaction.query_many(CLAIM, parameters).await?;
+                transaction.commit().await?;
+                Ok(rows)
             })
         });
-        claimed.collect()
+        let claimed = |row: &mut Row| {
+            Ok(Claimed {
+                item: read_item(row)?,
+                size: row.get()?,
+            })
+        };
+        let rows = rows.await?.into_iter().flatten().collect();
+        Ok(Row::all(rows, claimed)?)
     }
 
     /// A piece of the message of a queued item; `None` if the message was removed, or has no such
@@ -189,11 +176,11 @@ impl Store {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         const PIECE: &str =
             "SELECT data FROM outgoing_chunks WHERE outgoing_id = $1 AND position = $2";
-        let rows = self.database.query(PIECE, values![id, position]).await?;
-        let Some(mut row) = rows.into_iter().next() else {
-            return Ok(None);
-        };
-        unpack(row.bytes()?, decompress).await.map(Some)
+        let parameters = values![id, position];
+        match self.all(PIECE, parameters, Row::get).await?.pop() {
+            Some(piece) => unpack(piece, decompress).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Extends the leases that a worker has on `items` until `leased_until`.
@@ -203,24 +190,17 @@ impl Store {
         mut items: Vec<OutgoingId>,
         leased_until: Timestamp,
     ) -> Result<(), StoreError> {
-        items.sort();
-        until_undisturbed(|| self.renew_once(worker, &items, leased_until)).await
-    }
-
-    async fn renew_once(
-        &self,
-        worker: WorkerId,
-        items: &[OutgoingId],
-        leased_until: Timestamp,
-    ) -> Result<(), StoreError> {
         const RENEW: &str = "UPDATE outgoing SET leased_until = $3 WHERE id = $1 AND worker = $2";
-        let renewal = |item: &OutgoingId| values![*item, worker, leased_until];
-        let renewals = items.iter().map(renewal).collect();
-        let renew = async move |mut transaction: Transaction| {
-            transaction.execute_many(RENEW, renewals).await?;
-            Ok(transaction.commit().await?)
-        };
-        self.database.transact(renew).await
+        items.sort();
+        until_undisturbed(|| {
+            let renewal = |item: &OutgoingId| values![*item, worker, leased_until];
+            let renewals = items.iter().map(renewal).collect();
+            self.transact(async move |mut transaction: Transaction| {
+                transaction.execute_many(RENEW, renewals).await?;
+                Ok(transaction.commit().await?)
+            })
+        })
+        .await
     }
 
     /// Releases all leases of a worker. The next attempts remain due at the scheduled time.
@@ -245,10 +225,10 @@ impl Store {
     }
 }
 
-fn read_due(mut row: Row) -> Result<Due, DatabaseError> {
+fn read_due(row: &mut Row) -> Result<Due, DatabaseError> {
     Ok(Due {
-        id: OutgoingId(row.uuid()?),
-        attempts: u32::try_from(row.integer()?).unwrap_or(u32::MAX),
+        id: row.get()?,
+        attempts: row.get()?,
     })
 }
 
@@ -269,7 +249,7 @@ pub(super) async fn held_leases(
     let held = transaction.query_many(HELD, leases).await?;
     held.into_iter()
         .flatten()
-        .map(|mut row| row.uuid())
+        .map(|mut row| row.get())
         .collect()
 }
 

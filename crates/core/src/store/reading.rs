@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::content::{PIECE, decode, decompress, unpack};
 use super::messages::Head;
 use super::{ContentForm, Store, StoreError};
-use crate::db::{DatabaseError, Row, values};
+use crate::db::{Row, values};
 use crate::jobs::LARGE;
 
 /// One form of a message, read in pieces.
@@ -64,20 +64,20 @@ impl Store {
 
     /// The trace of a message, and its content unless it is large; `None` if the message was removed
     /// in the meantime.
-    pub(super) async fn content(
-        &self,
-        head: &Head,
-    ) -> Result<Option<(String, Bytes)>, DatabaseError> {
+    pub(super) async fn content(&self, head: &Head) -> Result<Option<(String, Bytes)>, StoreError> {
         const CONTENT: &str = "SELECT trace, data FROM contents WHERE number = $1";
         if head.content.is_some() {
             return Ok(head.content.clone());
         }
-        let rows = self
-            .database
-            .look_up(CONTENT, values![head.content_number])
-            .await?;
-        let read = |mut row: Row| Ok((row.text()?, row.bytes()?));
-        rows.into_iter().next().map(read).transpose()
+        let read = |row: &mut Row| Ok((row.get()?, row.get()?));
+        let number = values![head.content_number];
+        self.first(CONTENT, number, read).await
+    }
+
+    /// The header fields that this server put before a message; `None` if it was removed in the
+    /// meantime.
+    pub async fn trace(&self, head: &Head) -> Result<Option<String>, StoreError> {
+        Ok(self.content(head).await?.map(|(trace, _)| trace))
     }
 
     /// One form of a large message.
@@ -105,14 +105,11 @@ impl Store {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         const PIECE_OF: &str =
             "SELECT data FROM chunks WHERE content_number = $1 AND form = $2 AND position = $3";
-        let rows = self
-            .database
-            .query(PIECE_OF, values![content, form, position])
-            .await?;
-        let Some(mut row) = rows.into_iter().next() else {
-            return Ok(None);
-        };
-        unpack(row.bytes()?, decompress).await.map(Some)
+        let parameters = values![content, form, position];
+        match self.all(PIECE_OF, parameters, Row::get).await?.pop() {
+            Some(piece) => unpack(piece, decompress).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 

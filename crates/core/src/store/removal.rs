@@ -3,7 +3,7 @@
 
 use super::sweep::remove_contents;
 use super::{Change, Store, StoreError, live, until_undisturbed};
-use crate::db::{DatabaseError, Transaction, values};
+use crate::db::{Row, Transaction, values};
 use crate::model::{Inbox, InboxId, MessageId, ProjectId, Timestamp};
 
 /// Messages that one transaction deletes when an inbox is emptied.
@@ -18,7 +18,7 @@ impl Store {
         id: MessageId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let Some(head) = self.owned_head(project, id, now).await? else {
+        let Some(head) = self.find_message(project, id, now).await? else {
             return Ok(false);
         };
         let deleted = self.delete_some(project, &head.inbox_id, vec![id], now);
@@ -37,15 +37,10 @@ impl Store {
         );
         loop {
             let some = values![&inbox.id, inbox.created_at, now, MESSAGES_A_STEP];
-            let found = self.database.query(SOME, some).await?;
-            if found.is_empty() {
+            let ids = self.all(SOME, some, Row::get).await?;
+            if ids.is_empty() {
                 return Ok(());
             }
-            let ids: Result<Vec<_>, DatabaseError> = found
-                .into_iter()
-                .map(|mut row| row.uuid().map(MessageId))
-                .collect();
-            let ids = ids?;
             // Another request may have deleted them: then others follow.
             self.delete_some(inbox.project, &inbox.id, ids, now).await?;
         }
@@ -96,15 +91,10 @@ pub(super) async fn delete_in(
         WHERE id = $1";
     const COUNT: &str = "
         UPDATE inboxes SET message_count = message_count - $2, changes = changes + 1 WHERE number = $1";
-    let Some(mut row) = transaction
-        .query(INBOX, values![inbox, project, now])
-        .await?
-        .into_iter()
-        .next()
-    else {
+    let held = transaction.query(INBOX, values![inbox, project, now]);
+    let Some(number) = Row::first(held.await?, Row::get::<i64>)? else {
         return Ok(0);
     };
-    let number = row.integer()?;
     let mut contents = Vec::new();
     let mut emptied = Vec::new();
     for id in ids {

@@ -53,9 +53,8 @@ impl Store {
             if started > 0 {
                 return Ok(Repetition::New);
             }
-            let read = |mut row: Row| Ok((row.bytes()?, row.optional_text()?));
-            let earlier: Option<Result<_, StoreError>> = earlier.into_iter().next().map(read);
-            Ok(match earlier.transpose()? {
+            let read = |row: &mut Row| Ok((row.get::<Bytes>()?, row.get()?));
+            Ok(match Row::first(earlier, read)? {
                 Some((first, _)) if first != body => Repetition::Other,
                 Some((_, Some(answer))) => Repetition::Answered(answer),
                 // It may have failed in the meantime.

@@ -2,8 +2,8 @@
 //! days.
 
 use super::{Change, Store, StoreError};
-use crate::db::{Transaction, values};
-use crate::model::{Inbox, InboxId, Timestamp};
+use crate::db::{Row, Transaction, values};
+use crate::model::{Inbox, Timestamp};
 
 /// Maximum number of inboxes in one step.
 const INBOXES_A_STEP: i64 = 20;
@@ -15,17 +15,9 @@ impl Store {
     /// How many days the messages of an inbox are kept; `None` if they are kept until the inbox
     /// ends.
     pub async fn retention_days(&self, inbox: &Inbox) -> Result<Option<i64>, StoreError> {
-        const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2";
-        let rows = self
-            .database
-            .look_up(READ, values![&inbox.id, inbox.project])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.optional_integer())
-            .transpose()?
-            .flatten())
+        const READ: &str = "SELECT retention_days FROM inboxes WHERE id = $1 AND project_id = $2 AND retention_days IS NOT NULL";
+        let parameters = values![&inbox.id, inbox.project];
+        self.first(READ, parameters, Row::get).await
     }
 
     /// Sets how many days the messages of a live permanent inbox are kept; `false` if there is no
@@ -74,21 +66,15 @@ pub(super) async fn take_old_messages(
         .await?;
     let any = !due.is_empty();
     for mut row in due {
-        let number = row.integer()?;
-        let id = InboxId::from_stored(row.text()?);
-        let emptied = row.integer()?;
-        let days = row.integer()?;
+        let number: i64 = row.get()?;
+        let id = row.get()?;
+        let emptied: i64 = row.get()?;
+        let days: i64 = row.get()?;
         let until = now.as_millis() - days * DAY_MILLIS;
         let last = transaction
             .query(LAST, values![number, emptied, until, MESSAGES_A_STEP])
             .await?;
-        if let Some(last) = last
-            .into_iter()
-            .next()
-            .map(|mut row| row.optional_integer())
-            .transpose()?
-            .flatten()
-        {
+        if let Some(last) = Row::only(last, Row::get::<Option<i64>>)? {
             transaction.execute(TAKE, values![number, last]).await?;
             transaction.notify(Change::Inbox(id));
         }

@@ -367,9 +367,9 @@ impl Store {
 
 impl Candidate {
     fn read(mut row: Row) -> Result<Self, DatabaseError> {
-        let position = row.integer()?;
-        let is_entry = row.integer()? == 1;
-        let content = row.optional_text()?.zip(row.optional_bytes()?);
+        let position = row.get()?;
+        let is_entry = row.get()?;
+        let content = row.get::<Option<_>>()?.zip(row.get()?);
         let head = Head {
             content,
             ..Head::read(&mut row)?

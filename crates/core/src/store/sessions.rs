@@ -1,7 +1,7 @@
 //! Dashboard sessions. Only the hashes of the cookie and of the credential are stored.
 
 use super::{Change, Store, StoreError};
-use crate::db::values;
+use crate::db::{Row, values};
 use crate::model::{KeyHash, Timestamp};
 
 impl Store {
@@ -25,11 +25,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<KeyHash>, StoreError> {
         const FIND: &str = "SELECT credential FROM sessions WHERE hash = $1 AND expires_at > $2";
-        let rows = self.database.look_up(FIND, values![*cookie, now]).await?;
-        let Some(mut row) = rows.into_iter().next() else {
-            return Ok(None);
-        };
-        Ok(row.bytes()?.as_ref().try_into().ok().map(KeyHash))
+        self.first(FIND, values![*cookie, now], Row::get).await
     }
 
     pub async fn close_session(&self, cookie: &KeyHash) -> Result<(), StoreError> {

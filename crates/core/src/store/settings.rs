@@ -3,20 +3,13 @@
 use bytes::Bytes;
 
 use super::{Store, StoreError};
-use crate::db::values;
+use crate::db::{Row, values};
 
 impl Store {
     /// The value of `name`.
     pub async fn setting(&self, name: &'static str) -> Result<Option<Bytes>, StoreError> {
-        let rows = self
-            .database
-            .look_up("SELECT value FROM settings WHERE name = $1", values![name])
-            .await?;
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|mut row| row.bytes())
-            .transpose()?)
+        const VALUE: &str = "SELECT value FROM settings WHERE name = $1";
+        self.first(VALUE, values![name], Row::get).await
     }
 
     /// Stores `value` under `name`, and replaces an older value.

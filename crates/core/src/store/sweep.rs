@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::outgoing::REMOVE_CHUNKS_OF_OUTGOING;
 use super::{Store, StoreError, faults, journal, repeatable, retention};
 use crate::db::{Row, Transaction, Value, values};
@@ -54,9 +56,8 @@ impl Store {
     pub async fn stored(&self) -> Result<(i64, i64), StoreError> {
         const COUNT: &str =
             "SELECT (SELECT COUNT(*) FROM messages), (SELECT COUNT(*) FROM contents)";
-        let mut rows = self.database.query(COUNT, vec![]).await?;
-        let mut row = rows.pop().ok_or(crate::db::DatabaseError::NoRow)?;
-        Ok((row.integer()?, row.integer()?))
+        let read = |row: &mut Row| Ok((row.get()?, row.get()?));
+        self.only(COUNT, vec![], read).await
     }
 }
 
@@ -75,10 +76,7 @@ async fn remove_orphans(mut transaction: Transaction) -> Result<u64, StoreError>
     transaction.lock(SWEEPING).await?;
     transaction.execute_script(PLANS).await?;
     let orphans = transaction.query(ORPHANS, values![ORPHANS_A_STEP]).await?;
-    let numbers = orphans
-        .into_iter()
-        .map(|mut row| row.integer().map(|number| values![number]));
-    let numbers: Vec<Vec<Value>> = numbers.collect::<Result<_, _>>()?;
+    let numbers = Row::all(orphans, |row| Ok(values![row.get::<i64>()?]))?;
     if numbers.is_empty() {
         return Ok(0);
     }
@@ -139,8 +137,8 @@ async fn remove_messages(transaction: &mut Transaction) -> Result<bool, StoreErr
     let emptied = transaction.query(EMPTIED, values![INBOXES_A_STEP]).await?;
     let any = !emptied.is_empty();
     for mut inbox in emptied {
-        let number = Value::from(inbox.integer()?);
-        let until = Value::from(inbox.integer()?);
+        let number = Value::from(inbox.get::<i64>()?);
+        let until = Value::from(inbox.get::<i64>()?);
         let removed = transaction
             .query(REMOVE, vec![number.clone(), until.clone(), left.into()])
             .await?;
@@ -160,18 +158,6 @@ pub(super) async fn remove_contents(
     transaction: &mut Transaction,
     removed: Vec<Row>,
 ) -> Result<(), StoreError> {
-    let mut numbers = Vec::new();
-    for mut row in removed {
-        numbers.extend(row.optional_integer()?);
-    }
-    remove_numbered(transaction, numbers).await
-}
-
-/// Removes the contents with these numbers that no message uses any more.
-async fn remove_numbered(
-    transaction: &mut Transaction,
-    numbers: Vec<i64>,
-) -> Result<(), StoreError> {
     // If two transactions remove the last messages with a content, the later one sees the effect of
     // the earlier one.
     const LOCK: &str = "SELECT 1 FROM contents WHERE number = $1 {for_update}";
@@ -181,7 +167,9 @@ async fn remove_numbered(
     const REMOVE_CHUNKS: &str = "
         DELETE FROM chunks WHERE content_number = $1
             AND NOT EXISTS (SELECT 1 FROM messages WHERE content_number = $1 AND is_shared = 1)";
-    let numbers: Vec<Vec<Value>> = numbers.into_iter().map(|number| values![number]).collect();
+    let numbers = Row::all(removed, Row::get::<Option<i64>>)?;
+    let numbers = numbers.into_iter().flatten();
+    let numbers: Vec<Vec<Value>> = numbers.map(|number| values![number]).collect();
     if numbers.is_empty() {
         return Ok(());
     }
@@ -214,7 +202,7 @@ async fn forget(transaction: &mut Transaction, now: Timestamp) -> Result<bool, S
     let mut forgotten = reservations.len() as u64;
     let mut bases = Vec::new();
     for mut row in reservations {
-        bases.extend(row.optional_text()?.map(|base| values![base]));
+        bases.extend(row.get::<Option<String>>()?.map(|base| values![base]));
     }
     forgotten += transaction.execute_many(BASE, bases).await?;
     forgotten += forget_outgoing(transaction, reserved_since).await?;
@@ -238,11 +226,7 @@ async fn forget_outgoing(
         .query(OUTGOING, values![sent_before, INBOXES_A_STEP])
         .await?;
     let count = forgotten.len() as u64;
-    let ids: Result<Vec<Vec<Value>>, _> = forgotten
-        .into_iter()
-        .map(|mut row| row.bytes().map(|id| vec![Value::from(id)]))
-        .collect();
-    let ids = ids?;
+    let ids = Row::all(forgotten, |row| Ok(values![row.get::<Uuid>()?]))?;
     transaction
         .execute_many("DELETE FROM attempts WHERE outgoing_id = $1", ids.clone())
         .await?;

@@ -1,66 +1,32 @@
-//! What the tables know of the past of an inbox, for its timeline.
+//! What the tables and the journal know of the past of an inbox, for its timeline.
+
+use restante_api::{Event, EventKind};
 
 use super::{Store, StoreError};
 use crate::db::{DatabaseError, Row, values};
-use crate::model::{ArrivedMail, FaultUse, Inbox, MessageId, SentMail, Timestamp};
+use crate::evidence::event::{self, event};
+use crate::model::{Inbox, InboxClaim, MessageId, RefusedMail, Timestamp};
 
 impl Store {
-    /// The newest messages until then of an inbox that has not ended, newest first.
-    pub async fn arrived_mail(
+    /// What happened to an inbox until then, without waits and SMTP sessions: at most `most` events
+    /// of each kind.
+    pub async fn past_of(
         &self,
         inbox: &Inbox,
         until: Timestamp,
         most: usize,
-    ) -> Result<Vec<ArrivedMail>, StoreError> {
+    ) -> Result<Vec<Event>, StoreError> {
         const ARRIVED: &str = "
             SELECT m.id, m.sender, m.subject, m.code, m.raw_size, m.received_at, c.via, c.client, c.tls
             FROM inboxes i JOIN messages m ON m.inbox_number = i.number AND m.sequence > i.emptied_sequence
             JOIN contents c ON c.number = m.content_number
-            WHERE i.id = $1 AND i.project_id = $2 AND i.created_at = $3 AND m.received_at <= $4
+            WHERE i.project_id = $1 AND i.id = $2 AND i.created_at = $3 AND m.received_at <= $4
             ORDER BY m.sequence DESC LIMIT $5";
-        let parameters = values![&inbox.id, inbox.project, inbox.created_at, until, most];
-        let rows = self.database.query(ARRIVED, parameters).await?;
-        Ok(rows
-            .into_iter()
-            .map(read_arrived)
-            .collect::<Result<_, _>>()?)
-    }
-
-    /// The latest uses until then of the faults that an inbox has.
-    pub async fn fault_uses(
-        &self,
-        inbox: &Inbox,
-        until: Timestamp,
-        most: usize,
-    ) -> Result<Vec<FaultUse>, StoreError> {
-        const USES: &str = "
+        const FAULTS_USED: &str = "
             SELECT f.point, f.action, u.used_at
             FROM inboxes i JOIN faults f ON f.inbox_number = i.number JOIN fault_uses u ON u.fault_number = f.number
-            WHERE i.id = $1 AND i.project_id = $2 AND u.used_at >= $3 AND u.used_at <= $4
+            WHERE i.project_id = $1 AND i.id = $2 AND u.used_at >= $3 AND u.used_at <= $4
             ORDER BY u.number DESC LIMIT $5";
-        let parameters = values![&inbox.id, inbox.project, inbox.created_at, until, most];
-        let rows = self.database.query(USES, parameters).await?;
-        let read = |mut row: Row| {
-            Ok(FaultUse {
-                point: row.text()?,
-                action: row.text()?,
-                used_at: Timestamp::from_millis(row.integer()?),
-            })
-        };
-        Ok(rows
-            .into_iter()
-            .map(read)
-            .collect::<Result<_, DatabaseError>>()?)
-    }
-
-    /// The latest messages that were sent from an inbox until then, and the attempts to send them,
-    /// newest first.
-    pub async fn sent_mail(
-        &self,
-        inbox: &Inbox,
-        until: Timestamp,
-        most: usize,
-    ) -> Result<Vec<SentMail>, StoreError> {
         // A message with a later attempt was still in the queue.
         const SENT: &str = "
             SELECT o.recipient, o.subject,
@@ -70,35 +36,74 @@ impl Store {
             FROM outgoing o LEFT JOIN attempts a ON a.outgoing_id = o.id AND a.attempted_at <= $4
             WHERE o.project_id = $1 AND o.inbox_id = $2 AND o.created_at >= $3 AND o.created_at <= $4
             AND o.is_report = 0 ORDER BY o.id DESC, a.attempt DESC LIMIT $5";
-        let parameters = values![inbox.project, &inbox.id, inbox.created_at, until, most];
-        let rows = self.database.query(SENT, parameters).await?;
-        let read = |mut row: Row| {
-            Ok(SentMail {
-                recipient: row.text()?,
-                subject: row.text()?,
-                status: row.text()?,
-                created_at: Timestamp::from_millis(row.integer()?),
-                attempted_at: row.optional_integer()?.map(Timestamp::from_millis),
-                reply: row.optional_text()?,
-            })
-        };
-        Ok(rows
-            .into_iter()
-            .map(read)
-            .collect::<Result<_, DatabaseError>>()?)
+        let times = (inbox.created_at, until);
+        let claims = self.about::<InboxClaim>(inbox, times, most).await?;
+        let refused = self.about::<RefusedMail>(inbox, times, most).await?;
+        let parameters = || values![inbox.project, &inbox.id, inbox.created_at, until, most];
+        let arrived = self.all(ARRIVED, parameters(), arrived).await?;
+        let faults = self.all(FAULTS_USED, parameters(), fault_used).await?;
+        let sent = self.all(SENT, parameters(), sent).await?;
+        let mut events = vec![event::created(inbox)];
+        events.extend(claims.iter().map(event::claimed));
+        events.extend(refused.iter().map(event::refused));
+        events.extend(arrived.into_iter().flatten());
+        events.extend(faults.into_iter().chain(sent));
+        Ok(events)
     }
 }
 
-fn read_arrived(mut row: Row) -> Result<ArrivedMail, DatabaseError> {
-    Ok(ArrivedMail {
-        id: MessageId(row.uuid()?),
-        from: row.text()?,
-        subject: row.text()?,
-        code: row.text()?,
-        size: row.integer()?,
-        received_at: Timestamp::from_millis(row.integer()?),
-        via: row.optional_text()?,
-        client: row.optional_text()?,
-        tls: row.optional_text()?,
+/// A message that was stored, and the call of the API of a provider by which it arrived.
+fn arrived(row: &mut Row) -> Result<Vec<Event>, DatabaseError> {
+    let id: MessageId = row.get()?;
+    let from: String = row.get()?;
+    let subject: String = row.get()?;
+    let code = match &*row.get::<String>()? {
+        "" => String::new(),
+        code => format!(", code {code}"),
+    };
+    let size: i64 = row.get()?;
+    let at = row.get()?;
+    let via: Option<String> = row.get()?;
+    let client: Option<String> = row.get()?;
+    let via = via.filter(|via| !matches!(&**via, "smtp" | "api"));
+    let called = via.map(|via| Event {
+        client: client.clone(),
+        ..event(
+            at,
+            EventKind::SendApi,
+            format!("The application called the API of {via}."),
+        )
+    });
+    let text = format!("\"{subject}\" from {from} was stored, {size} bytes{code}.");
+    let stored = Event {
+        message_id: Some(id.to_string()),
+        client,
+        tls: row.get()?,
+        ..event(at, EventKind::Stored, text)
+    };
+    Ok(called.into_iter().chain([stored]).collect())
+}
+
+fn fault_used(row: &mut Row) -> Result<Event, DatabaseError> {
+    let point: String = row.get()?;
+    let action: String = row.get()?;
+    let text = format!("The fault {action} at {point} was used.");
+    Ok(event(row.get()?, EventKind::FaultUsed, text))
+}
+
+/// A message that was sent, or an attempt to send one.
+fn sent(row: &mut Row) -> Result<Event, DatabaseError> {
+    let recipient: String = row.get()?;
+    let subject: String = row.get()?;
+    let status = row.get()?;
+    let created_at = row.get()?;
+    let at = row.get::<Option<_>>()?.unwrap_or(created_at);
+    let text = match row.get::<Option<String>>()? {
+        Some(reply) => format!("An attempt to send \"{subject}\" to {recipient}: {reply}"),
+        None => format!("\"{subject}\" was sent to {recipient}."),
+    };
+    Ok(Event {
+        outcome: Some(status),
+        ..event(at, EventKind::Sent, text)
     })
 }

@@ -1,70 +1,36 @@
-//! The domain's types as values of a statement.
+//! The domain's types as values of a statement and as columns of a row.
+
+use bytes::Bytes;
+use uuid::Uuid;
 
 use super::content::ContentForm;
-use crate::db::Value;
+use crate::db::{Column, Value};
 use crate::model::{
     InboxId, InboxKind, KeyHash, MessageId, OutgoingId, OutgoingStatus, ProjectId, SharedAddress,
     Timestamp, WorkerId,
 };
 
-impl From<ProjectId> for Value {
-    fn from(id: ProjectId) -> Self {
-        Self::Uuid(id.0)
-    }
+macro_rules! values_of {
+    ($($type:ty, $stored:expr;)*) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::from($stored(value))
+            }
+        })*
+    };
 }
 
-impl From<MessageId> for Value {
-    fn from(id: MessageId) -> Self {
-        Self::Uuid(id.0)
-    }
-}
-
-impl From<OutgoingId> for Value {
-    fn from(id: OutgoingId) -> Self {
-        Self::Uuid(id.0)
-    }
-}
-
-impl From<WorkerId> for Value {
-    fn from(id: WorkerId) -> Self {
-        Self::Uuid(id.0)
-    }
-}
-
-impl From<KeyHash> for Value {
-    fn from(hash: KeyHash) -> Self {
-        Self::from(hash.0.as_slice())
-    }
-}
-
-impl From<&SharedAddress> for Value {
-    fn from(address: &SharedAddress) -> Self {
-        Self::from(address.as_str())
-    }
-}
-
-impl From<&InboxId> for Value {
-    fn from(id: &InboxId) -> Self {
-        Self::from(id.as_str())
-    }
-}
-
-impl From<Timestamp> for Value {
-    fn from(instant: Timestamp) -> Self {
-        Self::Integer(instant.as_millis())
-    }
-}
-
-impl From<OutgoingStatus> for Value {
-    fn from(status: OutgoingStatus) -> Self {
-        Self::from(status.as_str())
-    }
-}
-
-impl From<InboxKind> for Value {
-    fn from(kind: InboxKind) -> Self {
-        Self::from(kind.as_str())
-    }
+values_of! {
+    ProjectId, |id: ProjectId| id.0;
+    MessageId, |id: MessageId| id.0;
+    OutgoingId, |id: OutgoingId| id.0;
+    WorkerId, |id: WorkerId| id.0;
+    KeyHash, |hash: KeyHash| Bytes::copy_from_slice(&hash.0);
+    Timestamp, Timestamp::as_millis;
+    OutgoingStatus, OutgoingStatus::as_str;
+    InboxKind, InboxKind::as_str;
+    &InboxId, InboxId::as_str;
+    &SharedAddress, SharedAddress::as_str;
 }
 
 impl From<ContentForm> for Value {
@@ -73,5 +39,35 @@ impl From<ContentForm> for Value {
             ContentForm::Parsed => 0,
             ContentForm::Raw => 1,
         })
+    }
+}
+
+/// Types whose value is always that of another one.
+macro_rules! columns {
+    ($($type:ty: $stored:ty, $read:expr;)*) => {
+        $(impl Column for $type {
+            const EXPECTED: &'static str = <$stored>::EXPECTED;
+
+            fn of(value: Value) -> Option<Self> {
+                <$stored>::of(value).map($read)
+            }
+        })*
+    };
+}
+
+columns! {
+    Timestamp: i64, Self::from_millis;
+    ProjectId: Uuid, Self;
+    MessageId: Uuid, Self;
+    OutgoingId: Uuid, Self;
+    InboxId: String, Self::from_stored;
+    SharedAddress: String, Self::from_stored;
+}
+
+impl Column for KeyHash {
+    const EXPECTED: &'static str = "a hash";
+
+    fn of(value: Value) -> Option<Self> {
+        Bytes::of(value)?.as_ref().try_into().ok().map(Self)
     }
 }

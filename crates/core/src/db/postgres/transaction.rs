@@ -128,7 +128,7 @@ impl PostgresTransaction {
             .pop()
             .ok_or(DatabaseError::NoRow)?
             .into_iter()
-            .map(|mut row| row.integer())
+            .map(|mut row| row.get())
             .collect::<Result<Vec<i64>, _>>()?;
         if taken.len() < count {
             return Err(DatabaseError::NoRow);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     pub(super) fn numbers(sqlite: &Sqlite) -> i64 {
-        sqlite.look_up(COUNT, &[]).unwrap()[0].integer().unwrap()
+        sqlite.look_up(COUNT, &[]).unwrap()[0].get::<i64>().unwrap()
     }
 
     #[test]
