@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use restante_api::Event;
+use restante_api::{Event, EventKind};
 use sha2::{Digest, Sha256};
 
 use crate::model::Timestamp;
@@ -76,13 +76,14 @@ impl fmt::Display for EventCursor {
 }
 
 /// The start of the hash of an event. The result of an attempt to send is not part of it, because
-/// it changes.
+/// it changes; nor is what a wait looks for, because that changes with its next request.
 fn hash_of(event: &Event) -> [u8; HASH] {
+    let is_start = event.kind == EventKind::WaitStarted;
     let identity = (
         &event.at,
         &event.kind,
-        &event.text,
-        &event.filters,
+        Some(&event.text).filter(|_| !is_start),
+        event.filters.as_ref().filter(|_| !is_start),
         &event.message_id,
         &event.failure,
         &event.client,

@@ -50,8 +50,8 @@ impl Service {
         self.0.journal.failed(draft).then_some(id)
     }
 
-    /// The entry with the story of a wait, unless the wait goes on. The other entries about its
-    /// inbox are stored already.
+    /// The entry with the story of a wait, unless the wait goes on or was only one look. The other
+    /// entries about its inbox are stored already.
     pub(super) async fn of_failure(&self, draft: Draft) -> Result<Vec<NewEntry>, ServiceError> {
         let Draft {
             wait,
@@ -61,7 +61,7 @@ impl Service {
         // With its other requests.
         let waits = self.recorded_waits(&inbox).await?;
         let wait = waits.with_id(wait.id).cloned().unwrap_or(wait);
-        if wait.is_going_on_or_found() {
+        if wait.is_going_on_or_found() || wait.timeout.is_zero() {
             return Ok(Vec::new());
         }
         let period = Period::of_wait(&wait);

@@ -72,10 +72,10 @@ impl Service {
         asked: Asked<'_>,
     ) -> Result<StoredMessage, ServiceError> {
         let Asked {
+            name,
             filter,
             timeout,
             expects_none,
-            ..
         } = asked;
         let mut counted = metrics::WaitCount::begin();
         let record = OpenRecord::new(self, caller, inbox, asked);
@@ -90,7 +90,9 @@ impl Service {
             }
             end => end,
         };
-        let failed = record.end(end).filter(|_| !timeout.is_zero());
+        // A look is no failure, unless it is the last of a wait with a name.
+        let may_fail = !timeout.is_zero() || name.is_some();
+        let failed = record.end(end).filter(|_| may_fail);
         let story = failed.and_then(|wait| self.keep_story(wait, inbox));
         match result {
             Err(ServiceError::Timeout { .. }) => Err(ServiceError::Timeout { story }),

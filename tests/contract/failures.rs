@@ -612,6 +612,44 @@ async fn a_message_that_a_wait_without_filters_went_past_is_no_match(engine: Eng
     assert_eq!(failed[0].finding.cause, Cause::NothingNew);
 }
 
+/// A client whose time is over looks once more.
+#[testkit::each_engine]
+async fn a_wait_with_a_name_that_ends_with_one_look_has_a_story(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    api.deliver(&inbox, "Code").await;
+    let said = [("x-restante-wait", "a-1"), ("x-restante-filters", "otp")];
+    let look = |query: String| format!("/v1/inboxes/{inbox}/messages/wait?{query}&timeout=0");
+    let missed = api.get_saying(&said, &look("subject=x".to_owned())).await;
+    assert_eq!(missed.error(), (404, "no matching message".to_owned()));
+    assert_eq!(failures(&api, EntryFilter::default()).await, []);
+    let found = api.time_out_saying(&said, &inbox, "").await;
+    api.clock.advance(SECOND);
+    let last = look(format!("after={}", found.text("id")));
+    assert_eq!(api.get_saying(&said, &last).await.status, 404);
+    let failed = failures(&api, EntryFilter::default()).await;
+    assert_eq!(failed.len(), 1, "{failed:?}");
+}
+
+/// The next request of a wait changes its timeout.
+#[testkit::each_engine]
+async fn the_start_of_a_wait_comes_once_to_a_reader_of_the_timeline(engine: Engine) {
+    let api = Harness::on(engine).await;
+    let inbox = api.create_inbox().await;
+    api.deliver(&inbox, "Code").await;
+    let said = [("x-restante-wait", "a-1")];
+    let found = api.time_out_saying(&said, &inbox, "").await;
+    let events = format!("/v1/inboxes/{inbox}/events");
+    let first = api.get(&events).await;
+    assert!(first.body.contains("wait_started"), "{}", first.body);
+    let after = format!("after={}", found.text("id"));
+    api.time_out_saying(&said, &inbox, &after).await;
+    let path = format!("{events}?after={}", first.text("next"));
+    let second = api.get(&path).await;
+    assert!(second.body.contains("\"timeout\""), "{}", second.body);
+    assert!(!second.body.contains("wait_started"), "{}", second.body);
+}
+
 #[testkit::each_engine]
 async fn the_name_of_a_wait_is_short_and_visible(engine: Engine) {
     let api = Harness::on(engine).await;
