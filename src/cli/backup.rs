@@ -37,12 +37,6 @@ pub(super) enum BackupCommandError {
     Copy { path: PathBuf, source: BackupError },
 }
 
-impl From<BackupCommandError> for CliError {
-    fn from(error: BackupCommandError) -> Self {
-        Self::failed(error)
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors

@@ -50,12 +50,6 @@ enum FailOn {
 #[error("the message has {0} {noun}", noun = if *.0 == 1 { "problem" } else { "problems" })]
 pub(super) struct HasProblems(usize);
 
-impl From<HasProblems> for CliError {
-    fn from(error: HasProblems) -> Self {
-        Self::failed(error)
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -63,15 +57,13 @@ impl From<HasProblems> for CliError {
 pub(super) fn run(flags: &CheckFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let id = message::find(&client, &flags.name, &flags.filter)?;
-    let mut checks = client.checks(&id, flags.dns)?;
+    let path = ["messages", &id, "checks"];
+    let dns = if flags.dns { "true" } else { "" };
+    let mut checks: MessageChecks = client.get(&path).query("dns", dns).read()?;
     checks
         .problems
         .retain(|problem| !flags.ignore.contains(&problem.check));
-    if flags.json {
-        output::json(&checks)?;
-    } else {
-        output::line(&Readable(&checks).to_string())?;
-    }
+    output::print(&checks, flags.json, |checks| Readable(checks).to_string())?;
     let fails = |problem: &&Problem| match flags.fail_on {
         FailOn::Error => problem.severity == Severity::Error,
         FailOn::Warning => true,

@@ -1,30 +1,37 @@
-//! A small HTTP client for the commands that shell scripts use.
+//! The client of the HTTP API that the commands share: what a request says, and what its status
+//! means for the person who runs the command.
 
-mod requests;
-
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
+use std::pin::Pin;
 use std::time::Duration;
 
+use axum::http::header::LINK;
+use axum::http::response::Parts;
+use axum::http::{HeaderMap, Method};
 use clap::Args;
-use restante_api::{ErrorBody, Explanation, FaultList, Inbox, Message, MessageList, SetFaultsBody};
+use http_body_util::{BodyDataStream, BodyExt};
+use restante_api::{ErrorBody, Explanation, Inbox, MessageList};
 use restante_mail::EmailAddress;
-use serde::Deserialize;
-use ureq::http::Response;
-use ureq::typestate::{WithBody, WithoutBody};
-use ureq::{Agent, Body, RequestBuilder};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_util::io::StreamReader;
 
 use super::error::CliError;
+use super::transport::{NoAnswer, Transport};
 use crate::config::{api_key, http_url, secret};
 use crate::http::path_segment;
 use crate::model::{ApiKey, HeaderFilter, MessageId};
 
-/// How long connecting may take.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// How long the service may send no data, in addition to the timeout of a wait.
+/// How long the server may send nothing, in addition to the timeout of a wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// The largest response in bytes. A message has at most 25 MiB by default; JSON escapes can make it
-/// six times as long.
-const MAX_RESPONSE_BYTES: u64 = 160 * 1024 * 1024;
+/// How long a server lets the body of a request arrive.
+const BODY_WITHIN: Duration = Duration::from_secs(60);
+/// Bytes of an answer that is read as a whole, and of one that says what is wrong.
+const MAX_ANSWER: u64 = 160 * 1024 * 1024;
+const MAX_ERROR: u64 = 64 * 1024;
 
 /// The address of the server.
 #[derive(Args, Debug)]
@@ -109,10 +116,7 @@ pub(super) enum ClientError {
     #[error("no API key: set RESTANTE_API_KEY or --api-key")]
     NoKey,
     #[error("cannot reach {url}: start `restante serve`, or set RESTANTE_URL or --url")]
-    Unreachable {
-        url: String,
-        source: Box<ureq::Error>,
-    },
+    Unreachable { url: String, source: io::Error },
     #[error(
         "{url} does not answer in HTTP: if this is the port for SMTP, set RESTANTE_URL or --url to the address for \
          HTTP, which `restante serve` prints"
@@ -142,7 +146,7 @@ pub(super) enum ClientError {
     )]
     NoMessage { id: String },
     #[error("the message has no attachment {index}: `restante message` lists them, from 0")]
-    NoAttachment { index: usize },
+    NoAttachment { index: String },
     #[error(
         "--after: {id} is not the id of a message that is or was in this inbox; `restante messages` lists the ids"
     )]
@@ -168,18 +172,10 @@ impl ClientError {
     /// restarts.
     pub(super) fn is_temporary(&self) -> bool {
         match self {
-            Self::Unreachable { source, .. } => {
-                !matches!(**source, ureq::Error::BodyExceedsLimit(_))
-            }
+            Self::Unreachable { .. } => true,
             Self::Refused { status, .. } => matches!(status, 429 | 503),
             _ => false,
         }
-    }
-}
-
-impl From<ClientError> for CliError {
-    fn from(error: ClientError) -> Self {
-        Self::refused(error)
     }
 }
 
@@ -192,37 +188,30 @@ pub(super) struct Summary {
     pub(super) received_at: String,
 }
 
-/// The result of a wait.
-pub(super) enum Waited {
-    /// A message arrived.
-    Message(Box<Message>),
-    /// None arrived. The URL of the page that explains it, if the server has one.
-    Timeout(Option<String>),
-}
-
-/// What the requests of a wait say about it.
-pub(super) struct Wait {
-    /// The same in all of them.
-    pub(super) name: String,
-    /// What only this program compares; empty if nothing.
-    pub(super) compared_here: String,
-}
-
-impl Wait {
-    fn named(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
-        let request = request.header("X-Restante-Wait", &self.name);
-        match &*self.compared_here {
-            "" => request,
-            text => request.header("X-Restante-Filters", path_segment(text)),
-        }
-    }
-}
-
 /// One project's access to one service.
 pub(super) struct ApiClient {
-    agent: Agent,
-    url: String,
-    authorization: String,
+    runtime: Runtime,
+    server: Transport,
+}
+
+/// A request for a path below `/v1`.
+pub(super) struct Call<'a> {
+    client: &'a ApiClient,
+    method: Method,
+    path: &'a [&'a str],
+    query: form_urlencoded::Serializer<'static, String>,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+    /// The cursor of `--after`, for the error.
+    after: Option<String>,
+    silence: Duration,
+}
+
+/// The body of an answer, as it arrives.
+pub(super) struct Answer<'a> {
+    client: &'a ApiClient,
+    body: Pin<Box<dyn AsyncRead>>,
+    silence: Duration,
 }
 
 impl ApiClient {
@@ -230,61 +219,60 @@ impl ApiClient {
     /// If there is no key.
     pub(super) fn new(flags: &ClientFlags) -> Result<Self, CliError> {
         let (url, key) = flags.access()?;
-        let agent = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(CONNECT_WITHIN))
-            .timeout_per_read(Some(ANSWER_WITHIN))
-            .build()
-            .new_agent();
+        let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
-            agent,
-            url,
-            authorization: format!("Bearer {}", key.as_str()),
+            runtime: runtime.map_err(CliError::Runtime)?,
+            server: Transport::new(&url, Some(&key)),
         })
     }
 
-    pub(super) fn create_inbox(&self) -> Result<Inbox, ClientError> {
-        let request = self
-            .agent
-            .post(self.path(&["inboxes"]))
-            .header("Authorization", &self.authorization);
-        self.read(self.check(request.send_empty())?)
+    pub(super) fn call<'a>(&'a self, method: Method, path: &'a [&'a str]) -> Call<'a> {
+        Call {
+            client: self,
+            method,
+            path,
+            query: form_urlencoded::Serializer::new(String::new()),
+            headers: Vec::new(),
+            body: Vec::new(),
+            after: None,
+            silence: ANSWER_WITHIN,
+        }
+    }
+
+    pub(super) fn get<'a>(&'a self, path: &'a [&'a str]) -> Call<'a> {
+        self.call(Method::GET, path)
     }
 
     /// The inbox with this id or address.
     pub(super) fn inbox(&self, name: &str) -> Result<Inbox, ClientError> {
-        let request = if name.contains('@') {
-            self.agent
-                .get(self.path(&["inboxes"]))
-                .query("address", name)
-        } else {
-            self.agent.get(self.path(&["inboxes", name]))
-        };
-        self.read(inbox_answer(self.call(request, Duration::ZERO), name)?)
+        if !name.contains('@') {
+            return self.get(&["inboxes", name]).read();
+        }
+        let found = self.get(&["inboxes"]).query("address", name).read();
+        found.map_err(|error| match error {
+            ClientError::Unsupported { .. } => ClientError::NoInbox {
+                name: name.to_owned(),
+            },
+            other => other,
+        })
     }
 
-    pub(super) fn delete_inbox(&self, id: &str) -> Result<(), ClientError> {
-        let request = self.agent.delete(self.path(&["inboxes", id]));
-        inbox_answer(self.call(request, Duration::ZERO), id).map(drop)
-    }
-
-    /// The messages of an inbox, newest first, as the JSON that the service sends.
-    pub(super) fn messages(
-        &self,
-        id: &str,
-        filter: &FilterFlags,
-    ) -> Result<impl Read + use<>, ClientError> {
-        let request = filtered(
-            self.agent.get(self.path(&["inboxes", id, "messages"])),
-            filter,
-        );
-        let answer = filtered_answer(self.call(request, Duration::ZERO), id, filter)?;
-        // Read in pieces, so no length limit is needed.
-        Ok(answer
-            .into_body()
-            .into_with_config()
-            .limit(u64::MAX)
-            .reader())
+    /// Makes sure that the project has an inbox with this address, and returns it.
+    pub(super) fn inbox_at(&self, address: &str) -> Result<Inbox, ClientError> {
+        let path = ["inboxes", address];
+        let made = self.call(Method::PUT, &path).read();
+        made.map_err(|error| match error {
+            ClientError::Refused { status: 400, .. } => ClientError::NotAccepted {
+                address: address.to_owned(),
+            },
+            // A server that does not have this endpoint.
+            ClientError::NoInbox { .. } | ClientError::Refused { status: 405, .. } => {
+                ClientError::Unsupported {
+                    url: self.server.url().to_owned(),
+                }
+            }
+            other => other,
+        })
     }
 
     /// The messages of an inbox, newest first, with the fields of one line each.
@@ -293,43 +281,9 @@ impl ApiClient {
         id: &str,
         filter: &FilterFlags,
     ) -> Result<Vec<Summary>, ClientError> {
-        let list: Result<MessageList<Summary>, _> =
-            serde_json::from_reader(self.messages(id, filter)?);
-        let list = list.map_err(|error| match error.is_io() {
-            true => self.unreachable(io::Error::from(error).into()),
-            false => self.malformed(error),
-        });
-        Ok(list?.messages)
-    }
-
-    /// The oldest message that matches, or if none arrived within `timeout`, which is at most 120
-    /// seconds, the page that explains why.
-    pub(super) fn wait(
-        &self,
-        id: &str,
-        filter: &FilterFlags,
-        timeout: Duration,
-        wait: &Wait,
-    ) -> Result<Waited, ClientError> {
-        let milliseconds = timeout.as_millis().to_string();
-        let request = self
-            .agent
-            .get(self.path(&["inboxes", id, "messages", "wait"]))
-            .query("timeout", &milliseconds);
-        match self.call(wait.named(filtered(request, filter)), timeout) {
-            Ok(answer) => self
-                .read(answer)
-                .map(|message| Waited::Message(Box::new(message))),
-            Err(ClientError::Refused {
-                status: 408, help, ..
-            }) => Ok(Waited::Timeout(help)),
-            // With a timeout of 0, the service returns 404 both for "no match" and for "no such
-            // inbox".
-            Err(ClientError::Refused { status: 404, .. }) if milliseconds == "0" => {
-                self.inbox(id).map(|_| Waited::Timeout(None))
-            }
-            refused => filtered_answer(refused, id, filter).map(|_| Waited::Timeout(None)),
-        }
+        let path = ["inboxes", id, "messages"];
+        let list: MessageList<Summary> = self.get(&path).filtered(filter).read()?;
+        Ok(list.messages)
     }
 
     /// Why no matching message arrived.
@@ -338,149 +292,165 @@ impl ApiClient {
         id: &str,
         filter: &FilterFlags,
     ) -> Result<Explanation, ClientError> {
-        self.explain_wait(id, filter, None)
-    }
-
-    /// Why no matching message arrived in a wait, if it is one.
-    pub(super) fn explain_wait(
-        &self,
-        id: &str,
-        filter: &FilterFlags,
-        wait: Option<&Wait>,
-    ) -> Result<Explanation, ClientError> {
-        let request = self.agent.get(self.path(&["inboxes", id, "explain"]));
-        let request = match wait {
-            Some(wait) => wait.named(request),
-            None => request,
-        };
-        let request = filtered(request, filter);
-        self.read(filtered_answer(
-            self.call(request, Duration::ZERO),
-            id,
-            filter,
-        )?)
-    }
-
-    /// The faults of an inbox.
-    pub(super) fn faults(&self, id: &str) -> Result<FaultList, ClientError> {
-        let request = self.agent.get(self.path(&["inboxes", id, "faults"]));
-        self.read(inbox_answer(self.call(request, Duration::ZERO), id)?)
-    }
-
-    /// Replaces the faults of an inbox.
-    pub(super) fn set_faults(
-        &self,
-        id: &str,
-        faults: &SetFaultsBody,
-    ) -> Result<FaultList, ClientError> {
-        let body = serde_json::to_vec(faults).map_err(|source| self.malformed(source))?;
-        let request: RequestBuilder<WithBody> =
-            self.agent.put(self.path(&["inboxes", id, "faults"]));
-        let answer = self.check(
-            request
-                .header("Authorization", &self.authorization)
-                .send(body),
-        );
-        self.read(inbox_answer(answer, id)?)
-    }
-
-    fn path(&self, segments: &[&str]) -> String {
-        segments
-            .iter()
-            .fold(format!("{}/v1", self.url), |path, segment| {
-                format!("{path}/{}", path_segment(segment))
-            })
-    }
-
-    fn call(
-        &self,
-        request: RequestBuilder<WithoutBody>,
-        longer: Duration,
-    ) -> Result<Response<Body>, ClientError> {
-        let request = request.header("Authorization", &self.authorization);
-        self.check(
-            request
-                .config()
-                .timeout_per_read(Some(ANSWER_WITHIN + longer))
-                .build()
-                .call(),
-        )
-    }
-
-    fn check(
-        &self,
-        result: Result<Response<Body>, ureq::Error>,
-    ) -> Result<Response<Body>, ClientError> {
-        let mut answer = result.map_err(|source| self.not_answered(source))?;
-        match answer.status().as_u16() {
-            200..300 => Ok(answer),
-            401 => Err(ClientError::Unauthorized {
-                url: self.url.clone(),
-            }),
-            status => {
-                let help = answer
-                    .headers()
-                    .get("link")
-                    .and_then(|link| help_of(link.to_str().ok()?));
-                let body = answer.body_mut().read_to_vec().unwrap_or_default();
-                let error = serde_json::from_slice(&body).map(|ErrorBody { error }| error);
-                let text = error.unwrap_or_else(|_| "not a response of Restante".to_owned());
-                Err(ClientError::Refused {
-                    url: self.url.clone(),
-                    status,
-                    text,
-                    help,
-                })
-            }
-        }
-    }
-
-    fn read<T: for<'json> Deserialize<'json>>(
-        &self,
-        mut answer: Response<Body>,
-    ) -> Result<T, ClientError> {
-        let body = answer
-            .body_mut()
-            .with_config()
-            .limit(MAX_RESPONSE_BYTES)
-            .read_to_vec();
-        let body = body.map_err(|source| self.unreachable(source))?;
-        serde_json::from_slice(&body).map_err(|source| self.malformed(source))
-    }
-
-    /// No answer came, or something else than an answer.
-    fn not_answered(&self, source: ureq::Error) -> ClientError {
-        let url = self.url.clone();
-        match source {
-            ureq::Error::Protocol(_) => ClientError::NotHttp { url },
-            // What comes in place of the server's part of the handshake.
-            ureq::Error::Io(error)
-                if error.kind() == io::ErrorKind::InvalidData && url.starts_with("https:") =>
-            {
-                ClientError::NotTls { url }
-            }
-            source => self.unreachable(source),
-        }
+        let path = ["inboxes", id, "explain"];
+        self.get(&path).filtered(filter).read()
     }
 
     /// The connection failed, also in the middle of an answer.
-    pub(super) fn unreachable(&self, source: ureq::Error) -> ClientError {
+    pub(super) fn unreachable(&self, source: io::Error) -> ClientError {
         ClientError::Unreachable {
-            url: self.url.clone(),
-            source: Box::new(source),
-        }
-    }
-
-    fn malformed(&self, source: serde_json::Error) -> ClientError {
-        ClientError::Malformed {
-            url: self.url.clone(),
+            url: self.server.url().to_owned(),
             source,
         }
     }
 }
 
+impl<'a> Call<'a> {
+    pub(super) fn query(mut self, name: &str, value: &str) -> Self {
+        self.query.append_pair(name, value);
+        self
+    }
+
+    pub(super) fn header(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(super) fn json(mut self, body: &impl Serialize) -> Self {
+        self.body = serde_json::to_vec(body).expect("the types of the API are JSON");
+        self.silence += BODY_WITHIN;
+        self
+    }
+
+    /// The server may send nothing for this long in addition.
+    pub(super) fn longer(mut self, silence: Duration) -> Self {
+        self.silence += silence;
+        self
+    }
+
+    pub(super) fn filtered(mut self, filter: &FilterFlags) -> Self {
+        let FilterFlags {
+            subject,
+            from,
+            to,
+            text,
+            header,
+            has,
+            after,
+        } = filter;
+        let filters = [
+            ("subject", subject),
+            ("from", from),
+            ("to", to),
+            ("text", text),
+            ("header", header),
+            ("has", has),
+            ("after", after),
+        ];
+        let given = filters
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        self.query.extend_pairs(given);
+        self.after.clone_from(after);
+        self
+    }
+
+    /// Sends the request, and reads the answer.
+    pub(super) fn read<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+        let client = self.client;
+        let answer = BufReader::new(self.send()?.take(MAX_ANSWER));
+        serde_json::from_reader(answer).map_err(|source| match source.is_io() {
+            true => client.unreachable(source.into()),
+            false => ClientError::Malformed {
+                url: client.server.url().to_owned(),
+                source,
+            },
+        })
+    }
+
+    /// Sends the request.
+    pub(super) fn send(mut self) -> Result<Answer<'a>, ClientError> {
+        let client = self.client;
+        let segments = self.path.iter().map(|segment| path_segment(segment));
+        let segments: Vec<_> = segments.collect();
+        let query = self.query.finish();
+        let path = format!("/v1/{}?{query}", segments.join("/"));
+        let mut request = client.server.request(self.method.clone(), &path);
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let body = std::mem::take(&mut self.body);
+        let sending = async { timeout(self.silence, client.server.send(request, body)).await };
+        let url = client.server.url().to_owned();
+        let answer = match client.runtime.block_on(sending) {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(NoAnswer::NotHttp)) => return Err(ClientError::NotHttp { url }),
+            Ok(Err(NoAnswer::NotTls)) => return Err(ClientError::NotTls { url }),
+            Ok(Err(NoAnswer::Lost(source))) => return Err(client.unreachable(source)),
+            Err(silent) => return Err(client.unreachable(silent.into())),
+        };
+        let (head, body) = answer.into_parts();
+        let pieces = BodyDataStream::new(body.map_err(io::Error::other));
+        let answer = Answer {
+            client,
+            body: Box::pin(StreamReader::new(pieces)),
+            silence: self.silence,
+        };
+        match head.status.is_success() {
+            true => Ok(answer),
+            false => Err(self.refused(&head, answer)),
+        }
+    }
+
+    /// What the status means for this path.
+    fn refused(self, head: &Parts, answer: Answer<'_>) -> ClientError {
+        let url = self.client.server.url().to_owned();
+        let status = head.status.as_u16();
+        match (status, self.path, self.after) {
+            (401, ..) => ClientError::Unauthorized { url },
+            (400, _, Some(id)) => ClientError::UnknownCursor { id },
+            // For a message that is sent, 404 also means that it has no recipient.
+            _ if status != 404 || self.method == Method::POST => {
+                let error = serde_json::from_reader(answer.take(MAX_ERROR))
+                    .map(|ErrorBody { error }| error);
+                ClientError::Refused {
+                    url,
+                    status,
+                    text: error.unwrap_or_else(|_| "not a response of Restante".to_owned()),
+                    help: help(&head.headers),
+                }
+            }
+            (_, ["inboxes", name, ..], _) => ClientError::NoInbox {
+                name: (*name).to_owned(),
+            },
+            (_, ["messages", _, "attachments", index], _) => ClientError::NoAttachment {
+                index: (*index).to_owned(),
+            },
+            (_, ["messages", id, ..], _) => ClientError::NoMessage {
+                id: (*id).to_owned(),
+            },
+            // An older server does not have the paths of the project.
+            _ => ClientError::Unsupported { url },
+        }
+    }
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn client(&self) -> &'a ApiClient {
+        self.client
+    }
+}
+
+impl Read for Answer<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let reading = async { timeout(self.silence, self.body.read(buffer)).await };
+        self.client.runtime.block_on(reading)?
+    }
+}
+
 /// The URL in a `Link` header with the relation `help`.
-fn help_of(link: &str) -> Option<String> {
+fn help(headers: &HeaderMap) -> Option<String> {
+    let link = headers.get(LINK)?.to_str().ok()?;
     let (url, rest) = link.strip_prefix('<')?.split_once('>')?;
     rest.contains("rel=\"help\"").then(|| url.to_owned())
 }
@@ -514,52 +484,4 @@ fn message_id(text: &str) -> Result<String, &'static str> {
     MessageId::parse(text)
         .map(|id| id.to_string())
         .map_err(|_| "write the id of a message, as `restante messages` lists")
-}
-
-/// Converts the service's 404 to an error that contains the name of the inbox.
-fn inbox_answer<T>(answer: Result<T, ClientError>, name: &str) -> Result<T, ClientError> {
-    answer.map_err(|error| match error {
-        ClientError::Refused { status: 404, .. } => ClientError::NoInbox {
-            name: name.to_owned(),
-        },
-        other => other,
-    })
-}
-
-/// The same for a request with filters. The other filters are checked before the request.
-fn filtered_answer<T>(
-    answer: Result<T, ClientError>,
-    name: &str,
-    filter: &FilterFlags,
-) -> Result<T, ClientError> {
-    match (answer, &filter.after) {
-        (Err(ClientError::Refused { status: 400, .. }), Some(id)) => {
-            Err(ClientError::UnknownCursor { id: id.clone() })
-        }
-        (answer, _) => inbox_answer(answer, name),
-    }
-}
-
-fn filtered(
-    request: RequestBuilder<WithoutBody>,
-    filter: &FilterFlags,
-) -> RequestBuilder<WithoutBody> {
-    let FilterFlags {
-        subject,
-        from,
-        to,
-        text,
-        header,
-        has,
-        after,
-    } = filter;
-    let texts = [
-        ("subject", subject),
-        ("from", from),
-        ("to", to),
-        ("text", text),
-        ("header", header),
-    ];
-    let pairs = texts.into_iter().chain([("has", has), ("after", after)]);
-    request.query_pairs(pairs.filter_map(|(name, value)| Some((name, value.as_deref()?))))
 }

@@ -32,7 +32,7 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
     database::refuse_absent(from)?;
     // A server on the source would change rows that have already been copied.
     for url in [from, to] {
-        data_dir::lock_database(url).map_err(DatabaseCommandError::DataDir)?;
+        data_dir::lock_database(url)?;
     }
     let shown = Arc::new(Mutex::new(Shown::new()));
     database::with(from.clone(), DatabaseContents::migrate, async |source| {
@@ -41,7 +41,7 @@ pub(super) fn run(command: &CopyCommand) -> Result<(), CliError> {
         let copied = source
             .copy_to(&target, move |progress| locked(&updated).update(progress))
             .await;
-        Ok(copied.map_err(DatabaseCommandError::Copy)?)
+        Ok(copied.map_err(|error| DatabaseCommandError::Copy(error.into()))?)
     })?;
     locked(&shown).line.clear();
     output::note(&format!(

@@ -1,9 +1,7 @@
 //! Opens the database for a command, with a running server or without one.
 
-use std::io;
 use std::path::PathBuf;
 
-use super::data_dir::DataDirError;
 use super::error::CliError;
 use crate::config::DatabaseUrl;
 use crate::db::{Database, DatabaseError};
@@ -18,26 +16,16 @@ pub(super) enum DatabaseCommandError {
     Absent(PathBuf),
     #[error("cannot open the database {url}")]
     Open {
-        url: DatabaseUrl,
-        source: DatabaseError,
+        url: String,
+        source: Box<DatabaseError>,
     },
     #[error("cannot prepare the database {url}")]
     Prepare {
-        url: DatabaseUrl,
-        source: StoreError,
+        url: String,
+        source: Box<StoreError>,
     },
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
     #[error("nothing was copied")]
-    Copy(#[source] CopyError),
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
-}
-
-impl From<DatabaseCommandError> for CliError {
-    fn from(error: DatabaseCommandError) -> Self {
-        Self::failed(error)
-    }
+    Copy(#[source] Box<CopyError>),
 }
 
 /// Returns an error if the database does not exist, because opening would create it even if the
@@ -66,12 +54,10 @@ pub(super) fn with<T>(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    runtime
-        .map_err(DatabaseCommandError::Runtime)?
-        .block_on(async {
-            let prepared = open(url, prepare).await?;
-            work(prepared).await
-        })
+    runtime.map_err(CliError::Runtime)?.block_on(async {
+        let prepared = open(url, prepare).await?;
+        work(prepared).await
+    })
 }
 
 /// Opens the database and prepares what the caller needs.
@@ -82,9 +68,18 @@ pub(super) async fn open<T>(
     url: DatabaseUrl,
     prepare: impl AsyncFnOnce(Database) -> Result<T, StoreError>,
 ) -> Result<T, DatabaseCommandError> {
+    let shown = url.to_string();
     let prepared = match Database::open(&url).await {
-        Err(source) => return Err(DatabaseCommandError::Open { url, source }),
         Ok(database) => prepare(database).await,
+        Err(error) => {
+            return Err(DatabaseCommandError::Open {
+                url: shown,
+                source: error.into(),
+            });
+        }
     };
-    prepared.map_err(|source| DatabaseCommandError::Prepare { url, source })
+    prepared.map_err(|error| DatabaseCommandError::Prepare {
+        url: shown,
+        source: error.into(),
+    })
 }

@@ -1,79 +1,90 @@
-//! The error of every command, with its exit code. Each command converts its own errors to it.
+//! The error of every command, and the exit code of each.
 
 use std::error::Error;
-use std::fmt;
 use std::io;
 
+use super::backup::BackupCommandError;
+use super::check::HasProblems;
+use super::client::ClientError;
+use super::data_dir::DataDirError;
+use super::database::DatabaseCommandError;
+use super::fault::FaultError;
+use super::for_tests::ForTestsError;
+use super::inbox::ProjectOverHttp;
+use super::mcp::McpError;
+use super::send::InputError;
+use super::sendmail::SendmailError;
+use super::serve::ServeError;
+use super::wait::{NoMatch, SeveralCodes};
 use crate::config::SettingsError;
-
-type BoxedError = Box<dyn Error + Send + Sync>;
+use crate::service::{OutboxError, ProjectError};
 
 /// Why a command failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    /// The service or a command failed, or a wait found no message.
-    Failed(BoxedError),
-    /// The request was invalid or was rejected.
-    Refused(BoxedError),
-    /// An error of `restante sendmail`, with this exit code.
-    Exit(u8, BoxedError),
-    /// Standard output cannot be written to.
-    Output(io::Error),
+    #[error(transparent)]
+    Backup(#[from] BackupCommandError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    #[error(transparent)]
+    Database(#[from] DatabaseCommandError),
+    #[error(transparent)]
+    Fault(#[from] FaultError),
+    #[error(transparent)]
+    ForTests(#[from] ForTestsError),
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Mcp(#[from] McpError),
+    #[error(transparent)]
+    NoMatch(#[from] NoMatch),
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+    #[error("cannot write to standard output")]
+    Output(#[from] io::Error),
+    #[error(transparent)]
+    Problems(#[from] HasProblems),
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    #[error(transparent)]
+    ProjectOverHttp(#[from] ProjectOverHttp),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error(transparent)]
+    Sendmail(#[from] SendmailError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    SeveralCodes(#[from] SeveralCodes),
+    #[error(transparent)]
+    Other(Box<dyn Error + Send + Sync>),
 }
 
 impl CliError {
-    pub(super) fn failed(error: impl Error + Send + Sync + 'static) -> Self {
-        Self::Failed(error.into())
-    }
-
-    pub(super) fn refused(error: impl Error + Send + Sync + 'static) -> Self {
-        Self::Refused(error.into())
+    pub(super) fn other(error: impl Error + Send + Sync + 'static) -> Self {
+        Self::Other(error.into())
     }
 
     /// 1 if a wait ended without a match or the service failed; 2 if the request was invalid or
     /// failed; for sendmail, its own codes.
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::Failed(_) | Self::Output(_) => 1,
-            Self::Refused(_) => 2,
-            Self::Exit(code, _) => *code,
+            Self::Client(_)
+            | Self::Fault(_)
+            | Self::Input(_)
+            | Self::ProjectOverHttp(_)
+            | Self::Settings(_) => 2,
+            Self::Sendmail(error) => error.exit_code(),
+            _ => 1,
         }
     }
 
     /// Whether the reader closed the output, for example `head`. This is not a failure.
     pub(super) fn is_closed_output(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}
-
-impl Error for CliError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => error.source(),
-            Self::Output(error) => Some(error),
-        }
-    }
-}
-
-impl fmt::Display for CliError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failed(error) | Self::Refused(error) | Self::Exit(_, error) => {
-                error.fmt(formatter)
-            }
-            Self::Output(_) => formatter.write_str("cannot write to standard output"),
-        }
-    }
-}
-
-impl From<SettingsError> for CliError {
-    fn from(error: SettingsError) -> Self {
-        Self::refused(error)
-    }
-}
-
-impl From<io::Error> for CliError {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
     }
 }

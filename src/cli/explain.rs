@@ -28,9 +28,7 @@ pub(super) struct ExplainFlags {
 pub(super) fn run(flags: &ExplainFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let explanation = client.explain(&flags.inbox, &flags.filter)?;
-    Ok(if flags.json {
-        output::json(&explanation)
-    } else {
-        output::line(&printable(&explanation.report))
-    }?)
+    output::print(&explanation, flags.json, |explanation| {
+        printable(&explanation.report).into_owned()
+    })
 }

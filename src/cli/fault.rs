@@ -1,5 +1,6 @@
 //! `restante fault`: injects SMTP faults for an inbox, and lists them with their uses.
 
+use axum::http::Method;
 use clap::{Args, ValueEnum, value_parser};
 use restante_api::{
     Fault, FaultList, FaultState, MAX_FAULT_SECONDS, MAX_FAULT_TIMES, SetFaultsBody,
@@ -102,10 +103,14 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
     };
     let client = ApiClient::new(&flags.client)?;
     let id = client.inbox(&flags.inbox)?.id;
-    let faults: FaultList = match wanted {
-        Some(faults) => client.set_faults(&id, &SetFaultsBody { faults })?,
-        None => client.faults(&id)?,
+    let path = ["inboxes", &id, "faults"];
+    let request = match wanted {
+        Some(faults) => client
+            .call(Method::PUT, &path)
+            .json(&SetFaultsBody { faults }),
+        None => client.get(&path),
     };
+    let faults: FaultList = request.read()?;
     if flags.json {
         return Ok(output::json(&faults)?);
     }
@@ -117,7 +122,7 @@ pub(super) fn run(flags: &FaultFlags) -> Result<(), CliError> {
 
 /// A flag does not fit the fault.
 #[derive(Debug, thiserror::Error)]
-enum FaultError {
+pub(super) enum FaultError {
     #[error("--at: bounce, drop, duplicate and --store need --at data")]
     At,
     #[error(
@@ -130,17 +135,15 @@ enum FaultError {
 
 impl FaultFlags {
     /// Checks the fault by the rules of the server, so that an error names the flag.
-    fn checked_fault(&self, action: Action) -> Result<Fault, CliError> {
+    fn checked_fault(&self, action: Action) -> Result<Fault, FaultError> {
         let fault = self.fault(action);
         match model::Fault::requested(&fault) {
             Ok(_) => Ok(fault),
-            Err(FieldError::Missing(name) | FieldError::Invalid(name)) => {
-                Err(CliError::refused(match name {
-                    "at" => FaultError::At,
-                    "reply" => FaultError::Reply,
-                    name => FaultError::Other(name),
-                }))
-            }
+            Err(FieldError::Missing(name) | FieldError::Invalid(name)) => Err(match name {
+                "at" => FaultError::At,
+                "reply" => FaultError::Reply,
+                name => FaultError::Other(name),
+            }),
         }
     }
 

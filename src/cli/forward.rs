@@ -1,11 +1,12 @@
 //! `restante forward`: forwards a message over HTTP, for example to a person who has to look at it.
 
+use axum::http::Method;
 use clap::Args;
+use restante_api::ForwardBody;
 
 use super::client::{ApiClient, ClientFlags, FilterFlags, address};
 use super::error::CliError;
-use super::message;
-use super::output;
+use super::{message, send};
 use crate::config::boolean;
 
 /// Which message, and to whom.
@@ -34,10 +35,10 @@ pub(super) struct ForwardFlags {
 pub(super) fn run(flags: &ForwardFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let id = message::find(&client, &flags.name, &flags.filter)?;
-    let accepted = client.forward(&id, &flags.recipient)?;
-    Ok(if flags.json {
-        output::json(&accepted)
-    } else {
-        output::line(&accepted.id)
-    }?)
+    let body = ForwardBody {
+        to: flags.recipient.clone(),
+    };
+    let path = ["messages", &id, "forward"];
+    let accepted = client.call(Method::POST, &path).json(&body).read()?;
+    send::print(&accepted, flags.json)
 }

@@ -3,9 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::http::{Method, StatusCode};
 use clap::Args;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
 
 use super::error::CliError;
+use super::transport::Transport;
 use crate::config::http_url;
 use crate::tcp::reachable;
 
@@ -30,10 +34,10 @@ pub(super) struct HealthFlags {
 
 /// The service is not healthy.
 #[derive(Debug, thiserror::Error)]
-#[error("{url} is not healthy")]
+#[error("{url} is not healthy: {cause}")]
 struct Unhealthy {
     url: String,
-    source: Box<ureq::Error>,
+    cause: String,
 }
 
 /// Runs the command. It prints nothing if the service is healthy.
@@ -43,24 +47,17 @@ struct Unhealthy {
 pub(super) fn run(flags: &HealthFlags) -> Result<(), CliError> {
     let local = || format!("http://{}", reachable(flags.http_listen));
     let url = flags.url.clone().unwrap_or_else(local);
-    let agent = ureq::Agent::config_builder()
-        .timeout_global(Some(WITHIN))
-        .max_redirects(0)
-        .build()
-        .new_agent();
-    match agent.get(format!("{url}/v1/health")).call() {
-        Ok(answer) if answer.status() == 200 => Ok(()),
-        Ok(answer) => Err(unhealthy(
-            url,
-            ureq::Error::StatusCode(answer.status().as_u16()),
-        )),
-        Err(source) => Err(unhealthy(url, source)),
-    }
-}
-
-fn unhealthy(url: String, source: ureq::Error) -> CliError {
-    CliError::failed(Unhealthy {
-        url,
-        source: Box::new(source),
-    })
+    let server = Transport::new(&url, None);
+    let request = server.request(Method::GET, "/v1/health");
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let answer = runtime
+        .map_err(CliError::Runtime)?
+        .block_on(async { timeout(WITHIN, server.send(request, "")).await });
+    let cause = match answer {
+        Ok(Ok(answer)) if answer.status() == StatusCode::OK => return Ok(()),
+        Ok(Ok(answer)) => format!("http status: {}", answer.status().as_u16()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} s", WITHIN.as_secs()),
+    };
+    Err(CliError::other(Unhealthy { url, cause }))
 }

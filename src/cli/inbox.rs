@@ -3,16 +3,20 @@
 
 use std::path::PathBuf;
 
+use axum::http::Method;
 use clap::{Args, Subcommand};
 use restante_api::{Inbox, InboxList, InboxSummary};
 
-use super::client::{ApiClient, ClientFlags};
+use super::client::{ApiClient, ClientError, ClientFlags};
 use super::error::CliError;
 use super::{database, output};
 use crate::clock::Clock;
 use crate::config::{Data, DatabaseUrl, boolean, database_url, secret};
 use crate::model::InboxSummary as LocalSummary;
 use crate::service::Projects;
+
+/// Inboxes of one request.
+const PAGE: &str = "1000";
 
 /// What to do with an inbox.
 #[derive(Args, Debug)]
@@ -81,7 +85,7 @@ struct ListFlags {
 #[error(
     "--project: over HTTP the API key decides the project; add --data-dir or --database to read a database"
 )]
-struct ProjectOverHttp;
+pub(super) struct ProjectOverHttp;
 
 /// Runs the command.
 ///
@@ -97,9 +101,9 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
             let client = ApiClient::new(client)?;
             let inbox = match address {
                 Some(address) => client.inbox_at(address)?,
-                None => client.create_inbox()?,
+                None => client.call(Method::POST, &["inboxes"]).read()?,
             };
-            print(&inbox, *json, |inbox| inbox.address.clone())
+            output::print(&inbox, *json, |inbox| inbox.address.clone())
         }
         Action::Get {
             inbox,
@@ -107,17 +111,19 @@ pub(super) fn run(command: &InboxCommand) -> Result<(), CliError> {
             client,
         } => {
             let inbox = ApiClient::new(client)?.inbox(inbox)?;
-            print(&inbox, *json, describe)
+            output::print(&inbox, *json, describe)
         }
         Action::List(flags) => match flags.data() {
             Some(data) => list_locally(&data, flags),
-            None if flags.project.is_some() => Err(CliError::refused(ProjectOverHttp)),
-            None => print_list(&ApiClient::new(&flags.client)?.inboxes()?, flags.json),
+            None if flags.project.is_some() => Err(ProjectOverHttp.into()),
+            None => print_list(&inboxes(&ApiClient::new(&flags.client)?)?, flags.json),
         },
         Action::Delete { inbox, client } => {
             let client = ApiClient::new(client)?;
             let inbox = client.inbox(inbox)?;
-            Ok(client.delete_inbox(&inbox.id)?)
+            let path = ["inboxes", &inbox.id];
+            client.call(Method::DELETE, &path).send()?;
+            Ok(())
         }
     }
 }
@@ -134,6 +140,21 @@ impl ListFlags {
     }
 }
 
+/// All inboxes of the project, those with the latest activity first.
+fn inboxes(client: &ApiClient) -> Result<InboxList, ClientError> {
+    let mut all = InboxList {
+        inboxes: Vec::new(),
+        next: Some(String::new()),
+    };
+    while let Some(after) = all.next.take() {
+        let page = client.get(&["project", "inboxes"]).query("limit", PAGE);
+        let page: InboxList = page.query("after", &after).read()?;
+        all.inboxes.extend(page.inboxes);
+        all.next = page.next;
+    }
+    Ok(all)
+}
+
 /// Reads the database, so it works whether or not a server is running.
 fn list_locally(data: &Data, flags: &ListFlags) -> Result<(), CliError> {
     let url = data.url();
@@ -143,7 +164,7 @@ fn list_locally(data: &Data, flags: &ListFlags) -> Result<(), CliError> {
         let found = projects
             .inboxes(flags.project.as_deref())
             .await
-            .map_err(CliError::failed)?;
+            .map_err(CliError::other)?;
         let inboxes = found.into_iter().map(summary).collect();
         print_list(
             &InboxList {
@@ -202,14 +223,6 @@ fn summary_line(
         ..
     } = inbox;
     format!("{id}\t{kind}\t{messages}\t{created_at}\t{expires_at}\t{address}")
-}
-
-fn print(inbox: &Inbox, json: bool, describe: impl Fn(&Inbox) -> String) -> Result<(), CliError> {
-    Ok(if json {
-        output::json(inbox)
-    } else {
-        output::line(&describe(inbox))
-    }?)
 }
 
 fn describe(inbox: &Inbox) -> String {

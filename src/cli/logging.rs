@@ -49,7 +49,7 @@ pub(super) struct DroppedLines {
 pub(super) fn start(format: LogFormat, file: Option<&Path>) -> Result<Log, CliError> {
     let filter = filter()?;
     let (writer, log) = match file {
-        Some(path) => queue(File::create(path).map_err(CliError::failed)?),
+        Some(path) => queue(File::create(path).map_err(CliError::other)?),
         None => queue(io::stderr()),
     };
     let subscriber = tracing_subscriber::fmt()

@@ -54,7 +54,7 @@ pub(super) fn man(flags: &ManFlags, command: clap::Command) -> Result<(), CliErr
     let written =
         fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
     written.map_err(|source| {
-        CliError::failed(PagesError {
+        CliError::other(PagesError {
             directory: directory.clone(),
             source,
         })

@@ -15,9 +15,11 @@ use tokio::runtime::Runtime;
 use super::child::first_line;
 use super::client::ClientFlags;
 use super::error::CliError;
+use super::relay::Relay;
 use super::stop::StopRequests;
+use super::transport::Transport;
 use crate::config::boolean;
-use crate::mcp::{self, RelayError, ServerRelay};
+use crate::mcp;
 use crate::model::ApiKey;
 
 /// How long the server of `--serve` may take to start.
@@ -41,8 +43,6 @@ pub(super) struct McpFlags {
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum McpError {
-    #[error("invalid --url")]
-    Relay(#[from] RelayError),
     #[error("cannot start a server")]
     Start(#[source] io::Error),
     #[error("the server did not start; see its log above")]
@@ -53,25 +53,14 @@ pub(super) enum McpError {
         START_WITHIN.as_secs()
     )]
     Hangs,
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
     #[error("cannot speak to the client")]
     Speak(#[source] io::Error),
-}
-
-impl From<McpError> for CliError {
-    fn from(error: McpError) -> Self {
-        match error {
-            McpError::Relay(_) => Self::refused(error),
-            error => Self::failed(error),
-        }
-    }
 }
 
 /// Runs the command until standard input ends, or a signal.
 ///
 /// # Errors
-/// [`McpError`], or that of the flags.
+/// [`CliError`] if the server does not start, or standard input or output fails.
 pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
     let own = if flags.serve {
         Some(OwnServer::start(flags)?)
@@ -82,18 +71,18 @@ pub(super) fn run(flags: &McpFlags) -> Result<(), CliError> {
         Some(own) => (own.url.clone(), own.key.clone()),
         None => flags.client.access()?,
     };
-    let relay = ServerRelay::new(&url, &key).map_err(McpError::Relay)?;
-    let runtime = Runtime::new().map_err(McpError::Runtime)?;
+    let relay = Relay(Transport::new(&url, Some(&key)));
+    let runtime = Runtime::new().map_err(CliError::Runtime)?;
     let result = runtime.block_on(speak(relay));
     // A read of standard input cannot be cancelled, so this does not wait for it.
     runtime.shutdown_background();
-    Ok(result?)
+    result
 }
 
-async fn speak(relay: ServerRelay) -> Result<(), McpError> {
-    let mut stop = StopRequests::listen(None, false).map_err(McpError::Runtime)?;
+async fn speak(relay: Relay) -> Result<(), CliError> {
+    let mut stop = StopRequests::listen(None, false).map_err(CliError::Runtime)?;
     tokio::select! {
-        ended = mcp::speak(relay, BufReader::new(stdin()), stdout()) => ended.map_err(McpError::Speak),
+        ended = mcp::speak(relay, BufReader::new(stdin()), stdout()) => Ok(ended.map_err(McpError::Speak)?),
         () = stop.next() => Ok(()),
     }
 }

@@ -1,10 +1,8 @@
 //! `restante message`: prints one message over HTTP: readable, as JSON, its source, its HTML, or an
 //! attachment.
 
-use std::io::{self, Read};
-
 use clap::Args;
-use restante_api::{AttachmentInfo, Message};
+use restante_api::{AttachmentInfo, Message, MessageDetails};
 
 use super::client::{ApiClient, ClientFlags, FilterFlags};
 use super::error::CliError;
@@ -45,20 +43,21 @@ pub(super) fn run(flags: &MessageFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let id = find(&client, &flags.name, &flags.filter)?;
     if flags.source {
-        return copy(&client, client.source(&id)?);
+        return output::copy(client.get(&["messages", &id, "raw"]).send()?);
     }
     if let Some(index) = flags.attachment {
-        return copy(&client, client.attachment(&id, index)?);
+        let path = ["messages", &id, "attachments", &index.to_string()];
+        return output::copy(client.get(&path).send()?);
     }
-    let message = client.message(&id)?;
+    let message: Message = client.get(&["messages", &id]).read()?;
     if flags.json {
         return Ok(output::json(&message)?);
     }
     if flags.html {
         return Ok(output::line(message.html.trim_end())?);
     }
-    let attachments = client.details(&id)?.attachments;
-    Ok(output::line(&readable(&message, &attachments))?)
+    let details: MessageDetails = client.get(&["messages", &id, "details"]).read()?;
+    Ok(output::line(&readable(&message, &details.attachments))?)
 }
 
 /// The id of the message: the given one, or that of the newest in the inbox that matches.
@@ -95,11 +94,4 @@ fn readable(message: &Message, attachments: &[AttachmentInfo]) -> String {
         ));
     }
     text
-}
-
-/// Copies an answer to standard output.
-fn copy(client: &ApiClient, answer: impl Read) -> Result<(), CliError> {
-    output::copy(io::BufReader::new(answer), |error| {
-        client.unreachable(error.into()).into()
-    })
 }

@@ -1,7 +1,5 @@
 //! `restante messages`: lists the messages of an inbox over HTTP, newest first.
 
-use std::io::BufReader;
-
 use clap::Args;
 
 use super::client::{ApiClient, ClientFlags, FilterFlags, Summary};
@@ -31,8 +29,8 @@ pub(super) fn run(flags: &MessagesFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
     let inbox = client.inbox(&flags.inbox)?;
     if flags.json {
-        let answer = BufReader::new(client.messages(&inbox.id, &flags.filter)?);
-        output::copy(answer, |error| client.unreachable(error.into()).into())?;
+        let path = ["inboxes", &inbox.id, "messages"];
+        output::copy(client.get(&path).filtered(&flags.filter).send()?)?;
         return Ok(output::line("")?);
     }
     for message in client.summaries(&inbox.id, &flags.filter)? {

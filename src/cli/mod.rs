@@ -31,11 +31,13 @@ mod output;
 mod project;
 #[cfg(test)]
 mod reference;
+mod relay;
 mod send;
 mod sendmail;
 mod serve;
 mod stop;
 mod totp;
+mod transport;
 mod wait;
 mod watch;
 

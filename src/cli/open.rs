@@ -63,7 +63,7 @@ fn link(data: &Data) -> Option<String> {
     let mut link = None;
     let open = |database| Projects::open(database, Clock::system());
     let made = database::with(url, open, async |projects| {
-        link = projects.sign_in_link().await.map_err(CliError::failed)?;
+        link = projects.sign_in_link().await.map_err(CliError::other)?;
         Ok(())
     });
     made.ok().and(link)

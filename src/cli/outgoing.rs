@@ -11,7 +11,7 @@ use super::{database, output};
 use crate::clock::Clock;
 use crate::config::{Data, boolean};
 use crate::model::{Outgoing, OutgoingFilter, OutgoingId, OutgoingStatus, Timestamp};
-use crate::service::{Outbox, OutboxError};
+use crate::service::Outbox;
 
 /// What to do with outgoing items.
 #[derive(Args, Debug)]
@@ -62,19 +62,6 @@ fn statuses() -> impl TypedValueParser<Value = OutgoingStatus> {
     words.try_map(|word| OutgoingStatus::of_word(&word).ok_or("not a status"))
 }
 
-/// Why an outgoing command failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum OutgoingCommandError {
-    #[error(transparent)]
-    Refused(#[from] OutboxError),
-}
-
-impl From<OutgoingCommandError> for CliError {
-    fn from(error: OutgoingCommandError) -> Self {
-        Self::failed(error)
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -89,7 +76,6 @@ pub(super) fn run(command: &OutgoingCommand) -> Result<(), CliError> {
 }
 
 async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
-    let refused = OutgoingCommandError::Refused;
     match action {
         Action::List {
             status,
@@ -100,20 +86,20 @@ async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
                 status: *status,
                 ..OutgoingFilter::default()
             };
-            let items = outbox.list(&filter, *limit).await.map_err(refused)?;
+            let items = outbox.list(&filter, *limit).await?;
             if *json {
                 output::json(&ListJson::new(&items))
             } else {
                 output::line(&table(&items))
             }?;
         }
-        Action::Show { id } => output::line(&describe(&outbox.find(*id).await.map_err(refused)?))?,
+        Action::Show { id } => output::line(&describe(&outbox.find(*id).await?))?,
         Action::Retry { id } => {
-            outbox.retry(*id).await.map_err(refused)?;
+            outbox.retry(*id).await?;
             output::note(&format!("{id} will be retried now."));
         }
         Action::Cancel { id } => {
-            outbox.cancel(*id).await.map_err(refused)?;
+            outbox.cancel(*id).await?;
             output::note(&format!("{id} is cancelled."));
         }
     }

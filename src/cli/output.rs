@@ -2,11 +2,12 @@
 //! terminal.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::client::Answer;
 use super::error::CliError;
 use crate::model::is_bidi_control;
 
@@ -20,26 +21,38 @@ pub(super) fn line(text: &str) -> io::Result<()> {
     output.flush()
 }
 
+/// Prints the result of a command: as JSON, or as text for people.
+pub(super) fn print<T: Serialize>(
+    value: &T,
+    as_json: bool,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), CliError> {
+    Ok(if as_json {
+        json(value)
+    } else {
+        line(&text(value))
+    }?)
+}
+
 /// Prints `value` as one line of JSON.
 pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
     line(&serde_json::to_string(value)?)
 }
 
-/// Copies `input` to standard output. `lost` is the error if the input fails, not the output.
-pub(super) fn copy(
-    mut input: impl BufRead,
-    lost: impl FnOnce(io::Error) -> CliError,
-) -> Result<(), CliError> {
+/// Copies an answer to standard output as it arrives.
+pub(super) fn copy(answer: Answer<'_>) -> Result<(), CliError> {
+    let client = answer.client();
+    let mut answer = BufReader::new(answer);
     let mut output = io::stdout().lock();
     loop {
-        let piece = match input.fill_buf() {
+        let piece = match answer.fill_buf() {
             Ok([]) => return Ok(output.flush()?),
             Ok(piece) => piece,
-            Err(error) => return Err(lost(error)),
+            Err(error) => return Err(client.unreachable(error).into()),
         };
         output.write_all(piece)?;
         let written = piece.len();
-        input.consume(written);
+        answer.consume(written);
     }
 }
 

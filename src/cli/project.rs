@@ -4,14 +4,12 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::data_dir::{self, DataDirError};
-use super::database::{self, DatabaseCommandError};
 use super::error::CliError;
-use super::output;
+use super::{data_dir, database, output};
 use crate::clock::Clock;
 use crate::config::{Data, boolean};
 use crate::model::{Project, Timestamp};
-use crate::service::{ProjectError, Projects};
+use crate::service::Projects;
 
 /// What to do with a project.
 #[derive(Args, Debug)]
@@ -50,23 +48,6 @@ enum Action {
     },
 }
 
-/// Why a project command failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ProjectCommandError {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    #[error(transparent)]
-    Database(#[from] DatabaseCommandError),
-    #[error(transparent)]
-    Refused(#[from] ProjectError),
-}
-
-impl From<ProjectCommandError> for CliError {
-    fn from(error: ProjectCommandError) -> Self {
-        Self::failed(error)
-    }
-}
-
 /// Runs the command. Only keys and the list are written to standard output.
 ///
 /// # Errors
@@ -74,10 +55,10 @@ impl From<ProjectCommandError> for CliError {
 pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
     let url = command.data.url();
     if matches!(command.action, Action::Create { .. }) {
-        data_dir::create(&command.data.data_dir).map_err(ProjectCommandError::DataDir)?;
-        data_dir::create_database(&url).map_err(ProjectCommandError::DataDir)?;
+        data_dir::create(&command.data.data_dir)?;
+        data_dir::create_database(&url)?;
     } else {
-        database::refuse_absent(&url).map_err(ProjectCommandError::Database)?;
+        database::refuse_absent(&url)?;
     }
     let open = |database| Projects::open(database, Clock::system());
     database::with(url, open, async |projects| {
@@ -88,20 +69,14 @@ pub(super) fn run(command: &ProjectCommand) -> Result<(), CliError> {
 async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError> {
     match action {
         Action::Create { name } => {
-            let key = projects
-                .create(name)
-                .await
-                .map_err(ProjectCommandError::Refused)?;
+            let key = projects.create(name).await?;
             output::line(key.as_str())?;
             output::note(&format!(
                 "Created the project {name}. Store its API key; it is not shown again."
             ));
         }
         Action::List { json } => {
-            let projects = projects
-                .list()
-                .await
-                .map_err(ProjectCommandError::Refused)?;
+            let projects = projects.list().await?;
             if *json {
                 output::json(&ListJson::new(&projects))
             } else {
@@ -110,10 +85,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
         }
         Action::RotateKey { name, overlap } => {
             let overlap = overlap.unwrap_or_default();
-            let key = projects
-                .rotate_key(name, *overlap)
-                .await
-                .map_err(ProjectCommandError::Refused)?;
+            let key = projects.rotate_key(name, *overlap).await?;
             output::line(key.as_str())?;
             let old = if overlap.is_zero() {
                 "stops within 2 s".to_owned()
@@ -125,10 +97,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
             ));
         }
         Action::Delete { name } => {
-            projects
-                .delete(name)
-                .await
-                .map_err(ProjectCommandError::Refused)?;
+            projects.delete(name).await?;
             output::note(&format!("Deleted the project {name}."));
         }
     }

@@ -2,8 +2,9 @@
 
 use std::io::{self, Read};
 
+use axum::http::Method;
 use clap::Args;
-use restante_api::SendMessageBody;
+use restante_api::{SendAccepted, SendMessageBody};
 
 use super::client::{ApiClient, ClientFlags, address};
 use super::error::CliError;
@@ -40,7 +41,7 @@ pub(super) struct SendFlags {
 /// The text cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the text from standard input: pass UTF-8, or use --text")]
-struct InputError(#[source] io::Error);
+pub(super) struct InputError(#[source] io::Error);
 
 /// Runs the command. It prints the id of the outgoing message.
 ///
@@ -56,12 +57,16 @@ pub(super) fn run(flags: &SendFlags) -> Result<(), CliError> {
         html: flags.html.clone(),
         in_reply_to: flags.in_reply_to.clone(),
     };
-    let accepted = client.send(&inbox.id, &message)?;
-    Ok(if flags.json {
-        output::json(&accepted)
-    } else {
-        output::line(&accepted.id)
-    }?)
+    let path = ["inboxes", &inbox.id, "messages"];
+    print(
+        &client.call(Method::POST, &path).json(&message).read()?,
+        flags.json,
+    )
+}
+
+/// Prints the id of the outgoing message.
+pub(super) fn print(accepted: &SendAccepted, json: bool) -> Result<(), CliError> {
+    output::print(accepted, json, |accepted| accepted.id.clone())
 }
 
 fn text(flags: &SendFlags) -> Result<Option<String>, CliError> {
@@ -72,6 +77,6 @@ fn text(flags: &SendFlags) -> Result<Option<String>, CliError> {
     io::stdin()
         .lock()
         .read_to_string(&mut text)
-        .map_err(|error| CliError::refused(InputError(error)))?;
+        .map_err(InputError)?;
     Ok(Some(text))
 }

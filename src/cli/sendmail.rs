@@ -91,17 +91,13 @@ fn remedy(error: &sender::SubmitError) -> &'static str {
     }
 }
 
-impl From<SendmailError> for CliError {
-    fn from(error: SendmailError) -> Self {
-        let code = match &error {
-            SendmailError::NoRecipient | SendmailError::InvalidAddress(_) => USAGE,
-            SendmailError::NotTaken { error } if error.is_permanent => UNAVAILABLE,
-            SendmailError::Input(_)
-            | SendmailError::Unreachable { .. }
-            | SendmailError::Runtime(_)
-            | SendmailError::NotTaken { .. } => TEMPORARY,
-        };
-        Self::Exit(code, error.into())
+impl SendmailError {
+    pub(super) fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoRecipient | Self::InvalidAddress(_) => USAGE,
+            Self::NotTaken { error } if error.is_permanent => UNAVAILABLE,
+            _ => TEMPORARY,
+        }
     }
 }
 

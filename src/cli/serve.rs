@@ -11,12 +11,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::data_dir::{self, DataDirError};
 use super::error::CliError;
 use super::for_tests::{self, ForTests};
 use super::greeting::{Greeting, JsonGreeting, JsonListener};
 use super::stop::{self, Ended, StopRequests};
-use super::{descriptors, logging, output};
+use super::{data_dir, descriptors, logging, output};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, MailpitApi, Settings};
 use crate::db::{Database, DatabaseError};
@@ -44,8 +43,6 @@ const MAX_MAILPIT_CONNECTIONS: usize = 256;
 /// Why the service did not start, or did not shut down gracefully.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ServeError {
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
     #[error("cannot open the database {url}")]
     Open {
         url: DatabaseUrl,
@@ -72,16 +69,8 @@ pub(super) enum ServeError {
     Metrics(#[source] metrics::InstallError),
     #[error("cannot send mail")]
     Send(#[source] SenderError),
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
     #[error("stopped immediately by a second signal")]
     Interrupted,
-}
-
-impl From<ServeError> for CliError {
-    fn from(error: ServeError) -> Self {
-        Self::failed(error)
-    }
 }
 
 /// The flags of the command.
@@ -114,7 +103,7 @@ pub(super) fn run(flags: &ServeFlags) -> Result<(), CliError> {
     }
     let mut host = Host::default();
     if flags.settings.process.exit_with_stdin {
-        host.ended = Some(stop::end_of_stdin().map_err(ServeError::Runtime)?);
+        host.ended = Some(stop::end_of_stdin().map_err(CliError::Runtime)?);
     }
     self::host(&flags.settings, host)
 }
@@ -130,7 +119,7 @@ pub(super) fn host(settings: &Settings, host: Host) -> Result<(), CliError> {
     settings.check()?;
     let log = logging::start(settings.process.log_format, host.log.as_deref())?;
     descriptors::divide(&mut settings.limits, descriptors);
-    let runtime = Runtime::new().map_err(ServeError::Runtime)?;
+    let runtime = Runtime::new().map_err(CliError::Runtime)?;
     runtime.spawn(log.dropped_lines().report());
     let result = runtime.block_on(serve(&settings, host));
     // After a second signal, this does not wait for running tasks.
@@ -139,10 +128,10 @@ pub(super) fn host(settings: &Settings, host: Host) -> Result<(), CliError> {
 }
 
 async fn serve(settings: &Settings, host: Host) -> Result<(), CliError> {
-    let _data_dir = data_dir::lock(&settings.data.data_dir).map_err(ServeError::DataDir)?;
-    data_dir::lock_database(&settings.data.url()).map_err(ServeError::DataDir)?;
+    let _data_dir = data_dir::lock(&settings.data.data_dir)?;
+    data_dir::lock_database(&settings.data.url())?;
     let stop_requests =
-        StopRequests::listen(host.ended, host.ignores_interrupt).map_err(ServeError::Runtime)?;
+        StopRequests::listen(host.ended, host.ignores_interrupt).map_err(CliError::Runtime)?;
     let server = Server::start(settings).await?;
     warn_of_strangers(settings);
     if settings.process.print_json {

@@ -3,18 +3,18 @@
 //! The address of an inbox that does not exist yet is created, so that the wait can start before
 //! the first mail.
 
-use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use regex_lite::Regex;
-use restante_api::{Inbox, Message};
+use restante_api::{Explanation, Inbox, Message, MessageDetails};
 use uuid::Uuid;
 
-use super::client::{ApiClient, ClientError, ClientFlags, FilterFlags, Wait, Waited};
+use super::client::{ApiClient, Call, ClientError, ClientFlags, FilterFlags};
 use super::error::CliError;
 use super::output::{self, printable, printable_line};
 use crate::config::boolean;
+use crate::http::path_segment;
 use crate::model::cut;
 use crate::service::{MAX_WAIT, pause_before_retry};
 
@@ -49,37 +49,9 @@ pub(super) struct WaitFlags {
 }
 
 /// No message matched.
-#[derive(Debug)]
-pub(super) struct NoMatch {
-    wanted: String,
-    address: String,
-    /// `None` if there was no wait.
-    timeout: Option<humantime::Duration>,
-    report: String,
-    /// The page of the dashboard that explains it.
-    help: Option<String>,
-}
-
-/// The message has more than one code, so none of them is the code.
 #[derive(Debug, thiserror::Error)]
-#[error("message {id} has several codes: {}; print the message with --json to choose one", .codes.join(", "))]
-struct SeveralCodes {
-    id: String,
-    codes: Vec<String>,
-}
-
-impl From<SeveralCodes> for CliError {
-    fn from(error: SeveralCodes) -> Self {
-        Self::failed(error)
-    }
-}
-
-/// What the command prints.
-enum Answer {
-    Found(String),
-    /// No message matched in time: the page that explains it.
-    Timeout(Option<String>),
-}
+#[error("{0}")]
+pub(super) struct NoMatch(String);
 
 impl NoMatch {
     /// There is no such message in the inbox now.
@@ -88,47 +60,20 @@ impl NoMatch {
         inbox: &Inbox,
         filter: &FilterFlags,
     ) -> Result<Self, ClientError> {
-        let report = client.explain(&inbox.id, filter)?.report;
+        let explanation = client.explain(&inbox.id, filter)?;
+        let report = printable(&explanation.report);
         let wanted = wanted(filter, None);
-        let address = inbox.address.clone();
-        Ok(Self {
-            wanted,
-            address,
-            timeout: None,
-            report,
-            help: None,
-        })
+        let address = &inbox.address;
+        Ok(Self(format!("there is no {wanted} in {address}. {report}")))
     }
 }
 
-impl std::error::Error for NoMatch {}
-
-impl fmt::Display for NoMatch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            wanted,
-            address,
-            timeout,
-            report,
-            help,
-        } = self;
-        let report = printable(report);
-        match timeout {
-            Some(timeout) => write!(
-                formatter,
-                "no {wanted} arrived at {address} within {timeout}. {report}"
-            ),
-            None => write!(formatter, "there is no {wanted} in {address}. {report}"),
-        }?;
-        help.iter()
-            .try_for_each(|url| write!(formatter, "\nDetails: {}", printable_line(url)))
-    }
-}
-
-impl From<NoMatch> for CliError {
-    fn from(error: NoMatch) -> Self {
-        Self::failed(error)
-    }
+/// The message has more than one code, so none of them is the code.
+#[derive(Debug, thiserror::Error)]
+#[error("message {id} has several codes: {}; print the message with --json to choose one", .codes.join(", "))]
+pub(super) struct SeveralCodes {
+    id: String,
+    codes: Vec<String>,
 }
 
 /// Runs the command.
@@ -141,74 +86,24 @@ pub(super) fn run(flags: &WaitFlags) -> Result<(), CliError> {
         Err(ClientError::NoInbox { name }) if name.contains('@') => new_inbox(&client, name)?,
         found => found.map_err(|error| with_end(&client, error))?,
     };
-    let compared_here = flags.link.as_ref().map_or_else(String::new, |link| {
-        cut(format!("link {link}"), FILTER_CHARACTERS)
-    });
-    let name = Uuid::now_v7().to_string();
-    let named = Wait {
-        name,
-        compared_here,
+    let wait = Wait {
+        client: &client,
+        flags,
+        inbox,
+        name: Uuid::now_v7().to_string(),
     };
-    let help = match wait(&client, &inbox.id, flags, &named)? {
-        Answer::Found(answer) => return Ok(output::line(&answer)?),
-        Answer::Timeout(help) => help,
-    };
-    let explanation = client.explain_wait(&inbox.id, &filter(flags), Some(&named))?;
-    let report = explanation.report;
-    let wanted = wanted(&flags.filter, Some(flags));
-    let address = inbox.address;
-    let timeout = Some(flags.timeout);
-    Err(NoMatch {
-        wanted,
-        address,
-        timeout,
-        report,
-        help,
-    }
-    .into())
+    Ok(output::line(&wait.run()?)?)
 }
 
 /// Creates the inbox with an address that has not been used yet. One that has ended is an error:
 /// its mail is gone.
-fn new_inbox(client: &ApiClient, address: String) -> Result<Inbox, ClientError> {
-    if client
-        .explain(&address, &FilterFlags::default())
-        .is_ok_and(|explanation| explanation.ended.is_some())
-    {
-        return Err(with_end(client, ClientError::NoInbox { name: address }));
-    }
-    match client.inbox_at(&address) {
-        Err(ClientError::Unsupported { .. }) => Err(ClientError::NoInbox { name: address }),
-        created => created,
-    }
-}
-
-/// Waits again after each message that matches the filter but does not have the code or link, until
-/// the time is up.
-fn wait(
-    client: &ApiClient,
-    inbox: &str,
-    flags: &WaitFlags,
-    named: &Wait,
-) -> Result<Answer, CliError> {
-    let started = Instant::now();
-    let mut filter = filter(flags);
-    loop {
-        let waited = started.elapsed();
-        let left = flags.timeout.saturating_sub(waited);
-        let waited_for = client.wait(inbox, &filter, left.min(MAX_WAIT), named);
-        match waited_for.and_then(|waited| with_codes(client, waited, flags)) {
-            Ok((Waited::Message(message), codes)) => match answer(&message, codes, flags)? {
-                Some(answer) => return Ok(Answer::Found(answer)),
-                None => filter.after = Some(message.id),
-            },
-            Ok((Waited::Timeout(help), _)) if left <= MAX_WAIT => return Ok(Answer::Timeout(help)),
-            Ok((Waited::Timeout(_), _)) => {}
-            Err(error) if error.is_temporary() && !left.is_zero() => {
-                std::thread::sleep(pause_before_retry(waited).min(left));
-            }
-            Err(error) => return Err(with_end(client, error).into()),
-        }
+fn new_inbox(client: &ApiClient, name: String) -> Result<Inbox, ClientError> {
+    match with_end(client, ClientError::NoInbox { name }) {
+        ClientError::NoInbox { name } => match client.inbox_at(&name) {
+            Err(ClientError::Unsupported { .. }) => Err(ClientError::NoInbox { name }),
+            created => created,
+        },
+        ended => Err(ended),
     }
 }
 
@@ -225,69 +120,135 @@ fn with_end(client: &ApiClient, error: ClientError) -> ClientError {
     }
 }
 
-/// The filter; includes the feature that `--code`, `--otp` or `--link` needs.
-fn filter(flags: &WaitFlags) -> FilterFlags {
-    let needed = needed_feature(flags);
-    let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
-    let has = [given, needed]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(",");
-    FilterFlags {
-        has: Some(has).filter(|has| !has.is_empty()),
-        ..flags.filter.clone()
+struct Wait<'a> {
+    client: &'a ApiClient,
+    flags: &'a WaitFlags,
+    inbox: Inbox,
+    /// The same in all requests of the wait.
+    name: String,
+}
+
+impl Wait<'_> {
+    /// Waits again after each message that matches the filter but does not have the code or link,
+    /// until the time is up.
+    fn run(&self) -> Result<String, CliError> {
+        let started = Instant::now();
+        let mut filter = filter(self.flags);
+        loop {
+            let waited = started.elapsed();
+            let left = self.flags.timeout.saturating_sub(waited);
+            let error = match self.request(&filter, left.min(MAX_WAIT)) {
+                Ok((_, Some(printed))) => return Ok(printed),
+                Ok((id, None)) => {
+                    filter.after = Some(id);
+                    continue;
+                }
+                Err(CliError::Client(error)) => error,
+                Err(error) => return Err(error),
+            };
+            match error {
+                ClientError::Refused { status: 408, .. } if left > MAX_WAIT => {}
+                ClientError::Refused {
+                    status: 408, help, ..
+                } => return Err(self.no_match(help)?.into()),
+                // Without a timeout, the server answers that there is no match like this, too.
+                ClientError::NoInbox { .. } if left.as_millis() == 0 => {
+                    self.client.inbox(&self.inbox.id)?;
+                    return Err(self.no_match(None)?.into());
+                }
+                error if error.is_temporary() && !left.is_zero() => {
+                    std::thread::sleep(pause_before_retry(waited).min(left));
+                }
+                error => return Err(with_end(self.client, error).into()),
+            }
+        }
+    }
+
+    /// The id of the oldest message that matches, and what to print of it; `None` if it does not
+    /// have the code or link.
+    fn request(
+        &self,
+        filter: &FilterFlags,
+        timeout: Duration,
+    ) -> Result<(String, Option<String>), CliError> {
+        let path = ["inboxes", &self.inbox.id, "messages", "wait"];
+        let request = self.named(self.client.get(&path)).filtered(filter);
+        let milliseconds = timeout.as_millis().to_string();
+        let message: Message = request
+            .query("timeout", &milliseconds)
+            .longer(timeout)
+            .read()?;
+        let printed = self.printed(&message)?;
+        Ok((message.id, printed))
+    }
+
+    /// Says to which wait the request belongs, and what only this program compares.
+    fn named<'call>(&self, request: Call<'call>) -> Call<'call> {
+        let request = request.header("x-restante-wait", self.name.clone());
+        match &self.flags.link {
+            Some(link) => {
+                let compared = cut(format!("link {link}"), FILTER_CHARACTERS);
+                request.header("x-restante-filters", path_segment(&compared))
+            }
+            None => request,
+        }
+    }
+
+    fn printed(&self, message: &Message) -> Result<Option<String>, CliError> {
+        let flags = self.flags;
+        if flags.code {
+            let path = ["messages", &message.id, "details"];
+            let details: MessageDetails = self.client.get(&path).read()?;
+            let codes = details.codes.into_iter().map(|code| code.code);
+            return Ok(code(&message.id, codes.collect())?);
+        }
+        if flags.otp {
+            return Ok(Some(message.otp.clone()).filter(|otp| !otp.is_empty()));
+        }
+        if let Some(pattern) = &flags.link {
+            let mut links = message.links.iter();
+            return Ok(links.find(|link| pattern.is_match(link)).cloned());
+        }
+        if flags.json {
+            return Ok(serde_json::to_string(message).ok());
+        }
+        Ok(Some(describe(message)))
+    }
+
+    /// No message arrived in time. `help` is the page that explains it.
+    fn no_match(&self, help: Option<String>) -> Result<NoMatch, ClientError> {
+        let path = ["inboxes", &self.inbox.id, "explain"];
+        let request = self.named(self.client.get(&path));
+        let explanation: Explanation = request.filtered(&filter(self.flags)).read()?;
+        let wanted = wanted(&self.flags.filter, Some(self.flags));
+        let address = &self.inbox.address;
+        let timeout = self.flags.timeout;
+        let report = printable(&explanation.report);
+        let mut text = format!("no {wanted} arrived at {address} within {timeout}. {report}");
+        if let Some(url) = help {
+            text = format!("{text}\nDetails: {}", printable_line(&url));
+        }
+        Ok(NoMatch(text))
     }
 }
 
-/// The feature of a message with the part that the user asked for.
-fn needed_feature(flags: &WaitFlags) -> Option<&'static str> {
-    let features = [
+/// The filter; includes the feature that `--code`, `--otp` or `--link` needs.
+fn filter(flags: &WaitFlags) -> FilterFlags {
+    let needed = [
         (flags.code, "code"),
         (flags.otp, "otp"),
         (flags.link.is_some(), "link"),
     ];
-    features
+    let given = flags.filter.has.as_deref().filter(|has| !has.is_empty());
+    let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
+    let has: Vec<_> = given
         .into_iter()
-        .find_map(|(is_wanted, feature)| is_wanted.then_some(feature))
-}
-
-/// The output for the message, or `None` if it does not have the code or link.
-fn answer(
-    message: &Message,
-    codes: Vec<String>,
-    flags: &WaitFlags,
-) -> Result<Option<String>, SeveralCodes> {
-    if flags.code {
-        return code(&message.id, codes);
+        .chain(needed.map(|(_, feature)| feature))
+        .collect();
+    FilterFlags {
+        has: Some(has.join(",")).filter(|has| !has.is_empty()),
+        ..flags.filter.clone()
     }
-    if flags.otp {
-        return Ok(Some(message.otp.clone()).filter(|otp| !otp.is_empty()));
-    }
-    if let Some(pattern) = &flags.link {
-        return Ok(message
-            .links
-            .iter()
-            .find(|link| pattern.is_match(link))
-            .cloned());
-    }
-    if flags.json {
-        return Ok(serde_json::to_string(message).ok());
-    }
-    Ok(Some(describe(message)))
-}
-
-/// A message with its labelled codes, if they are wanted.
-fn with_codes(
-    client: &ApiClient,
-    waited: Waited,
-    flags: &WaitFlags,
-) -> Result<(Waited, Vec<String>), ClientError> {
-    let codes = match &waited {
-        Waited::Message(message) if flags.code => client.details(&message.id)?.codes,
-        _ => Vec::new(),
-    };
-    Ok((waited, codes.into_iter().map(|code| code.code).collect()))
 }
 
 /// The only labelled code of a message.
@@ -324,58 +285,43 @@ pub(super) fn describe(message: &Message) -> String {
     lines.join("\n")
 }
 
+/// The message that was expected, in words.
 fn wanted(filter: &FilterFlags, flags: Option<&WaitFlags>) -> String {
-    let code = flags.filter(|flags| flags.code || flags.otp).map(|flags| {
-        if flags.code {
-            "a code"
-        } else {
-            "a one-time code"
-        }
-        .to_owned()
-    });
-    let link = flags
-        .and_then(|flags| flags.link.as_ref())
-        .map(|pattern| format!("a link that matches {pattern}"));
-    let subject = filter
-        .subject
-        .as_ref()
-        .map(|subject| format!("{subject:?} in its subject"));
-    let from = filter
-        .from
-        .as_ref()
-        .map(|from| format!("{from:?} in its sender"));
-    let to = filter
-        .to
-        .as_ref()
-        .map(|to| format!("{to:?} in its recipients"));
-    let text = filter
-        .text
-        .as_ref()
-        .map(|text| format!("{text:?} in its text"));
-    let header = filter
-        .header
-        .as_ref()
-        .map(|header| format!("the header {header:?}"));
-    let features: Vec<_> = [code, link, subject, from, to, text, header]
-        .into_iter()
-        .flatten()
-        .collect();
-    let with = if features.is_empty() {
-        String::new()
-    } else {
-        format!(" with {}", features.join(" and "))
-    };
-    let later = filter
-        .after
-        .as_ref()
-        .map_or_else(String::new, |after| format!(" later than {after}"));
-    format!("message{with}{later}")
+    let mut features = Vec::new();
+    if flags.is_some_and(|flags| flags.code) {
+        features.push("a code".to_owned());
+    }
+    if flags.is_some_and(|flags| flags.otp) {
+        features.push("a one-time code".to_owned());
+    }
+    if let Some(pattern) = flags.and_then(|flags| flags.link.as_ref()) {
+        features.push(format!("a link that matches {pattern}"));
+    }
+    for (text, place) in [
+        (&filter.subject, "subject"),
+        (&filter.from, "sender"),
+        (&filter.to, "recipients"),
+        (&filter.text, "text"),
+    ] {
+        features.extend(text.iter().map(|text| format!("{text:?} in its {place}")));
+    }
+    if let Some(header) = &filter.header {
+        features.push(format!("the header {header:?}"));
+    }
+    let mut wanted = "message".to_owned();
+    if !features.is_empty() {
+        wanted = format!("{wanted} with {}", features.join(" and "));
+    }
+    if let Some(after) = &filter.after {
+        wanted = format!("{wanted} later than {after}");
+    }
+    wanted
 }
 
 /// A duration with a unit, for example `500ms`, or a whole number of seconds.
 fn seconds(text: &str) -> Result<humantime::Duration, &'static str> {
     match text.parse() {
-        Ok(seconds) => Ok(std::time::Duration::from_secs(seconds).into()),
+        Ok(seconds) => Ok(Duration::from_secs(seconds).into()),
         Err(_) => text
             .parse()
             .map_err(|_| "write a time such as 30s, 500ms or 2m"),

@@ -2,11 +2,11 @@
 //! changes says when to look, so nothing is polled, and no wait of the key is taken.
 
 use std::collections::{HashSet, VecDeque};
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use clap::Args;
-use restante_api::MessageSummary;
+use restante_api::{MessageSummary, ProjectMessages};
 
 use super::client::{ApiClient, ClientError, ClientFlags};
 use super::error::CliError;
@@ -15,7 +15,11 @@ use crate::config::boolean;
 
 /// The pause before a connection that has ended is made again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Ids of messages that are remembered. A page has at most 100.
+/// The server sends something every 15 seconds.
+const STREAM_SILENCE: Duration = Duration::from_secs(60);
+/// Messages of one request.
+const PAGE: &str = "100";
+/// Ids of messages that are remembered, many more than those of a page.
 const REMEMBERED: usize = 10_000;
 
 /// Which messages, and how.
@@ -36,28 +40,16 @@ pub(super) struct WatchFlags {
 /// [`CliError`] if the first request fails, or a later one for a reason that is not temporary.
 pub(super) fn run(flags: &WatchFlags) -> Result<(), CliError> {
     let client = ApiClient::new(&flags.client)?;
-    let inbox = flags
-        .inbox
-        .as_deref()
-        .map(|name| client.inbox(name))
-        .transpose()?
-        .map(|inbox| inbox.id);
+    let inbox = flags.inbox.as_deref().map(|name| client.inbox(name));
+    let inbox = inbox.transpose()?.map(|inbox| inbox.id);
     let mut known: Option<Known> = None;
     loop {
         match follow(&client, inbox.as_deref(), flags.json, &mut known) {
-            Err(Interruption::Request(error)) if known.is_none() || !error.is_temporary() => {
-                return Err(error.into());
-            }
-            Err(Interruption::Output(error)) => return Err(error.into()),
-            _ => std::thread::sleep(PAUSE),
+            Err(CliError::Client(error)) if known.is_some() && error.is_temporary() => {}
+            ended => ended?,
         }
+        std::thread::sleep(PAUSE);
     }
-}
-
-/// Why a stream was left.
-enum Interruption {
-    Request(ClientError),
-    Output(std::io::Error),
 }
 
 /// Prints what arrives until the stream ends. Messages that arrive between two streams are printed
@@ -67,35 +59,32 @@ fn follow(
     inbox: Option<&str>,
     json: bool,
     known: &mut Option<Known>,
-) -> Result<(), Interruption> {
-    let lost = |error: std::io::Error| Interruption::Request(client.unreachable(error.into()));
+) -> Result<(), CliError> {
     // The stream is opened before the list is read, so that no message is missed in between.
-    for line in client.changes().map_err(Interruption::Request)?.lines() {
-        let line = line.map_err(lost)?;
+    let changes = client.get(&["project", "changes"]).longer(STREAM_SILENCE);
+    for line in BufReader::new(changes.send()?).lines() {
+        let line = line.map_err(|error| client.unreachable(error))?;
         if line != ": open" && !line.starts_with("data:") {
             continue;
         }
-        let new = match known {
-            Some(known) => known.look(client).map_err(Interruption::Request)?,
-            None => {
-                *known = Some(Known::now(client).map_err(Interruption::Request)?);
-                output::note("Waiting for messages; Ctrl+C ends this.");
-                Vec::new()
-            }
+        let Some(known) = known else {
+            *known = Some(Known::now(client)?);
+            output::note("Waiting for messages; Ctrl+C ends this.");
+            continue;
         };
-        for message in new
-            .iter()
-            .filter(|message| inbox.is_none_or(|inbox| inbox == message.inbox_id))
-        {
-            let printed = if json {
-                output::json(message)
-            } else {
-                output::line(&describe(message))
-            };
-            printed.map_err(Interruption::Output)?;
+        for message in known.look(client)? {
+            if inbox.is_none_or(|inbox| inbox == message.inbox_id) {
+                output::print(&message, json, describe)?;
+            }
         }
     }
     Ok(())
+}
+
+/// A page of the messages of the project, newest first; `before` is `next` of the page before.
+fn page(client: &ApiClient, before: &str) -> Result<ProjectMessages, ClientError> {
+    let page = client.get(&["project", "messages"]).query("limit", PAGE);
+    page.query("before", before).read()
 }
 
 /// The messages that were there or were printed.
@@ -114,22 +103,22 @@ impl Known {
             order: VecDeque::new(),
             since: String::new(),
         };
-        let newest = client.project_messages("")?.messages;
-        known.since = newest
-            .first()
-            .map(|message| message.received_at.clone())
-            .unwrap_or_default();
-        newest
-            .into_iter()
-            .for_each(|message| known.insert(message.id));
+        let newest = page(client, "")?.messages;
+        if let Some(message) = newest.first() {
+            known.since.clone_from(&message.received_at);
+        }
+        for message in newest {
+            known.insert(message.id);
+        }
         Ok(known)
     }
 
     /// The messages that have arrived since the last look, oldest first.
     fn look(&mut self, client: &ApiClient) -> Result<Vec<MessageSummary>, ClientError> {
-        let (mut new, mut before) = (Vec::new(), String::new());
+        let mut new = Vec::new();
+        let mut before = String::new();
         loop {
-            let page = client.project_messages(&before)?;
+            let page = page(client, &before)?;
             // Times have the same format, so they compare as text.
             let reaches_known = page.messages.iter().any(|message| !self.is_new(message));
             new.extend(
@@ -143,8 +132,9 @@ impl Known {
             }
         }
         new.reverse();
-        new.iter()
-            .for_each(|message| self.insert(message.id.clone()));
+        for message in &new {
+            self.insert(message.id.clone());
+        }
         Ok(new)
     }
 

@@ -8,7 +8,7 @@ use crate::json;
 /// Many values take many times the size of their text.
 const MAX_VALUES: usize = 10_000;
 
-pub(super) type JsonObject = Map<String, Value>;
+pub type JsonObject = Map<String, Value>;
 
 /// What a client chose to recognize the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]

@@ -2,8 +2,8 @@
 //!
 //! [`catalogue`] defines the tools. `protocol` has the methods of MCP and is
 //! independent of the tools. A [`Backend`] executes the tools: [`Tools`] calls the service, and
-//! [`ServerRelay`] passes a call on to a server's `/mcp`, for `restante mcp`, which [`speak`]s over
-//! standard input and output. [`Endpoint`] is the streamable HTTP transport without sessions; the
+//! the relay of `restante mcp` passes a call on to a server; it [`speak`]s over standard input and
+//! output. [`Endpoint`] is the streamable HTTP transport without sessions; the
 //! HTTP layer checks the host, the origin and the key before it.
 //!
 //! The content of messages is untrusted. [`text`] puts it between delimiters that it cannot forge,
@@ -16,7 +16,6 @@ mod input;
 mod message;
 mod output;
 mod protocol;
-mod relay;
 mod running;
 mod schema;
 mod setup;
@@ -25,9 +24,8 @@ mod text;
 mod tools;
 
 pub use endpoint::Endpoint;
-pub use message::{Message, RpcError};
-pub use protocol::Backend;
-pub use relay::{RelayError, ServerRelay};
+pub use message::{JsonObject, Message, RpcError};
+pub use protocol::{Backend, call_result};
 pub use setup::{Addresses, Installation};
 pub use stdio::speak;
 pub use tools::Tools;

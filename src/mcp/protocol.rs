@@ -42,7 +42,8 @@ pub trait Backend: Sync {
 }
 
 /// The result of a call: a text, and the same as data unless it failed.
-pub(super) fn call_result(text: &str, structured: Option<Value>) -> Value {
+#[must_use]
+pub fn call_result(text: &str, structured: Option<Value>) -> Value {
     let mut result = json!({
         "content": [{"type": "text", "text": text}],
         "isError": structured.is_none(),

@@ -1,7 +1,7 @@
 //! `restante inbox` and `restante messages`.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Output;
 use std::thread;
 
@@ -33,6 +33,47 @@ fn an_inbox_is_created_shown_and_deleted() {
 
     assert_eq!(server.run_cli(&key, ["inbox", "delete", &address]), "");
     assert_eq!(failed(&mut server.client(&key, ["inbox", "get", id])).0, 2);
+}
+
+#[test]
+fn a_server_elsewhere_is_reached_through_the_proxy_of_the_environment() {
+    let (_data_dir, server, key) = first_start();
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://user:word@{}", proxy.local_addr().unwrap());
+    let http = server.url["http://".len()..].to_owned();
+    let passing_on = thread::spawn(move || {
+        let (mut client, _) = proxy.accept().unwrap();
+        let mut lines = BufReader::new(client.try_clone().unwrap()).lines();
+        let head = lines.by_ref().map(Result::unwrap);
+        let head: Vec<_> = head.take_while(|line| !line.is_empty()).collect();
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let mut server = TcpStream::connect(http).unwrap();
+        let (mut sent, mut back) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        thread::spawn(move || io::copy(&mut sent, &mut server));
+        // It ends when either side has ended.
+        let _ = io::copy(&mut back, &mut client);
+        head
+    });
+    let create = |url: &str| {
+        let mut create = command(["inbox", "create"]);
+        create
+            .env("RESTANTE_URL", url)
+            .env("RESTANTE_API_KEY", &key);
+        create
+            .env("HTTP_PROXY", &address)
+            .env("http_proxy", &address);
+        create.output().unwrap()
+    };
+    // No proxy is asked for a server on this machine.
+    assert!(create(&server.url).status.success());
+    let created = create("http://mail.example");
+    assert!(created.status.success(), "{created:?}");
+    let head = passing_on.join().unwrap();
+    assert_eq!(head[0], "CONNECT mail.example:80 HTTP/1.1");
+    assert!(
+        head.contains(&"Proxy-Authorization: Basic dXNlcjp3b3Jk".to_owned()),
+        "{head:?}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
+use testkit::http;
 use testkit::port::ReservedPort;
 use testkit::server::{Server, command, failed, first_start, serve};
 
@@ -52,20 +53,14 @@ fn a_start_that_fails_prints_no_sql() {
 fn health_notices_that_the_database_file_is_gone() {
     let (data_dir, server, key) = first_start();
     let health = format!("{}/v1/health", server.url);
-    assert!(ureq::get(&health).call().is_ok());
+    assert!(http::get(&health).call().is_ok());
     std::fs::remove_file(data_dir.path().join("restante.db")).unwrap();
     // Reading goes on, and does not create the file again.
     let list = format!("{}/v1/inboxes?address=a@restante.example.com", server.url);
-    let read = ureq::get(&list).header("x-api-key", &key).call();
-    assert!(
-        matches!(read, Err(ureq::Error::StatusCode(404))),
-        "{read:?}"
-    );
-    let gone = ureq::get(&health).call();
-    assert!(
-        matches!(gone, Err(ureq::Error::StatusCode(500))),
-        "{gone:?}"
-    );
+    let read = http::get(&list).header("x-api-key", &key).call();
+    assert!(matches!(read, Err(http::Error::Status(404))), "{read:?}");
+    let gone = http::get(&health).call();
+    assert!(matches!(gone, Err(http::Error::Status(500))), "{gone:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::postfix::Postfix;
 use testkit::eventually;
+use testkit::http;
 use testkit::postgres::TestDatabase;
 use testkit::server::{Server, failed, first_start, printed};
 use testkit::smtp::{Smtp, deliver};
@@ -53,7 +54,7 @@ fn set_faults(server: &Server, key: &str, address: &str, faults: &Value) {
         server.url,
         address.split('@').next().unwrap()
     );
-    let request = ureq::put(url).header("Authorization", format!("Bearer {key}"));
+    let request = http::put(url).header("Authorization", format!("Bearer {key}"));
     request.send(json!({"faults": faults}).to_string()).unwrap();
 }
 
@@ -237,8 +238,8 @@ for recipient in recipients:
     );
     let get = |path: &str| {
         let request =
-            ureq::get(format!("{url}/{path}")).header("Authorization", format!("Bearer {key}"));
-        request.call().unwrap().body_mut().read_to_string().unwrap()
+            http::get(format!("{url}/{path}")).header("Authorization", format!("Bearer {key}"));
+        request.call().unwrap().into_body()
     };
     // The null reverse-path.
     assert_eq!(
@@ -459,10 +460,10 @@ fn refuse_over_http(url: &str, inbox: &str, refused: &Sender<()>) -> u64 {
     let email =
         json!({"from": "a@app.example", "to": inbox, "subject": "x", "text": "text"}).to_string();
     for _ in 0..240 {
-        let post = ureq::post(format!("{url}/send/resend/emails"))
+        let post = http::post(format!("{url}/send/resend/emails"))
             .header("Authorization", "Bearer re_dummy");
         match post.send(email.as_str()) {
-            Err(ureq::Error::StatusCode(429)) => refused.send(()).unwrap(),
+            Err(http::Error::Status(429)) => refused.send(()).unwrap(),
             Err(_) => return 1,
             Ok(answer) => panic!("{answer:?}"),
         }

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use testkit::eventually;
+use testkit::http;
 use testkit::server::{Server, command, serve};
 use testkit::smtp::Smtp;
 
@@ -73,14 +74,11 @@ fn on_a_full_disk_messages_can_be_deleted_and_a_person_can_sign_in() {
     while fill.write_all(&[0; 4096]).is_ok() {}
     eventually("the reserve is free", || !reserve.exists());
 
-    let sign_in = ureq::post(format!("{}/sign-in", server.url))
-        .config()
-        .max_redirects(0)
-        .build()
+    let sign_in = http::post(format!("{}/sign-in", server.url))
         .header("origin", &server.url)
-        .send_form([("secret", &key)]);
+        .send_form(&[("secret", &key)]);
     assert_eq!(sign_in.unwrap().status(), 303);
-    let deleted = ureq::delete(format!("{}/v1/inboxes/{inbox}", server.url))
+    let deleted = http::delete(format!("{}/v1/inboxes/{inbox}", server.url))
         .header("x-api-key", &key)
         .call();
     assert_eq!(deleted.unwrap().status(), 204);

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use testkit::http;
 use testkit::server::{Server, first_start, printed};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -43,9 +44,9 @@ fn the_inspector_uses_the_tools_over_both_transports() {
 fn an_installation_can_do_without_mcp() {
     let data_dir = tempfile::tempdir().unwrap();
     let server = Server::start(data_dir.path(), &["--mcp", "off"]);
-    let answer = ureq::post(format!("{}/mcp", server.url)).send_empty();
+    let answer = http::post(format!("{}/mcp", server.url)).call();
     assert!(
-        matches!(answer, Err(ureq::Error::StatusCode(404))),
+        matches!(answer, Err(http::Error::Status(404))),
         "{answer:?}"
     );
 }

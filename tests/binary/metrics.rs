@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use testkit::eventually;
+use testkit::http;
 use testkit::server::Server;
 use testkit::smtp::{Smtp, deliver};
 
@@ -124,11 +125,11 @@ fn a_refused_wait_is_counted_once() {
     )
     .unwrap();
     until_shown(&server, "restante_waits_open 1");
-    let refused = ureq::get(format!("{}{path}=1", server.url))
+    let refused = http::get(format!("{}{path}=1", server.url))
         .header("X-Api-Key", key)
         .call();
     assert!(
-        matches!(refused, Err(ureq::Error::StatusCode(429))),
+        matches!(refused, Err(http::Error::Status(429))),
         "{refused:?}"
     );
     until_shown(&server, "restante_waits_total{outcome=\"refused\"} 1");
@@ -147,9 +148,8 @@ fn a_wait_compares_each_message_once() {
     );
     let subjects = std::thread::scope(|scope| {
         let wait = || {
-            let mut answer = ureq::get(&url).header("X-Api-Key", &key).call().unwrap();
-            let answer = answer.body_mut().read_to_string().unwrap();
-            let message: serde_json::Value = serde_json::from_str(&answer).unwrap();
+            let answer = http::get(&url).header("X-Api-Key", &key).call().unwrap();
+            let message: serde_json::Value = serde_json::from_str(answer.body()).unwrap();
             message["subject"].as_str().unwrap().to_owned()
         };
         let waits: Vec<_> = (0..4).map(|_| scope.spawn(wait)).collect();

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use restante::model::OutgoingId;
 
+use testkit::http;
 use testkit::server::{Server, command, failed, printed, serve};
 
 const KEY: &str = "rst_live_0123456789abcdef";
@@ -19,7 +20,7 @@ fn outgoing<'a>(data_dir: &Path, arguments: impl IntoIterator<Item = &'a str>) -
 fn send(server: &Server) -> String {
     let address = server.run_cli(KEY, ["inbox", "create"]);
     let inbox = address.split('@').next().unwrap();
-    let request = ureq::post(format!("{}/v1/inboxes/{inbox}/messages", server.url));
+    let request = http::post(format!("{}/v1/inboxes/{inbox}/messages", server.url));
     let request = request.header("Authorization", format!("Bearer {KEY}"));
     let answer = request
         .send(r#"{"to":"a@shop.example","subject":"Welcome"}"#)

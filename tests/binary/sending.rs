@@ -22,6 +22,7 @@ use restante::service::{Outbox, Service};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use testkit::http;
 use testkit::server::{Server, serve};
 use testkit::smtp::read_message;
 
@@ -104,9 +105,9 @@ fn send_until_killed(data_dir: &Path, relay: SocketAddr, steps: &Receiver<()>) -
 fn send(url: &str) -> Vec<OutgoingId> {
     let post = |path: &str, body: &Value| -> Option<Value> {
         let request =
-            ureq::post(format!("{url}{path}")).header("Authorization", format!("Bearer {KEY}"));
-        let mut answer = request.send(body.to_string()).ok()?;
-        serde_json::from_str(&answer.body_mut().read_to_string().ok()?).ok()
+            http::post(format!("{url}{path}")).header("Authorization", format!("Bearer {KEY}"));
+        let answer = request.send(body.to_string()).ok()?;
+        serde_json::from_str(answer.body()).ok()
     };
     let Some(inbox) = post("/v1/inboxes", &json!({})) else {
         return Vec::new();

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use testkit::http;
 use testkit::server::{Server, command, failed, first_start, printed, serve};
 use testkit::smtp::{Smtp, deliver};
 
@@ -175,12 +176,10 @@ fn the_guide_and_the_mail_go_by_the_settings() {
             .run_cli(key, ["inbox", "create"])
             .ends_with("@mail.example")
     );
-    let guide = ureq::get(format!("{}/llm", server.url))
+    let guide = http::get(format!("{}/llm", server.url))
         .call()
         .unwrap()
-        .body_mut()
-        .read_to_string()
-        .unwrap();
+        .into_body();
     assert!(
         guide.contains("https://inboxes.example/v1/inboxes") && guide.contains("@mail.example")
     );

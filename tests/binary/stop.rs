@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use testkit::http;
 use testkit::server::{Server, first_start, serve};
 use testkit::smtp::{Smtp, deliver};
 
@@ -141,15 +142,9 @@ fn park_every_wait(url: &str, key: &str) {
     while status(&format!("{url}?timeout=1"), key).unwrap() != 429 {}
 }
 
-fn status(url: &str, key: &str) -> Result<u16, ureq::Error> {
-    let request = ureq::get(url).header("Authorization", format!("Bearer {key}"));
-    Ok(request
-        .config()
-        .http_status_as_error(false)
-        .build()
-        .call()?
-        .status()
-        .as_u16())
+fn status(url: &str, key: &str) -> Result<u16, http::Error> {
+    let request = http::get(url).header("Authorization", format!("Bearer {key}"));
+    Ok(request.any_status().call()?.status().as_u16())
 }
 
 /// A server that stops closes its listeners first.

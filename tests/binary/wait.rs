@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use testkit::http;
 use testkit::port::ReservedPort;
 use testkit::server::{Server, command, failed, first_start};
 use testkit::smtp::{Smtp, deliver};
@@ -223,9 +224,9 @@ fn a_message_that_the_command_refuses_is_the_cause() {
         assert!(said.contains(expected), "{expected:?} is not in: {said}");
     }
     let (id, _) = address.split_once('@').unwrap();
-    let events = ureq::get(format!("{}/v1/inboxes/{id}/events", server.url))
+    let events = http::get(format!("{}/v1/inboxes/{id}/events", server.url))
         .header("Authorization", format!("Bearer {key}"));
-    let events = events.call().unwrap().body_mut().read_to_string().unwrap();
+    let events = events.call().unwrap().into_body();
     assert_eq!(events.matches("wait_started").count(), 1, "{events}");
     assert_eq!(events.matches("wait_ended").count(), 1, "{events}");
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::node::{KEY, Node, eventually};
+use testkit::http;
 use testkit::postgres::TestDatabase;
 use testkit::smtp::Smtp;
 
@@ -89,10 +90,10 @@ fn the_requests_of_a_wait_at_two_nodes_are_one_failure() {
     let story_of_wait_at = |node: &Node| {
         let url = &node.server.url;
         let url = format!("{url}/v1/inboxes/{inbox}/messages/wait?subject=code&timeout=500");
-        let request = ureq::get(url)
+        let request = http::get(url)
             .header("x-api-key", KEY)
             .header("x-restante-wait", "one");
-        let request = request.config().http_status_as_error(false).build();
+        let request = request.any_status();
         let answer = request.call().unwrap();
         let link = answer.headers()["link"].to_str().unwrap();
         let (_, id) = link.split_once("/failures/").unwrap();

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::node::{Client, KEY, Node};
+use testkit::http;
 use testkit::postgres::TestDatabase;
 use testkit::smtp::Smtp;
 
 fn set(node: &Node, inbox: &str, faults: &Value) {
     let url = format!("{}/v1/inboxes/{inbox}/faults", node.server.url);
-    ureq::put(url)
+    http::put(url)
         .header("x-api-key", KEY)
         .send(json!({"faults": faults}).to_string())
         .unwrap();

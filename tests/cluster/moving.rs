@@ -7,6 +7,7 @@ use rusqlite::Row;
 use rusqlite::types::Value;
 
 use super::node::{KEY, Node, Sender, eventually};
+use testkit::http;
 use testkit::postgres::TestDatabase;
 use testkit::server::{Server, command, failed};
 use testkit::smtp::Smtp;
@@ -214,12 +215,7 @@ fn fill(data_dir: &Path) {
             .starts_with("250")
     );
     let ada = format!("{}/v1/inboxes/ada@example.com", server.url);
-    let ada = json(
-        ureq::put(ada)
-            .header("x-api-key", KEY)
-            .send_empty()
-            .unwrap(),
-    );
+    let ada = json(&http::put(ada).header("x-api-key", KEY).call().unwrap());
     let ada = format!("{}/v1/inboxes/{}", server.url, ada["id"].as_str().unwrap());
     refuse_one(&server, Path::new(data_dir));
     use_a_fault(&server);
@@ -227,7 +223,7 @@ fn fill(data_dir: &Path) {
         serde_json::json!({"to": "someone@elsewhere.example", "subject": "queued"}).to_string();
     let url = format!("{}/v1/inboxes/box/messages", server.url);
     assert_eq!(
-        ureq::post(url)
+        http::post(url)
             .header("x-api-key", KEY)
             .send(mail)
             .unwrap()
@@ -252,43 +248,35 @@ fn set_other_faults(inbox: &str) {
         {"at": "data", "do": "delay", "seconds": 2},
         {"at": "data", "do": "disconnect", "store": true}
     ]}"#;
-    let answer = ureq::put(format!("{inbox}/faults"))
+    let answer = http::put(format!("{inbox}/faults"))
         .header("x-api-key", KEY)
         .send(faults)
         .unwrap();
     assert_eq!(answer.status(), 200);
 }
 
-fn json(answer: ureq::http::Response<ureq::Body>) -> serde_json::Value {
-    serde_json::from_reader(answer.into_body().into_reader()).unwrap()
+fn json(answer: &http::Answer) -> serde_json::Value {
+    serde_json::from_str(answer.body()).unwrap()
 }
 
 /// A wait with every filter.
 fn time_out_a_wait(inbox: &str) {
     let sent = r#"{"to": "ada@example.com", "subject": "from herself"}"#;
-    let answer = ureq::post(format!("{inbox}/messages"))
+    let answer = http::post(format!("{inbox}/messages"))
         .header("x-api-key", KEY)
         .send(sent)
         .unwrap();
     assert_eq!(answer.status(), 202);
-    let list = ureq::get(format!("{inbox}/messages"))
+    let list = http::get(format!("{inbox}/messages"))
         .header("x-api-key", KEY)
         .call()
         .unwrap();
-    let list = json(list);
+    let list = json(&list);
     let after = list["messages"][0]["id"].as_str().unwrap();
     let filters = format!("subject=a&from=b&to=c&text=d&header=X-E:f&has=otp&after={after}");
     let wait =
-        ureq::get(format!("{inbox}/messages/wait?timeout=1&{filters}")).header("x-api-key", KEY);
-    assert_eq!(
-        wait.config()
-            .http_status_as_error(false)
-            .build()
-            .call()
-            .unwrap()
-            .status(),
-        408
-    );
+        http::get(format!("{inbox}/messages/wait?timeout=1&{filters}")).header("x-api-key", KEY);
+    assert_eq!(wait.any_status().call().unwrap().status(), 408);
 }
 
 /// Sends to a domain without a server, and waits until the failure is stored.
@@ -309,7 +297,7 @@ fn use_a_fault(server: &Server) {
     let faults = r#"{"faults": [{"at": "rcpt", "do": "disconnect", "times": 2}]}"#;
     let url = format!("{}/v1/inboxes/box/faults", server.url);
     assert_eq!(
-        ureq::put(url)
+        http::put(url)
             .header("x-api-key", KEY)
             .send(faults)
             .unwrap()

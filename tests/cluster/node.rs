@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub(crate) use testkit::eventually;
+use testkit::http;
 use testkit::server::{Server, serve};
 use testkit::smtp::Smtp;
 
@@ -63,18 +64,15 @@ impl Node {
 /// Sends requests to one node.
 #[derive(Clone)]
 pub(crate) struct Client {
-    agent: ureq::Agent,
+    http: http::Client,
     url: String,
     key: String,
 }
 
 impl Client {
     fn new(url: &str) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(LONG));
         Self {
-            agent: config.build().into(),
+            http: http::Client::new(),
             url: url.to_owned(),
             key: KEY.to_owned(),
         }
@@ -88,29 +86,18 @@ impl Client {
     }
 
     /// The answer to a GET; an error if there is none.
-    pub(crate) fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
+    pub(crate) fn try_get(&self, path: &str) -> Result<Answer, http::Error> {
         self.try_get_with(&self.key, path)
     }
 
-    pub(crate) fn try_get_with(&self, key: &str, path: &str) -> Result<Answer, ureq::Error> {
+    pub(crate) fn try_get_with(&self, key: &str, path: &str) -> Result<Answer, http::Error> {
         self.get_within(LONG, key, path)
     }
 
-    fn get_within(&self, limit: Duration, key: &str, path: &str) -> Result<Answer, ureq::Error> {
-        let request = self
-            .agent
-            .get(format!("{}{path}", self.url))
-            .header("x-api-key", key);
-        let mut response = request
-            .config()
-            .timeout_global(Some(limit))
-            .build()
-            .call()?;
-        let body = response.body_mut().read_to_string()?;
-        Ok((
-            response.status().as_u16(),
-            serde_json::from_str(&body).expect("every answer is JSON"),
-        ))
+    fn get_within(&self, limit: Duration, key: &str, path: &str) -> Result<Answer, http::Error> {
+        let request = self.http.call("GET", format!("{}{path}", self.url));
+        let request = request.header("x-api-key", key).within(limit);
+        request.any_status().call().map(|answer| read(&answer))
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -118,17 +105,13 @@ impl Client {
     }
 
     /// The answer to a POST; an error if there is none.
-    pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, ureq::Error> {
-        let request = self
-            .agent
-            .post(format!("{}{path}", self.url))
-            .header("x-api-key", &self.key);
-        let mut response = request.send(body.to_string())?;
-        let body = response.body_mut().read_to_string()?;
-        Ok((
-            response.status().as_u16(),
-            serde_json::from_str(&body).expect("every answer is JSON"),
-        ))
+    pub(crate) fn try_post(&self, path: &str, body: &Value) -> Result<Answer, http::Error> {
+        let request = self.http.call("POST", format!("{}{path}", self.url));
+        let request = request.header("x-api-key", &self.key).within(LONG);
+        request
+            .any_status()
+            .send(body.to_string())
+            .map(|answer| read(&answer))
     }
 
     /// The id of a new inbox.
@@ -146,7 +129,7 @@ impl Client {
         inbox: &str,
         after: Option<&str>,
         timeout: Duration,
-    ) -> Result<Answer, ureq::Error> {
+    ) -> Result<Answer, http::Error> {
         let after = after.map(|id| format!("&after={id}")).unwrap_or_default();
         let path = format!(
             "/v1/inboxes/{inbox}/messages/wait?timeout={}{after}",
@@ -154,6 +137,11 @@ impl Client {
         );
         self.get_within(timeout + LONG, &self.key, &path)
     }
+}
+
+fn read(answer: &http::Answer) -> Answer {
+    let body = serde_json::from_str(answer.body()).expect("every answer is JSON");
+    (answer.status().as_u16(), body)
 }
 
 /// A mail client that keeps one connection while it works.

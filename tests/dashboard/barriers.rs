@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::site::{KEY, Site};
 use super::visitor::ADMIN;
 use super::webdriver::Browser;
+use testkit::http;
 
 /// The path of axe-core, which `./test` installs.
 const AXE: &str = concat!(
@@ -104,7 +105,7 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
         let body = json!({"to": recipient, "subject": "Out"}).to_string();
         let url = format!("{}/v1/inboxes/full/messages", site.server.url);
         assert_eq!(
-            ureq::post(url)
+            http::post(url)
                 .header("x-api-key", KEY)
                 .send(body)
                 .unwrap()
@@ -112,14 +113,13 @@ fn pages(site: &Site, browser: &Browser) -> Vec<String> {
             202
         );
     }
-    let list = ureq::get(format!(
+    let list = http::get(format!(
         "{}/v1/inboxes/full/messages?subject=code",
         site.server.url
     ))
     .header("x-api-key", KEY)
     .call();
-    let list: Value =
-        serde_json::from_str(&list.unwrap().body_mut().read_to_string().unwrap()).unwrap();
+    let list: Value = serde_json::from_str(list.unwrap().body()).unwrap();
     let message = list["messages"][0]["id"].as_str().unwrap();
     let story = site.times_out("full", "subject=Yoor");
     let story = story.rsplit('/').next().unwrap();

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use ureq::http::Request;
 
 use super::visitor::ADMIN;
 use restante::http::for_browsers;
+use testkit::http;
 use testkit::port::ReservedPort;
 use testkit::server::{Server, command};
 
@@ -87,24 +87,17 @@ impl Site {
 
     /// Calls the API with the key, and returns the status, the header `Link` and the body.
     pub fn call(&self, method: &str, path: &str, body: &str) -> (u16, Option<String>, Value) {
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .build()
-            .into();
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.server.url))
-            .header("x-api-key", KEY);
-        let mut response = agent.run(request.body(body.to_owned()).unwrap()).unwrap();
+        let request = http::call(method, format!("{}{path}", self.server.url));
+        let request = request.header("x-api-key", KEY).any_status();
+        let response = request.send(body).unwrap();
         let link = response
             .headers()
             .get("link")
             .map(|link| link.to_str().unwrap().to_owned());
-        let text = response.body_mut().read_to_string().unwrap();
         (
             response.status().as_u16(),
             link,
-            serde_json::from_str(&text).unwrap_or_default(),
+            serde_json::from_str(response.body()).unwrap_or_default(),
         )
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use ureq::http::Request;
 
+use testkit::http;
 use testkit::port::ReservedPort;
 
 /// The key of an element reference in WebDriver.
@@ -335,21 +335,14 @@ impl Browser {
     }
 
     fn try_call(&self, method: &str, path: &str, body: &Value) -> Result<Value, Value> {
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .build()
-            .into();
         let body = if body.is_null() {
             String::new()
         } else {
             body.to_string()
         };
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.session));
-        let mut response = agent.run(request.body(body).unwrap()).unwrap();
-        let mut answer: Value =
-            serde_json::from_str(&response.body_mut().read_to_string().unwrap()).unwrap();
+        let request = http::call(method, format!("{}{path}", self.session));
+        let response = request.any_status().send(body).unwrap();
+        let mut answer: Value = serde_json::from_str(response.body()).unwrap();
         let value = answer["value"].take();
         if response.status() == 200 {
             Ok(value)

@@ -20,7 +20,7 @@ const ALIVE: &str = "alive";
 
 /// Why there is no directory.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum DirectoryError {
+pub(in crate::cli) enum DirectoryError {
     #[error("cannot use {}: set TMPDIR to another directory", path.display())]
     Unusable { path: PathBuf, source: io::Error },
     #[error("{} is open to other users: remove it, or set TMPDIR to another directory", .0.display())]

@@ -49,19 +49,13 @@ pub(super) struct ForTests {
 
 /// Why a server for tests did not start.
 #[derive(Debug, thiserror::Error)]
-enum ForTestsError {
+pub(super) enum ForTestsError {
     #[error("no directory for a server for tests")]
     Directory(#[from] DirectoryError),
     #[error(transparent)]
     Shared(#[from] SharedError),
     #[error("standard input cannot be watched")]
     Stdin(#[source] io::Error),
-}
-
-impl From<ForTestsError> for CliError {
-    fn from(error: ForTestsError) -> Self {
-        Self::failed(error)
-    }
 }
 
 impl ForTests {

@@ -30,7 +30,7 @@ const MAX_NAME: usize = 100;
 
 /// Why no shared server can be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SharedError {
+pub(in crate::cli) enum SharedError {
     #[error("no directory for a shared server")]
     Directory(#[from] DirectoryError),
     #[error("cannot lock {}", path.display())]

@@ -1,9 +1,9 @@
 //! A signed-in browser of one client: forms, and the stream of an inbox.
 
-use std::io::Read;
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+
+use testkit::http::{Bytes, Client};
 
 use crate::http::LONG;
 use crate::world::World;
@@ -11,7 +11,7 @@ use crate::world::World;
 /// The session of one browser.
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
-    agent: ureq::Agent,
+    client: Client,
     cookie: String,
     csrf: String,
     /// `/projects/ID`
@@ -24,13 +24,11 @@ pub(crate) type Sent = (u16, String);
 impl Pages {
     /// Signs in with a key; `None` if the node does not answer.
     pub(crate) fn sign_in(world: &World, node: usize, key: &str) -> Option<Self> {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0);
-        let agent: ureq::Agent = config.timeout_global(Some(LONG)).build().into();
+        let client = Client::new();
         let url = world.nodes.with(node, |server| server.url.clone())?;
-        let form = agent.post(format!("{url}/sign-in")).header("origin", &url);
-        let signed_in = form.send_form([("secret", key)]).ok()?;
+        let form = client.call("POST", format!("{url}/sign-in"));
+        let form = form.header("origin", &url).any_status().within(LONG);
+        let signed_in = form.send_form(&[("secret", key)]).ok()?;
         let cookie = signed_in
             .headers()
             .get("set-cookie")?
@@ -39,11 +37,12 @@ impl Pages {
             .split(';')
             .next()?
             .to_owned();
-        let home = agent
-            .get(format!("{url}/"))
-            .header("cookie", &cookie)
-            .call()
-            .ok()?;
+        let page = |path: &str| {
+            let call = client.call("GET", format!("{url}{path}"));
+            let call = call.header("cookie", &cookie).any_status().within(LONG);
+            call.call().ok()
+        };
+        let home = page("/")?;
         // `/projects/ID/inboxes` or `/projects/ID/failures`
         let (project, _) = home
             .headers()
@@ -51,23 +50,20 @@ impl Pages {
             .to_str()
             .ok()?
             .rsplit_once('/')?;
-        let mut page = agent
-            .get(format!("{url}{project}/inboxes"))
-            .header("cookie", &cookie)
-            .call()
-            .ok()?;
-        let page = page.body_mut().read_to_string().ok()?;
-        let csrf = page
+        let inboxes = page(&format!("{project}/inboxes"))?;
+        let csrf = inboxes
+            .body()
             .split("name=\"csrf\" value=\"")
             .nth(1)?
             .split('"')
             .next()?
             .to_owned();
+        let project = project.to_owned();
         Some(Self {
-            agent,
+            client,
             cookie,
             csrf,
-            project: project.to_owned(),
+            project,
         })
     }
 
@@ -80,10 +76,12 @@ impl Pages {
         fields: &[(&str, &str)],
     ) -> Option<Sent> {
         let url = world.nodes.with(node, |server| server.url.clone())?;
-        let form = self.agent.post(format!("{url}{}{path}", self.project));
+        let form = self
+            .client
+            .call("POST", format!("{url}{}{path}", self.project));
         let form = form.header("origin", &url).header("cookie", &self.cookie);
-        let fields = fields.iter().copied().chain([("csrf", self.csrf.as_str())]);
-        let answer = form.send_form(fields).ok()?;
+        let fields = [fields, &[("csrf", &self.csrf)]].concat();
+        let answer = form.any_status().within(LONG).send_form(&fields).ok()?;
         let location = answer
             .headers()
             .get("location")
@@ -101,30 +99,10 @@ impl Pages {
         world: &World,
         node: usize,
         inbox: &str,
-    ) -> Option<mpsc::Receiver<()>> {
+    ) -> Option<mpsc::Receiver<Bytes>> {
         let url = world.nodes.with(node, |server| server.url.clone())?;
-        let stream = self
-            .agent
-            .get(format!("{url}{}/inboxes/{inbox}/events", self.project));
-        let stream = stream
-            .config()
-            .timeout_global(Some(Duration::from_secs(10)))
-            .build();
-        let answer = stream
-            .header("cookie", &self.cookie)
-            .call()
-            .ok()
-            .filter(|answer| answer.status() == 200)?;
-        let (events, received) = mpsc::channel();
-        thread::spawn(move || {
-            let mut reader = answer.into_body().into_reader();
-            let mut buffer = [0; 1024];
-            while let Ok(1..) = reader.read(&mut buffer) {
-                if events.send(()).is_err() {
-                    return;
-                }
-            }
-        });
-        Some(received)
+        let url = format!("{url}{}/inboxes/{inbox}/events", self.project);
+        let stream = self.client.call("GET", url).header("cookie", &self.cookie);
+        stream.within(Duration::from_secs(10)).pieces()
     }
 }

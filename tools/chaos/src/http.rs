@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use testkit::http::{Client, Error};
 
 /// Longer than any answer takes: the longest wait, and a frozen node.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -23,7 +24,10 @@ pub(crate) struct Answer {
 }
 
 #[derive(Clone)]
-pub(crate) struct Http(ureq::Agent);
+pub(crate) struct Http {
+    client: Client,
+    limit: Duration,
+}
 
 impl Request {
     pub(crate) fn get(template: &'static str, path: impl Into<String>) -> Self {
@@ -65,56 +69,36 @@ impl Http {
 
     /// No answer takes longer than this.
     pub(crate) fn within(limit: Duration) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(limit));
-        Self(config.build().into())
+        Self {
+            client: Client::new(),
+            limit,
+        }
     }
 
     /// Sends a request; an error if there is no complete answer.
-    pub(crate) fn send(
-        &self,
-        url: &str,
-        key: &str,
-        request: &Request,
-    ) -> Result<Answer, ureq::Error> {
+    pub(crate) fn send(&self, url: &str, key: &str, request: &Request) -> Result<Answer, Error> {
         let uri = format!("{url}{}", request.path);
-        let built = ureq::http::Request::builder()
-            .method(request.method)
-            .uri(uri);
-        let built = built
+        let mut call = self
+            .client
+            .call(request.method, uri)
+            .within(self.limit)
+            .any_status()
             .header("x-api-key", key)
-            .header("x-postmark-server-token", key);
-        let built = built.header("accept", "application/json, text/event-stream");
-        // A text is a form.
-        let is_form = matches!(request.body, Some(Value::String(_)));
-        let content_type = if is_form {
-            "application/x-www-form-urlencoded"
-        } else {
-            "application/json"
-        };
-        let mut built = built.header("content-type", content_type);
+            .header("x-postmark-server-token", key)
+            .header("accept", "application/json, text/event-stream");
         if !request.path.starts_with("/v1") {
-            built = built.header("authorization", format!("Bearer {key}"));
+            call = call.header("authorization", format!("Bearer {key}"));
         }
-        let mut response = match &request.body {
-            Some(Value::String(form)) => self
-                .0
-                .run(built.body(form.clone()).expect("a valid request"))?,
-            Some(body) => self
-                .0
-                .run(built.body(body.to_string()).expect("a valid request"))?,
-            None => self.0.run(built.body(()).expect("a valid request"))?,
+        // A text is a form.
+        let (content_type, body) = match &request.body {
+            Some(Value::String(form)) => ("application/x-www-form-urlencoded", form.clone()),
+            Some(body) => ("application/json", body.to_string()),
+            None => ("application/json", String::new()),
         };
-        let status = response.status().as_u16();
-        let body = response
-            .body_mut()
-            .with_config()
-            .limit(u64::MAX)
-            .read_to_string()?;
+        let answer = call.header("content-type", content_type).send(body)?;
         Ok(Answer {
-            status,
-            body: serde_json::from_str(&body).unwrap_or(Value::Null),
+            status: answer.status().as_u16(),
+            body: serde_json::from_str(answer.body()).unwrap_or(Value::Null),
         })
     }
 }

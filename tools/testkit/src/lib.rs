@@ -14,6 +14,7 @@
 #![allow(missing_docs, reason = "helpers with self-explanatory names")]
 
 mod harness;
+pub mod http;
 pub mod port;
 pub mod postgres;
 pub mod server;

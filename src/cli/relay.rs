@@ -4,34 +4,21 @@
 //! the server does not run yet, or rejects the key, the call therefore fails with an error that an
 //! agent can read.
 
-use std::error::Error;
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use axum::http::uri::InvalidUri;
-use axum::http::{HeaderName, HeaderValue, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{Method, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use tokio_rustls::rustls;
 
-use super::PATH;
-use super::message::JsonObject;
-use super::protocol::{Backend, call_result};
-use crate::model::ApiKey;
+use super::transport::{NoAnswer, Transport, no_answer};
+use crate::mcp::{self, Backend, JsonObject};
 
-/// How long connecting may take.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Longer than the longest wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(150);
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// A revision whose calls need nothing except their arguments.
 const PROTOCOL: &str = "2025-11-25";
 /// An attachment of 1 MiB as base64, as text and as data.
@@ -41,24 +28,7 @@ const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 const TEXT_SHOWN: usize = 300;
 
 /// The server of the relay.
-#[derive(Clone, Debug)]
-pub struct ServerRelay {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    url: String,
-    endpoint: Uri,
-    authorization: HeaderValue,
-}
-
-/// Why a relay to a server cannot be created.
-#[derive(Debug, thiserror::Error)]
-pub enum RelayError {
-    /// The address cannot be used.
-    #[error("it is not the address of a server")]
-    Address(#[from] InvalidUri),
-    /// TLS cannot be used.
-    #[error("cannot use TLS")]
-    Tls(#[from] rustls::Error),
-}
+pub(super) struct Relay(pub(super) Transport);
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -101,9 +71,10 @@ fn remedy(status: StatusCode, url: &str) -> String {
 }
 
 #[derive(Deserialize)]
-struct Reply {
-    result: Option<Value>,
-    error: Option<ReplyError>,
+#[serde(untagged)]
+enum Reply {
+    Result { result: Value },
+    Error { error: ReplyError },
 }
 
 #[derive(Deserialize)]
@@ -111,112 +82,65 @@ struct ReplyError {
     message: String,
 }
 
-impl ServerRelay {
-    /// A relay to the server at `url`, without a slash at its end.
-    ///
-    /// # Errors
-    /// [`RelayError`].
-    pub fn new(url: &str, key: &ApiKey) -> Result<Self, RelayError> {
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_nodelay(true);
-        http.set_connect_timeout(Some(CONNECT_WITHIN));
-        let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())?
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
-        let client = Client::builder(TokioExecutor::new()).build(connector);
-        let endpoint = format!("{url}{PATH}").parse()?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", key.as_str()))
-            .unwrap_or_else(|_| HeaderValue::from_static(""));
-        authorization.set_sensitive(true);
-        Ok(Self {
-            client,
-            url: url.to_owned(),
-            endpoint,
-            authorization,
-        })
-    }
-
+impl Relay {
     async fn pass_on(&self, tool: &str, arguments: JsonObject) -> Result<Value, CallError> {
         let params = json!({"name": tool, "arguments": arguments});
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-            .to_string();
-        let mut request = Request::post(self.endpoint.clone())
-            .body(Full::from(body))
-            .expect("the URL was parsed before");
-        let headers = request.headers_mut();
-        headers.insert(AUTHORIZATION, self.authorization.clone());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
-        headers.insert(VERSION, HeaderValue::from_static(PROTOCOL));
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let request = self
+            .0
+            .request(Method::POST, mcp::PATH)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header("mcp-protocol-version", PROTOCOL);
         let answering = async {
-            let answer = self.client.request(request).await;
+            let answer = self.0.send(request, body.to_string()).await;
             self.read(answer.map_err(|error| self.unreachable(&error))?)
                 .await
         };
         timeout(ANSWER_WITHIN, answering).await.unwrap_or_else(|_| {
             Err(CallError::Silent {
-                url: self.url.clone(),
+                url: self.0.url().to_owned(),
             })
         })
     }
 
     async fn read(&self, answer: Response<Incoming>) -> Result<Value, CallError> {
-        let url = self.url.clone();
+        let url = self.0.url().to_owned();
         let status = answer.status();
-        let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES)
-            .collect()
-            .await;
-        let body = body.map_err(|error| self.unreachable(&*error))?.to_bytes();
-        match (status.as_u16(), serde_json::from_slice(&body)) {
+        let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES);
+        let body = body.collect().await;
+        let body = body.map_err(|error| self.unreachable(&no_answer(&*error)))?;
+        let body = body.to_bytes();
+        let reply = serde_json::from_slice(&body);
+        match (status.as_u16(), reply) {
             (401, _) => Err(CallError::Unauthorized(url)),
             (404 | 405, _) => Err(CallError::Off(url)),
-            (
-                _,
-                Ok(Reply {
-                    result: Some(result),
-                    ..
-                }),
-            ) => Ok(result),
-            (
-                _,
-                Ok(Reply {
-                    error: Some(ReplyError { message }),
-                    ..
-                }),
-            ) => Err(CallError::Protocol { url, message }),
+            (_, Ok(Reply::Result { result })) => Ok(result),
+            (_, Ok(Reply::Error { error })) => Err(CallError::Protocol {
+                url,
+                message: error.message,
+            }),
             (200, _) => Err(CallError::Off(url)),
             _ => {
-                let text = String::from_utf8_lossy(&body)
-                    .chars()
-                    .take(TEXT_SHOWN)
-                    .collect();
+                let text = String::from_utf8_lossy(&body);
+                let text = text.chars().take(TEXT_SHOWN).collect();
                 Err(CallError::Refused { url, status, text })
             }
         }
     }
 
-    fn unreachable(&self, error: &(dyn Error + 'static)) -> CallError {
-        let mut root = error;
-        while let Some(cause) = root.source() {
-            root = cause;
-        }
+    fn unreachable(&self, cause: &NoAnswer) -> CallError {
         CallError::Unreachable {
-            url: self.url.clone(),
-            cause: root.to_string(),
+            url: self.0.url().to_owned(),
+            cause: cause.to_string(),
         }
     }
 }
 
-impl Backend for ServerRelay {
+impl Backend for Relay {
     async fn call(&self, tool: &str, arguments: JsonObject) -> Value {
         let result = self.pass_on(tool, arguments).await;
-        result.unwrap_or_else(|error| call_result(&format!("{error}."), None))
+        result.unwrap_or_else(|error| mcp::call_result(&format!("{error}."), None))
     }
 }
 
@@ -226,15 +150,13 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::model::ApiKey;
 
     /// The error of a call to a server that sends `answer` and then keeps the connection open.
     async fn refused_by(answer: String) -> CallError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let relay = ServerRelay::new(
-            &format!("http://{}", listener.local_addr().unwrap()),
-            &ApiKey::generate(),
-        )
-        .unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let relay = Relay(Transport::new(&url, Some(&ApiKey::generate())));
         let answering = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             assert_ne!(stream.read(&mut [0; 4096]).await.unwrap(), 0);
