@@ -1,7 +1,5 @@
 //! `restante check`: prints the problems of a message over HTTP.
 
-use std::fmt;
-
 use clap::{Args, ValueEnum};
 use restante_api::{Authentication, CheckName, MessageChecks, Problem, Severity};
 
@@ -63,7 +61,7 @@ pub(super) fn run(flags: &CheckFlags) -> Result<(), CliError> {
     checks
         .problems
         .retain(|problem| !flags.ignore.contains(&problem.check));
-    output::print(&checks, flags.json, |checks| Readable(checks).to_string())?;
+    output::print(&checks, flags.json, describe)?;
     let fails = |problem: &&Problem| match flags.fail_on {
         FailOn::Error => problem.severity == Severity::Error,
         FailOn::Warning => true,
@@ -84,40 +82,27 @@ fn check_name(text: &str) -> Result<CheckName, String> {
 
 /// The problems, one a line, with the line of the source below it; then the results of SPF, DKIM
 /// and DMARC.
-struct Readable<'a>(&'a MessageChecks);
-
-impl fmt::Display for Readable<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.problems.is_empty() {
-            formatter.write_str("no problems")?;
-        }
-        for (index, problem) in self.0.problems.iter().enumerate() {
-            let Problem {
-                check,
-                severity,
-                detail,
-                part,
-                line,
-                source,
-            } = problem;
-            let start = if index == 0 { "" } else { "\n" };
-            write!(
-                formatter,
-                "{start}{severity}  {check}  {}",
-                printable_line(detail)
-            )?;
-            if let (Some(part), Some(line), Some(source)) = (part, line, source) {
-                write!(formatter, "\n  {part}:{line}  {}", printable_line(source))?;
-            }
-        }
-        for (name, result, detail) in self
-            .0
-            .authentication
-            .iter()
-            .flat_map(Authentication::results)
+fn describe(checks: &MessageChecks) -> String {
+    let mut lines = Vec::new();
+    for problem in &checks.problems {
+        let detail = printable_line(&problem.detail);
+        lines.push(format!("{}  {}  {detail}", problem.severity, problem.check));
+        if let (Some(part), Some(line), Some(source)) =
+            (problem.part, problem.line, &problem.source)
         {
-            write!(formatter, "\n{name}  {result}  {}", printable_line(detail))?;
+            lines.push(format!("  {part}:{line}  {}", printable_line(source)));
         }
-        Ok(())
     }
+    if lines.is_empty() {
+        lines.push("no problems".to_owned());
+    }
+    let results = checks
+        .authentication
+        .iter()
+        .flat_map(Authentication::results);
+    lines.extend(
+        results
+            .map(|(name, result, detail)| format!("{name}  {result}  {}", printable_line(detail))),
+    );
+    lines.join("\n")
 }

@@ -174,29 +174,22 @@ fn word(value: &impl ValueEnum) -> Option<String> {
 }
 
 fn describe(fault: &FaultState) -> String {
+    let mut text = format!("{} at {}", fault.action, fault.at);
+    if let Some(seconds) = fault.seconds {
+        text += &format!(" for {seconds} s");
+    }
+    if let Some(reply) = &fault.reply {
+        text += &format!(" with {}", output::printable_line(reply));
+    }
+    if fault.store == Some(true) {
+        text += " after storing";
+    }
     let FaultState {
-        at,
-        action,
-        times,
-        left,
-        used,
-        uses,
-        reply,
-        seconds,
-        store,
+        times, left, used, ..
     } = fault;
-    let seconds = seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"));
-    let reply = reply.as_deref().map_or_else(String::new, |reply| {
-        format!(" with {}", output::printable_line(reply))
-    });
-    let stored = if *store == Some(true) {
-        " after storing"
-    } else {
-        ""
-    };
-    let uses: String = uses
-        .iter()
-        .map(|used_at| format!("\n  {used_at}"))
-        .collect();
-    format!("{action} at {at}{seconds}{reply}{stored}: used {used} of {times}, {left} left{uses}")
+    text += &format!(": used {used} of {times}, {left} left");
+    for used_at in &fault.uses {
+        text += &format!("\n  {used_at}");
+    }
+    text
 }

@@ -2,118 +2,109 @@
 //! one line of JSON.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::Path;
 
-use serde::Serialize;
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
 
-use crate::model::{AcceptedDomains, ApiKey, Domain};
+use super::serve::{Server, Site};
+use crate::config::Settings;
+use crate::model::{AcceptedDomains, ApiKey};
+use crate::tcp::reachable;
 
-/// The data of a server that has just started.
+/// What people read when a server has started.
 pub(super) struct Greeting<'a> {
-    pub(super) base_url: &'a str,
-    /// The URL of the dashboard.
-    pub(super) dashboard: &'a str,
-    /// The path of a link that signs in.
-    pub(super) link: Option<&'a str>,
-    pub(super) http: SocketAddr,
-    /// The URL that replaces Mailpit's.
-    pub(super) mailpit: Option<String>,
-    pub(super) smtp: SocketAddr,
-    pub(super) smtps: Option<SocketAddr>,
-    /// Whether passwords are accepted without TLS from other hosts.
-    pub(super) plaintext_auth: bool,
-    pub(super) metrics: Option<SocketAddr>,
-    pub(super) mail_domain: &'a Domain,
-    pub(super) accepted: &'a AcceptedDomains,
-    pub(super) data_dir: &'a Path,
-    /// The key of the default project, if this start generated one.
-    pub(super) made_key: Option<&'a ApiKey>,
-    /// The administrator's token, if this start generated one.
-    pub(super) made_admin_token: Option<&'a str>,
+    pub(super) server: &'a Server,
+    pub(super) settings: &'a Settings,
 }
 
 impl fmt::Display for Greeting<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "Restante is ready.")?;
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, settings } = self;
+        let base_url = server.base_url.as_str();
+        let smtp = server.receiver.local_addr();
+        let domain = &settings.mail_domain;
+        writeln!(f, "Restante is ready.")?;
         writeln!(
-            formatter,
-            "  HTTP       {} (base URL {})",
-            self.http, self.base_url
+            f,
+            "  HTTP       {} (base URL {base_url})",
+            server.http.address
         )?;
         writeln!(
-            formatter,
-            "  SMTP       {} (accepts mail for any address @{})",
-            self.smtp, self.mail_domain
+            f,
+            "  SMTP       {smtp} (accepts mail for any address @{domain})"
         )?;
-        if !self.accepted.is_empty() {
+        if !settings.accepted.is_empty() {
+            let domains = domains(&settings.accepted);
             writeln!(
-                formatter,
-                "             Also accepts mail for {} (--accept-domains)",
-                domains(self.accepted)
+                f,
+                "             Also accepts mail for {domains} (--accept-domains)"
             )?;
         }
-        if self.plaintext_auth {
+        // Passwords are accepted without TLS from other hosts.
+        if settings.listeners.smtp_plaintext_auth {
             writeln!(
-                formatter,
+                f,
                 "             Warning: AUTH without TLS is enabled; passwords are sent in clear text"
             )?;
         }
-        if let Some(smtps) = self.smtps {
-            writeln!(formatter, "  SMTPS      {smtps} (implicit TLS)")?;
+        if let Some(smtps) = server.receiver.tls_addr() {
+            writeln!(f, "  SMTPS      {smtps} (implicit TLS)")?;
         }
-        if let Some(mailpit) = &self.mailpit {
+        if let Some(mailpit) = &server.mailpit {
             writeln!(
-                formatter,
-                "  Mailpit    {mailpit} (its API, for test helpers)"
+                f,
+                "  Mailpit    {} (its API, for test helpers)",
+                mailpit.url()
             )?;
         }
-        if let Some(metrics) = self.metrics {
-            writeln!(formatter, "  Metrics    {metrics}")?;
+        if let Some(monitor) = &server.monitor {
+            writeln!(f, "  Metrics    {}", monitor.address)?;
         }
-        writeln!(formatter, "  Data       {}", self.data_dir.display())?;
-        writeln!(formatter, "  Guide      {}/llm", self.base_url)?;
-        let (path, note) = match self.link {
-            Some(link) => (
-                link,
-                " (signs in once, within 10 minutes; `restante open` makes another)",
-            ),
-            None => ("/", ""),
-        };
-        writeln!(formatter, "  Dashboard  {}{path}{note}", self.dashboard)?;
-        if let Some(token) = self.made_admin_token {
+        writeln!(f, "  Data       {}", settings.data.data_dir.display())?;
+        writeln!(f, "  Guide      {base_url}/llm")?;
+        let dashboard = server.base_url.for_pages(&HeaderMap::new());
+        // A configured URL may lead to other readers.
+        let is_here = dashboard != base_url;
+        match server.made.link.as_deref().filter(|_| is_here) {
+            Some(link) => {
+                let note = "(signs in once, within 10 minutes; `restante open` makes another)";
+                writeln!(f, "  Dashboard  {dashboard}{link} {note}")?;
+            }
+            None => writeln!(f, "  Dashboard  {dashboard}/")?,
+        }
+        if let Some(token) = &server.made.admin_token {
             writeln!(
-                formatter,
-                "\nThe administrator's token for the dashboard, shown only once:"
+                f,
+                "\nThe administrator's token for the dashboard, shown only once:\n  {token}"
             )?;
-            writeln!(formatter, "  {token}")?;
         }
-        match self.made_key {
+        let key = match &server.made.key {
             Some(key) => {
+                let key = key.as_str();
                 writeln!(
-                    formatter,
-                    "\nThe API key of the default project, shown only once:"
+                    f,
+                    "\nThe API key of the default project, shown only once:\n  {key}"
                 )?;
-                writeln!(formatter, "  {}", key.as_str())?;
-                writeln!(formatter, "\nCreate the first inbox:")?;
-                write!(formatter, "  {}", create_inbox(self.base_url, key.as_str()))
+                writeln!(f, "\nCreate the first inbox:")?;
+                key
             }
             None => {
                 writeln!(
-                    formatter,
+                    f,
                     "\nSet RESTANTE_API_KEY to the key of a project (`restante project rotate-key default`"
                 )?;
                 writeln!(
-                    formatter,
+                    f,
                     "makes a new one for the default project), then create an inbox:"
                 )?;
-                write!(
-                    formatter,
-                    "  {}",
-                    create_inbox(self.base_url, "$RESTANTE_API_KEY")
-                )
+                "$RESTANTE_API_KEY"
             }
-        }
+        };
+        write!(
+            f,
+            "  curl -X POST -H \"Authorization: Bearer {key}\" '{base_url}/v1/inboxes'"
+        )
     }
 }
 
@@ -125,92 +116,30 @@ fn domains(accepted: &AcceptedDomains) -> String {
     }
 }
 
-fn create_inbox(base_url: &str, key: &str) -> String {
-    format!("curl -X POST -H \"Authorization: Bearer {key}\" '{base_url}/v1/inboxes'")
-}
-
-/// The line of `--print-json`: the data that the parent process needs to use the server.
-#[derive(Serialize)]
-pub(super) struct JsonGreeting<'a> {
-    pub(super) version: &'static str,
-    pub(super) pid: u32,
-    /// The base URL of HTTP.
-    pub(super) url: &'a str,
-    /// The URL that replaces Mailpit's; null without a listener for it.
-    pub(super) mailpit_url: Option<String>,
-    pub(super) smtp: JsonListener,
-    pub(super) smtps: Option<JsonListener>,
-    pub(super) mail_domain: &'a str,
-    pub(super) data_dir: &'a Path,
-    /// The file with the log; absent if that goes to standard error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) log: Option<&'a Path>,
-    /// The key of the default project; null if an earlier start generated it, because only its hash
-    /// is stored.
-    pub(super) api_key: Option<&'a str>,
-    /// The administrator's token; null in the same case.
-    pub(super) admin_token: Option<&'a str>,
-}
-
-/// The address of a listener for clients on this machine.
-#[derive(Serialize)]
-pub(super) struct JsonListener {
-    host: String,
-    port: u16,
-}
-
-impl From<SocketAddr> for JsonListener {
-    fn from(address: SocketAddr) -> Self {
-        Self {
-            host: address.ip().to_string(),
-            port: address.port(),
-        }
+/// The line of `--print-json`: the data that the parent process needs to use the server. A secret
+/// is null if an earlier start generated it, because only its hash is stored.
+pub(super) fn json(server: &Server, settings: &Settings, log: Option<&Path>) -> Value {
+    let listener = |address| {
+        let address = reachable(address);
+        json!({"host": address.ip().to_string(), "port": address.port()})
+    };
+    let key = server.made.key.as_ref().or(settings.api_key.as_ref());
+    let made_token = server.made.admin_token.as_ref();
+    let mut line = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "url": server.base_url.as_str(),
+        "mailpit_url": server.mailpit.as_ref().map(Site::url),
+        "smtp": listener(server.receiver.local_addr()),
+        "smtps": server.receiver.tls_addr().map(listener),
+        "mail_domain": settings.mail_domain.as_str(),
+        "data_dir": settings.data.data_dir.to_string_lossy(),
+        "api_key": key.map(ApiKey::as_str),
+        "admin_token": made_token.or(settings.admin_token.as_ref()),
+    });
+    // Without a file, the log goes to standard error.
+    if let Some(log) = log {
+        line["log"] = json!(log.to_string_lossy());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_shown_only_by_the_start_that_made_it() {
-        let accepted: AcceptedDomains = "*.shop.test".parse().unwrap();
-        let key = ApiKey::generate();
-        let mail_domain = Domain::parse("restante.example.com").unwrap();
-        let greeting = |made_key| Greeting {
-            metrics: None,
-            base_url: "http://127.0.0.1:8025",
-            dashboard: "http://restante.localhost:8025",
-            link: None,
-            http: ([127, 0, 0, 1], 8025).into(),
-            mailpit: None,
-            smtp: ([127, 0, 0, 1], 1025).into(),
-            smtps: None,
-            plaintext_auth: false,
-            mail_domain: &mail_domain,
-            accepted: &accepted,
-            data_dir: Path::new("./restante-data"),
-            made_key,
-            made_admin_token: made_key.map(|_| "rst_admin_secret"),
-        };
-        assert_eq!(
-            greeting(Some(&key))
-                .to_string()
-                .matches(key.as_str())
-                .count(),
-            2
-        );
-        assert_eq!(
-            greeting(Some(&key))
-                .to_string()
-                .matches("rst_admin_secret")
-                .count(),
-            1
-        );
-        assert!(
-            greeting(None)
-                .to_string()
-                .ends_with("Bearer $RESTANTE_API_KEY\" 'http://127.0.0.1:8025/v1/inboxes'")
-        );
-    }
+    line
 }

@@ -178,24 +178,22 @@ fn list_locally(data: &Data, flags: &ListFlags) -> Result<(), CliError> {
 
 /// The database does not have the mail domain, so an address on it is the local part alone.
 fn summary(local: LocalSummary) -> InboxSummary {
-    let LocalSummary {
-        inbox,
-        messages,
-        last_received_at,
-        ..
-    } = local;
+    let inbox = local.inbox;
+    let id = inbox.id.to_string();
+    let address = match &inbox.shared {
+        Some(shared) => shared.to_string(),
+        None => id.clone(),
+    };
     InboxSummary {
         inbox: Inbox {
-            id: inbox.id.to_string(),
-            address: inbox
-                .shared
-                .map_or_else(|| inbox.id.to_string(), |shared| shared.to_string()),
+            id,
+            address,
             kind: inbox.kind,
             created_at: inbox.created_at.to_string(),
             expires_at: inbox.expires_at.map(|at| at.to_string()),
         },
-        messages,
-        last_received_at: last_received_at.map(|at| at.to_string()),
+        messages: local.messages,
+        last_received_at: local.last_received_at.map(|at| at.to_string()),
     }
 }
 
@@ -209,11 +207,8 @@ fn print_list(list: &InboxList, json: bool) -> Result<(), CliError> {
         .try_for_each(|inbox| output::line(&summary_line(inbox)))?)
 }
 
-fn summary_line(
-    InboxSummary {
-        inbox, messages, ..
-    }: &InboxSummary,
-) -> String {
+fn summary_line(summary: &InboxSummary) -> String {
+    let inbox = &summary.inbox;
     let expires_at = inbox.expires_at.as_deref().unwrap_or("never");
     let Inbox {
         id,
@@ -222,6 +217,7 @@ fn summary_line(
         created_at,
         ..
     } = inbox;
+    let messages = summary.messages;
     format!("{id}\t{kind}\t{messages}\t{created_at}\t{expires_at}\t{address}")
 }
 

@@ -79,19 +79,12 @@ pub(super) fn find(
 
 fn readable(message: &Message, attachments: &[AttachmentInfo]) -> String {
     let mut text = describe(message);
-    for AttachmentInfo {
-        index,
-        filename,
-        content_type,
-        size,
-        ..
-    } in attachments
-    {
-        let name = printable_line(filename.as_deref().unwrap_or("without a name"));
-        let content_type = printable_line(content_type);
-        text.push_str(&format!(
-            "\nAttachment {index}: {name} ({content_type}, {size} bytes)"
-        ));
+    for attachment in attachments {
+        let index = attachment.index;
+        let name = printable_line(attachment.filename.as_deref().unwrap_or("without a name"));
+        let kind = printable_line(&attachment.content_type);
+        let size = attachment.size;
+        text += &format!("\nAttachment {index}: {name} ({kind}, {size} bytes)");
     }
     text
 }

@@ -3,7 +3,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::output::printable_line;
@@ -87,11 +87,7 @@ async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
                 ..OutgoingFilter::default()
             };
             let items = outbox.list(&filter, *limit).await?;
-            if *json {
-                output::json(&ListJson::new(&items))
-            } else {
-                output::line(&table(&items))
-            }?;
+            output::print(&list_json(&items), *json, |_| table(&items))?;
         }
         Action::Show { id } => output::line(&describe(&outbox.find(*id).await?))?,
         Action::Retry { id } => {
@@ -107,41 +103,21 @@ async fn carry_out(outbox: &Outbox, action: &Action) -> Result<(), CliError> {
 }
 
 /// The list as JSON.
-#[derive(Serialize)]
-struct ListJson<'a> {
-    outgoing: Vec<ItemJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ItemJson<'a> {
-    id: String,
-    inbox_id: &'a str,
-    to: &'a str,
-    subject: &'a str,
-    status: OutgoingStatus,
-    attempts: u32,
-    last_reply: &'a str,
-    next_attempt_at: Option<Timestamp>,
-    created_at: Timestamp,
-}
-
-impl<'a> ListJson<'a> {
-    fn new(items: &'a [Outgoing]) -> Self {
-        let item = |item: &'a Outgoing| ItemJson {
-            id: item.id.to_string(),
-            inbox_id: item.inbox.as_str(),
-            to: &item.recipient,
-            subject: &item.subject,
-            status: item.status,
-            attempts: item.attempts,
-            last_reply: &item.last_reply,
-            next_attempt_at: item.due_at,
-            created_at: item.created_at,
-        };
-        Self {
-            outgoing: items.iter().map(item).collect(),
-        }
-    }
+fn list_json(items: &[Outgoing]) -> Value {
+    let item = |item: &Outgoing| {
+        json!({
+            "id": item.id.to_string(),
+            "inbox_id": item.inbox.as_str(),
+            "to": item.recipient,
+            "subject": item.subject,
+            "status": item.status,
+            "attempts": item.attempts,
+            "last_reply": item.last_reply,
+            "next_attempt_at": item.due_at,
+            "created_at": item.created_at,
+        })
+    };
+    json!({"outgoing": items.iter().map(item).collect::<Vec<_>>()})
 }
 
 fn table(items: &[Outgoing]) -> String {

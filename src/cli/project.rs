@@ -2,13 +2,13 @@
 //! running.
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::{data_dir, database, output};
 use crate::clock::Clock;
 use crate::config::{Data, boolean};
-use crate::model::{Project, Timestamp};
+use crate::model::Project;
 use crate::service::Projects;
 
 /// What to do with a project.
@@ -77,11 +77,7 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
         }
         Action::List { json } => {
             let projects = projects.list().await?;
-            if *json {
-                output::json(&ListJson::new(&projects))
-            } else {
-                output::line(&table(&projects))
-            }?;
+            output::print(&list_json(&projects), *json, |_| table(&projects))?;
         }
         Action::RotateKey { name, overlap } => {
             let overlap = overlap.unwrap_or_default();
@@ -105,33 +101,17 @@ async fn carry_out(projects: &Projects, action: &Action) -> Result<(), CliError>
 }
 
 /// The list as JSON.
-#[derive(Serialize)]
-struct ListJson<'a> {
-    projects: Vec<ProjectJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ProjectJson<'a> {
-    name: &'a str,
-    is_default: bool,
-    key_last_four: &'a str,
-    inboxes: i64,
-    created_at: Timestamp,
-}
-
-impl<'a> ListJson<'a> {
-    fn new(projects: &'a [Project]) -> Self {
-        let project = |project: &'a Project| ProjectJson {
-            name: &project.name,
-            is_default: project.is_default,
-            key_last_four: &project.key_last_four,
-            inboxes: project.inboxes,
-            created_at: project.created_at,
-        };
-        Self {
-            projects: projects.iter().map(project).collect(),
-        }
-    }
+fn list_json(projects: &[Project]) -> Value {
+    let project = |project: &Project| {
+        json!({
+            "name": project.name,
+            "is_default": project.is_default,
+            "key_last_four": project.key_last_four,
+            "inboxes": project.inboxes,
+            "created_at": project.created_at,
+        })
+    };
+    json!({"projects": projects.iter().map(project).collect::<Vec<_>>()})
 }
 
 fn table(projects: &[Project]) -> String {
@@ -159,7 +139,7 @@ fn table(projects: &[Project]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ProjectId;
+    use crate::model::{ProjectId, Timestamp};
 
     #[test]
     fn the_table_lines_up() {

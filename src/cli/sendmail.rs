@@ -131,7 +131,8 @@ fn relay(server: &str) -> Result<(), SendmailError> {
     Ok(())
 }
 
-/// Copies without keeping anything back, because the other side waits for each line.
+/// Copies without keeping anything back, because the other side waits for each line, for which
+/// [`io::copy`] may wait.
 fn pass_on(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut buffer = [0; 8 * 1024];
     loop {

@@ -2,10 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::http::HeaderMap;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -13,12 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::CliError;
 use super::for_tests::{self, ForTests};
-use super::greeting::{Greeting, JsonGreeting, JsonListener};
+use super::greeting::{self, Greeting};
 use super::stop::{self, Ended, StopRequests};
-use super::{data_dir, descriptors, logging, output};
+use super::{data_dir, database, descriptors, logging, output};
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, MailpitApi, Settings};
-use crate::db::{Database, DatabaseError};
 use crate::disk::keep_reserve;
 use crate::http::server::ConnectionLimits;
 use crate::http::{self, BaseUrl};
@@ -27,7 +25,7 @@ use crate::model::ApiKey;
 use crate::os;
 use crate::receiver::{Receiver, ReceiverError};
 use crate::sender::{Sender, SenderError};
-use crate::service::{Options, ProjectError, Service, StoreError};
+use crate::service::{Options, ProjectError, Service};
 use crate::tcp::{self, reachable};
 
 /// How long running requests and messages that are arriving may take after a stop signal.
@@ -43,16 +41,6 @@ const MAX_MAILPIT_CONNECTIONS: usize = 256;
 /// Why the service did not start, or did not shut down gracefully.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ServeError {
-    #[error("cannot open the database {url}")]
-    Open {
-        url: DatabaseUrl,
-        source: DatabaseError,
-    },
-    #[error("cannot start on the database {url}")]
-    Start {
-        url: DatabaseUrl,
-        source: StoreError,
-    },
     #[error("cannot prepare the default project")]
     Prepare(#[source] ProjectError),
     #[error(
@@ -135,9 +123,10 @@ async fn serve(settings: &Settings, host: Host) -> Result<(), CliError> {
     let server = Server::start(settings).await?;
     warn_of_strangers(settings);
     if settings.process.print_json {
-        server.greet_in_json(settings, host.log.as_deref())
+        output::json(&greeting::json(&server, settings, host.log.as_deref()))
     } else {
-        server.greet(settings)
+        let server = &server;
+        output::line(&Greeting { server, settings }.to_string())
     }?;
     server.run(stop_requests).await?;
     Ok(())
@@ -158,37 +147,37 @@ fn warn_of_strangers(settings: &Settings) {
 }
 
 /// The service with its listeners bound.
-struct Server {
+pub(super) struct Server {
     service: Service,
-    http: Site,
+    pub(super) http: Site,
     /// The API of Mailpit at a listener of its own.
-    mailpit: Option<Site>,
-    monitor: Option<Site>,
-    receiver: Receiver,
+    pub(super) mailpit: Option<Site>,
+    pub(super) monitor: Option<Site>,
+    pub(super) receiver: Receiver,
     sender: Sender,
-    base_url: BaseUrl,
-    made: Made,
+    pub(super) base_url: BaseUrl,
+    pub(super) made: Made,
 }
 
 /// A listener for HTTP, and what it serves.
-struct Site {
+pub(super) struct Site {
     listener: TcpListener,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     router: axum::Router,
     limits: ConnectionLimits,
 }
 
 /// The secrets that this start generated, which are shown once.
-struct Made {
-    key: Option<ApiKey>,
-    admin_token: Option<String>,
+pub(super) struct Made {
+    pub(super) key: Option<ApiKey>,
+    pub(super) admin_token: Option<String>,
     /// The path of a link that signs in.
-    link: Option<String>,
+    pub(super) link: Option<String>,
 }
 
 impl Server {
     /// Binds first: if a port is in use, the start fails before the key is created and shown.
-    async fn start(settings: &Settings) -> Result<Self, ServeError> {
+    async fn start(settings: &Settings) -> Result<Self, CliError> {
         let service = start_service(settings).await?;
         let listeners = &settings.listeners;
         let (http, http_address) = bind("--http-listen", listeners.http_listen)?;
@@ -249,54 +238,6 @@ impl Server {
         })
     }
 
-    fn greet(&self, settings: &Settings) -> io::Result<()> {
-        let dashboard = self.base_url.for_pages(&HeaderMap::new());
-        // A configured URL may lead to other readers.
-        let is_here = dashboard != self.base_url.as_str();
-        let greeting = Greeting {
-            base_url: self.base_url.as_str(),
-            dashboard: &dashboard,
-            link: self.made.link.as_deref().filter(|_| is_here),
-            http: self.http.address,
-            mailpit: self.mailpit.as_ref().map(Site::url),
-            smtp: self.receiver.local_addr(),
-            smtps: self.receiver.tls_addr(),
-            plaintext_auth: settings.listeners.smtp_plaintext_auth,
-            metrics: self.monitor.as_ref().map(|site| site.address),
-            mail_domain: &settings.mail_domain,
-            accepted: &settings.accepted,
-            data_dir: &settings.data.data_dir,
-            made_key: self.made.key.as_ref(),
-            made_admin_token: self.made.admin_token.as_deref(),
-        };
-        output::line(&greeting.to_string())
-    }
-
-    fn greet_in_json(&self, settings: &Settings, log: Option<&Path>) -> io::Result<()> {
-        let key = self.made.key.as_ref().or(settings.api_key.as_ref());
-        let admin_token = self
-            .made
-            .admin_token
-            .as_ref()
-            .or(settings.admin_token.as_ref());
-        output::json(&JsonGreeting {
-            version: env!("CARGO_PKG_VERSION"),
-            pid: std::process::id(),
-            url: self.base_url.as_str(),
-            mailpit_url: self.mailpit.as_ref().map(Site::url),
-            smtp: JsonListener::from(reachable(self.receiver.local_addr())),
-            smtps: self
-                .receiver
-                .tls_addr()
-                .map(|address| JsonListener::from(reachable(address))),
-            mail_domain: settings.mail_domain.as_str(),
-            data_dir: &settings.data.data_dir,
-            log,
-            api_key: key.map(ApiKey::as_str),
-            admin_token: admin_token.map(String::as_str),
-        })
-    }
-
     /// Runs until the first stop signal, then shuts down gracefully; a second signal stops
     /// immediately.
     async fn run(self, mut stop_requests: StopRequests) -> Result<(), ServeError> {
@@ -350,7 +291,7 @@ impl Site {
     }
 
     /// The URL for clients on this machine.
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://{}", reachable(self.address))
     }
 
@@ -387,30 +328,23 @@ fn monitor(
     Ok(Site::limited(bound, router, MAX_MONITOR_CONNECTIONS))
 }
 
-async fn start_service(settings: &Settings) -> Result<Service, ServeError> {
-    let url = &settings.data.url();
-    let database = Database::open(url)
-        .await
-        .map_err(|source| ServeError::Open {
-            url: url.clone(),
-            source,
-        })?;
-    if let DatabaseUrl::Sqlite(path) = url {
-        let mut reserve = path.clone().into_os_string();
-        reserve.push(".reserve");
-        tokio::spawn(keep_reserve(reserve.into(), Clock::system()));
-    }
+async fn start_service(settings: &Settings) -> Result<Service, CliError> {
+    let url = settings.data.url();
     let options = Options {
         mail_domain: settings.mail_domain.clone(),
         accepted: settings.accepted.clone(),
         limits: settings.limits.clone(),
         dns_server: settings.sending.dns_server,
     };
-    let started = Service::start(database, Clock::system(), options).await;
-    started.map_err(|source| ServeError::Start {
-        url: url.clone(),
-        source,
-    })
+    let reserve = match &url {
+        DatabaseUrl::Sqlite(path) => Some(path.with_added_extension("reserve")),
+        DatabaseUrl::Postgres(_) => None,
+    };
+    let started = database::open(url, async |database| {
+        reserve.map(|file| tokio::spawn(keep_reserve(file, Clock::system())));
+        Service::start(database, Clock::system(), options).await
+    });
+    Ok(started.await?)
 }
 
 fn bind(flag: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {

@@ -153,7 +153,8 @@ impl Wait<'_> {
                 } => return Err(self.no_match(help)?.into()),
                 // Without a timeout, the server answers that there is no match like this, too.
                 ClientError::NoInbox { .. } if left.as_millis() == 0 => {
-                    self.client.inbox(&self.inbox.id)?;
+                    let found = self.client.inbox(&self.inbox.id);
+                    found.map_err(|error| with_end(self.client, error))?;
                     return Err(self.no_match(None)?.into());
                 }
                 error if error.is_temporary() && !left.is_zero() => {

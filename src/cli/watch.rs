@@ -157,16 +157,13 @@ impl Known {
 /// The first field is the id, which `restante message` accepts. Fields are separated by tabs, for
 /// `cut`.
 fn describe(message: &MessageSummary) -> String {
-    let MessageSummary {
-        id,
-        received_at,
-        to,
-        from,
-        subject,
-        code,
-        ..
-    } = message;
-    [id, received_at, to, from, subject, code]
-        .map(|column| printable_line(column))
-        .join("\t")
+    let columns = [
+        &message.id,
+        &message.received_at,
+        &message.to,
+        &message.from,
+        &message.subject,
+        &message.code,
+    ];
+    columns.map(|column| printable_line(column)).join("\t")
 }

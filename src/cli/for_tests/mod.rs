@@ -50,7 +50,7 @@ pub(super) struct ForTests {
 /// Why a server for tests did not start.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ForTestsError {
-    #[error("no directory for a server for tests")]
+    #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error(transparent)]
     Shared(#[from] SharedError),

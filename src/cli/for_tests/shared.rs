@@ -31,7 +31,7 @@ const MAX_NAME: usize = 100;
 /// Why no shared server can be used.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum SharedError {
-    #[error("no directory for a shared server")]
+    #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error("cannot lock {}", path.display())]
     Lock { path: PathBuf, source: io::Error },

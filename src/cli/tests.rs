@@ -1,11 +1,11 @@
-//! Writes the tables of settings and metrics in the documents from their definitions, and checks
-//! that they are current.
+//! What holds for the flags of all commands; and the tables of settings and metrics in the
+//! documents, which are written from their definitions.
 
 use std::fs;
 
 use clap::{Arg, CommandFactory};
 
-use super::Cli;
+use super::{Cli, GROUPS};
 use crate::metrics;
 
 const END: &str = "\n<!-- end of the generated table -->";
@@ -91,4 +91,84 @@ fn choices(flag: &Arg) -> String {
     } else {
         format!(". {list}")
     }
+}
+
+#[test]
+fn the_parser_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_is_in_a_group_and_has_an_example_that_it_takes() {
+    let command = Cli::command();
+    let mut names = Vec::new();
+    for subcommand in command.get_subcommands() {
+        let name = subcommand.get_name();
+        names.push(name);
+        assert!(subcommand.get_about().is_some(), "{name}");
+        let help = subcommand.get_after_help().expect(name).to_string();
+        let Some(example) = help.strip_prefix("Example: ") else {
+            continue;
+        };
+        let words = example.split(" <").next().unwrap().split(' ');
+        let matches = Cli::command().try_get_matches_from(words);
+        let matches = matches.unwrap_or_else(|error| panic!("{example}: {error}"));
+        assert_eq!(matches.subcommand_name(), Some(name));
+    }
+    let mut listed: Vec<_> = GROUPS.iter().flat_map(|(_, group)| *group).collect();
+    listed.sort();
+    names.sort_unstable();
+    assert!(listed.into_iter().eq(&names));
+}
+
+/// Flags of other commands that are settings: where the server is, the key, the data, how long
+/// to wait.
+const SETTINGS: [&str; 9] = [
+    "api-key",
+    "data-dir",
+    "database",
+    "http-listen",
+    "project",
+    "serve",
+    "smtp",
+    "timeout",
+    "url",
+];
+
+/// Flags of `serve` that are no settings, because each call gives its own.
+const FOR_ONE_RUN: [&str; 5] = ["background", "directory", "for-tests", "owner", "shared"];
+
+#[test]
+fn every_setting_has_its_variable_and_nothing_else_has_one() {
+    let command = Cli::command();
+    for subcommand in command.get_subcommands() {
+        for flag in all_flags(subcommand) {
+            let Some(long) = flag.get_long() else {
+                continue;
+            };
+            let variable = format!("RESTANTE_{}", long.replace('-', "_").to_uppercase());
+            let is_setting = (subcommand.get_name() == "serve" && !FOR_ONE_RUN.contains(&long))
+                || SETTINGS.contains(&long);
+            let expected = is_setting.then_some(variable.as_str());
+            let found = flag.get_env().and_then(|name| name.to_str());
+            assert_eq!(found, expected, "{} --{long}", subcommand.get_name());
+        }
+    }
+}
+
+#[test]
+fn secrets_are_not_shown_in_the_help() {
+    for flag in Cli::command().get_subcommands().flat_map(all_flags) {
+        if matches!(
+            flag.get_long(),
+            Some("api-key" | "admin-token" | "database" | "relay")
+        ) {
+            assert!(flag.is_hide_env_values_set(), "{flag}");
+        }
+    }
+}
+
+fn all_flags(command: &clap::Command) -> Vec<Arg> {
+    let below = command.get_subcommands().flat_map(all_flags);
+    command.get_arguments().cloned().chain(below).collect()
 }
