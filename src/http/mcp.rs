@@ -30,12 +30,7 @@ pub(super) fn router(app: &App) -> Router<Arc<App>> {
         smtps_port: app.smtps_port,
         self_signed: app.self_signed,
     };
-    let tools = Tools::new(
-        app.service.clone(),
-        installation,
-        addresses(app, &HeaderMap::new()),
-    );
-    let endpoint = Endpoint::new(tools);
+    let endpoint = Endpoint::new(Tools::new(app.service.clone(), installation));
     let answer =
         move |State(app): State<Arc<App>>, request: Request| answer(endpoint, app, request);
     Router::new().route(PATH, post(answer))

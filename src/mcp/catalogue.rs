@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
+use super::output::Foreign;
 use super::{input, output, schema};
 
 /// The effect of a tool, as stated in its annotations.
@@ -90,38 +91,38 @@ fn message_tools() -> Vec<Value> {
              already there is returned immediately. If none arrives in time, the result explains why.",
             Effect::Reads,
         ),
-        tool::<input::List, output::Messages>(
+        tool::<input::List, Foreign<output::Messages>>(
             "list_messages",
             "List messages",
             "Lists the messages of an inbox, newest first, without their text.",
             Effect::Reads,
         ),
-        tool::<input::Search, output::Messages>(
+        tool::<input::Search, Foreign<output::Messages>>(
             "search_messages",
             "Search all inboxes",
             "Searches the messages of all inboxes of the project, newest first.",
             Effect::Reads,
         ),
-        tool::<input::GetMessage, output::Message>(
+        tool::<input::GetMessage, Foreign<output::Message>>(
             "get_message",
             "Read a message",
             "Returns a message with its text, links, one-time code and list of attachments; its HTML only on request. \
              Long text is cut, and the result describes how to read the rest.",
             Effect::Reads,
         ),
-        tool::<input::GetAttachment, output::Attachment>(
+        tool::<input::GetAttachment, Foreign<output::Attachment>>(
             "get_attachment",
             "Read an attachment",
             "Returns an attachment of a message as text, or as base64 if it is not text; up to 1 MiB.",
             Effect::Reads,
         ),
-        tool::<input::CheckMessage, output::Checks>(
+        tool::<input::CheckMessage, Foreign<restante_api::MessageChecks>>(
             "check_message",
             "Check a message",
             "Finds placeholders, dead links, missing parts, unsupported HTML; with `dns`, also SPF, DKIM and DMARC.",
             Effect::Queries,
         ),
-        tool::<input::Explain, output::Explanation>(
+        tool::<input::Explain, Foreign<restante_api::Explanation>>(
             "explain_missing",
             "Explain a missing message",
             "Explains why no matching message is in the inbox: what arrived instead, what was rejected \
@@ -134,14 +135,14 @@ fn message_tools() -> Vec<Value> {
 /// Sending from an inbox.
 fn sending_tools() -> Vec<Value> {
     vec![
-        tool::<input::Send, output::Accepted>(
+        tool::<input::Send, restante_api::SendAccepted>(
             "send_message",
             "Send a message",
             "Sends a message from an inbox, for example a reply to the application. To another inbox it arrives \
              immediately; to any other address it is queued and sent over SMTP, unless sending is turned off.",
             Effect::Sends,
         ),
-        tool::<input::GetOutgoing, output::Outgoing>(
+        tool::<input::GetOutgoing, Foreign<restante_api::Outgoing>>(
             "get_outgoing",
             "Status of a sent message",
             "Returns whether a message of send_message was delivered, and every attempt with the reply of the server.",

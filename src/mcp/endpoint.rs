@@ -8,6 +8,7 @@
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
@@ -17,7 +18,7 @@ use super::message::{self, Message, RequestId, RpcError};
 use super::protocol::{self, REVISIONS, WITHOUT_HANDSHAKE, own_revision};
 use super::running::{CallId, Running};
 use super::setup::Addresses;
-use super::tools::{CallersTools, Tools};
+use super::tools::Tools;
 use crate::service::Caller;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -66,14 +67,11 @@ impl Endpoint {
             self.running.cancel(&id);
         }
         let Some(id) = message.id.clone() else {
-            return status_alone(StatusCode::ACCEPTED);
+            return StatusCode::ACCEPTED.into_response();
         };
         let is_initialize = message.method == "initialize";
         let has_no_handshake = own_revision(&message).is_some();
-        let tools = CallersTools {
-            tools: self.tools.at(addresses),
-            caller,
-        };
+        let tools = self.tools.of(caller, addresses);
         let answering = protocol::answer(message, &tools);
         let result = match call(id.clone()).map(|id| self.running.start(id)) {
             Some(running) => running.run(answering).await,
@@ -81,7 +79,7 @@ impl Endpoint {
         };
         // No client waits for the response of a cancelled call.
         let Some(result) = result else {
-            return status_alone(StatusCode::ACCEPTED);
+            return StatusCode::ACCEPTED.into_response();
         };
         let mut answer = answered(status(has_no_handshake, &result), Some(&id), &result);
         if is_initialize {
@@ -98,10 +96,10 @@ fn checked(
     message: Result<Message, RpcError>,
 ) -> Result<Message, Response<Body>> {
     if !accepts_json(headers) {
-        return Err(status_alone(StatusCode::NOT_ACCEPTABLE));
+        return Err(StatusCode::NOT_ACCEPTABLE.into_response());
     }
     if !has_type(headers) {
-        return Err(status_alone(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response());
     }
     let refusal = |id, error| answered(StatusCode::BAD_REQUEST, id, &Err(error));
     let message = message.map_err(|error| refusal(None, error))?;
@@ -230,15 +228,6 @@ fn answered(
     id: Option<&RequestId>,
     result: &Result<Value, RpcError>,
 ) -> Response<Body> {
-    let mut response = Response::new(Body::from(message::response(id, result)));
-    *response.status_mut() = status;
-    let json = HeaderValue::from_static(JSON);
-    response.headers_mut().insert(CONTENT_TYPE, json);
-    response
-}
-
-fn status_alone(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
+    let json = [(CONTENT_TYPE, JSON)];
+    (status, json, message::response(id, result)).into_response()
 }

@@ -1,38 +1,49 @@
-//! Why a tool failed. The text starts with the error of the API and then describes what to do next.
+//! Why a tool failed. Each text starts with the error of the API and then says what to do next.
 
 use restante_mail::compose::ComposeError;
 
 use crate::model::FieldError;
 use crate::service::{AddressError, ServiceError, StoreError};
 
+const FITTING: &str = "Call the tool again with arguments that fit its input schema.";
+
 /// The failure of a tool.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ToolError {
-    #[error("unknown field: {name}")]
+    #[error("unknown field: {name}. {}", known_fields(.fields))]
     UnknownField { name: String, fields: String },
-    #[error("missing field: {0}")]
+    #[error("missing field: {0}. {fit}", fit = FITTING)]
     MissingField(String),
-    #[error("invalid field: {0}")]
+    #[error("invalid field: {0}. {fit}", fit = FITTING)]
     InvalidField(&'static str),
-    #[error("invalid field: {name}")]
+    #[error("invalid field: {name}. Write a number from {least} to {most}.")]
     OutOfRange { name: String, least: i64, most: i64 },
-    #[error("invalid arguments: {0}")]
+    #[error("invalid arguments: {0}. {fit}", fit = FITTING)]
     InvalidArguments(#[source] serde_json::Error),
-    #[error("outgoing message not found")]
+    #[error(
+        "outgoing message not found. send_message returns the id of the message that it sends."
+    )]
     OutgoingNotFound,
-    #[error("attachment not found")]
+    #[error(
+        "attachment not found. get_message lists the attachments of a message with the index of each; the first has 0."
+    )]
     AttachmentNotFound,
-    #[error("attachment too large: it has {size} bytes, but this tool returns at most 1 MiB")]
+    #[error(
+        "attachment too large: it has {size} bytes, but this tool returns at most 1 MiB. Download it with the \
+         project's key: GET {url}"
+    )]
     AttachmentTooLarge { size: usize, url: String },
-    #[error("service is busy")]
+    #[error("service is busy. Try again in a few seconds.")]
     Busy,
-    #[error("service is stopping")]
+    #[error("service is stopping. Try again when the server is running again.")]
     Stopping,
-    #[error(transparent)]
+    #[error("{0}. {remedy}", remedy = address_remedy(.0))]
     Address(AddressError),
-    #[error(transparent)]
+    #[error("{0}. {remedy}", remedy = service_remedy(.0))]
     Service(ServiceError),
-    #[error("internal error")]
+    #[error(
+        "internal error. The server's log has the cause. Try again, or ask the administrator of the server."
+    )]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -40,51 +51,22 @@ impl ToolError {
     pub(super) fn internal(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Internal(Box::new(cause))
     }
+}
 
-    /// The full text for the client.
-    pub(super) fn text(&self) -> String {
-        format!("{self}. {}", self.remedy())
+fn known_fields(fields: &str) -> String {
+    match fields {
+        "" => "This tool has no fields. Call it without arguments.".to_owned(),
+        fields => format!("The fields of this tool are {fields}."),
     }
+}
 
-    /// What to do next.
-    fn remedy(&self) -> String {
-        let remedy = match self {
-            Self::UnknownField { fields, .. } if fields.is_empty() => {
-                "This tool has no fields. Call it without arguments."
-            }
-            Self::UnknownField { fields, .. } => {
-                return format!("The fields of this tool are {fields}.");
-            }
-            Self::OutOfRange { least, most, .. } => {
-                return format!("Write a number from {least} to {most}.");
-            }
-            Self::MissingField(_) | Self::InvalidField(_) | Self::InvalidArguments(_) => {
-                "Call the tool again with arguments that fit its input schema."
-            }
-            Self::OutgoingNotFound => "send_message returns the id of the message that it sends.",
-            Self::AttachmentNotFound => {
-                "get_message lists the attachments of a message with the index of each; the first has 0."
-            }
-            Self::AttachmentTooLarge { url, .. } => {
-                return format!("Download it with the project's key: GET {url}");
-            }
-            Self::Busy => "Try again in a few seconds.",
-            Self::Stopping => "Try again when the server is running again.",
-            Self::Address(AddressError::NotAccepted) => {
-                "Use an address on a domain that setup lists, or start the server with --accept-domains and the domain."
-            }
-            Self::Address(AddressError::Taken) => {
-                "Use another address, or leave `address` out for a new one."
-            }
-            Self::Address(_) => {
-                "Write it like ada@example.com, or leave `address` out for a new one."
-            }
-            Self::Service(error) => service_remedy(error),
-            Self::Internal(_) => {
-                "The server's log has the cause. Try again, or ask the administrator of the server."
-            }
-        };
-        remedy.to_owned()
+fn address_remedy(error: &AddressError) -> &'static str {
+    match error {
+        AddressError::NotAccepted => {
+            "Use an address on a domain that setup lists, or start the server with --accept-domains and the domain."
+        }
+        AddressError::Taken => "Use another address, or leave `address` out for a new one.",
+        _ => "Write it like ada@example.com, or leave `address` out for a new one.",
     }
 }
 

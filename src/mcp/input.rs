@@ -300,8 +300,20 @@ fn default_found() -> usize {
     20
 }
 
-pub(super) fn default_characters() -> usize {
+fn default_characters() -> usize {
     20_000
+}
+
+impl GetMessage {
+    /// What is shown of a message unless the caller wants something else.
+    pub(super) fn start_of(message: String) -> Self {
+        Self {
+            message,
+            html: false,
+            start: 0,
+            max_characters: default_characters(),
+        }
+    }
 }
 
 /// The text; `None` if it is empty, because in a query this means absent.

@@ -5,7 +5,7 @@
 //! it issues is only a random number, under which a client's calls are found while they run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
@@ -29,14 +29,14 @@ impl From<RequestId> for CallId {
     }
 }
 
-type Calls = Arc<Mutex<HashMap<CallId, Arc<CancellationToken>>>>;
+type Calls = HashMap<CallId, Arc<CancellationToken>>;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Running(Calls);
+pub(super) struct Running(Arc<Mutex<Calls>>);
 
 /// A running call. Dropping this removes it.
 pub(super) struct RunningCall {
-    calls: Calls,
+    running: Running,
     id: CallId,
     cancelled: Arc<CancellationToken>,
 }
@@ -44,26 +44,22 @@ pub(super) struct RunningCall {
 impl Running {
     pub(super) fn start(&self, id: CallId) -> RunningCall {
         let cancelled = Arc::new(CancellationToken::new());
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id.clone(), Arc::clone(&cancelled));
+        self.calls().insert(id.clone(), Arc::clone(&cancelled));
         RunningCall {
-            calls: Arc::clone(&self.0),
+            running: self.clone(),
             id,
             cancelled,
         }
     }
 
     pub(super) fn cancel(&self, id: &CallId) {
-        if let Some(call) = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(id)
-        {
+        if let Some(call) = self.calls().get(id) {
             call.cancel();
         }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,12 +72,10 @@ impl RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.running.calls();
+        let current = calls.get(&self.id);
         // A later call of the same id may have taken its place.
-        if calls
-            .get(&self.id)
-            .is_some_and(|call| Arc::ptr_eq(call, &self.cancelled))
-        {
+        if current.is_some_and(|call| Arc::ptr_eq(call, &self.cancelled)) {
             calls.remove(&self.id);
         }
     }
@@ -101,6 +95,6 @@ mod tests {
         running.cancel(&id);
         assert_eq!(call.run(std::future::pending::<()>()).await, None);
         drop(call);
-        assert!(running.0.lock().unwrap().is_empty());
+        assert!(running.calls().is_empty());
     }
 }

@@ -32,14 +32,14 @@ impl Installation {
         accepted: &AcceptedDomains,
         addresses: &Addresses,
     ) -> Setup {
-        let Addresses {
-            base_url,
-            smtp:
-                HostAndPort {
-                    host: smtp_host,
-                    port: smtp_port,
-                },
-        } = addresses;
+        let base_url = &addresses.base_url;
+        let HostAndPort { host, port } = &addresses.smtp;
+        let framework = |(name, setting): (&str, &str)| Framework {
+            name: name.to_owned(),
+            setting: setting
+                .replace("{host}", host)
+                .replace("{port}", &port.to_string()),
+        };
         let tls = if !self.starttls {
             "STARTTLS is not offered: turn TLS off in the client."
         } else if self.self_signed {
@@ -49,20 +49,20 @@ impl Installation {
         };
         Setup {
             smtp: Smtp {
-                host: smtp_host.clone(),
-                port: *smtp_port,
+                host: host.clone(),
+                port: *port,
                 tls: tls.to_owned(),
                 credentials: credentials(self.smtp_auth).to_owned(),
             },
             smtps: self.smtps_port.map(|port| Listener {
-                host: smtp_host.clone(),
+                host: host.clone(),
                 port,
             }),
             mail_domain: mail_domain.to_string(),
             accepted_domains: accepted.to_string(),
             base_url: base_url.clone(),
             guide: format!("{base_url}/llm"),
-            frameworks: frameworks(smtp_host, *smtp_port),
+            frameworks: FRAMEWORKS.map(framework).into(),
         }
     }
 }
@@ -78,54 +78,42 @@ fn credentials(smtp_auth: SmtpAuth) -> &'static str {
     }
 }
 
-fn frameworks(host: &str, port: u16) -> Vec<Framework> {
-    let settings = [
-        (
-            "Django, settings.py",
-            format!("EMAIL_HOST = \"{host}\", EMAIL_PORT = {port}"),
-        ),
-        (
-            "Rails, config/environments/test.rb",
-            format!(
-                "config.action_mailer.delivery_method = :smtp; config.action_mailer.smtp_settings = \
-                 {{ address: \"{host}\", port: {port}, enable_starttls_auto: false }}"
-            ),
-        ),
-        (
-            "Nodemailer",
-            format!(
-                "nodemailer.createTransport({{ host: \"{host}\", port: {port}, ignoreTLS: true }})"
-            ),
-        ),
-        (
-            "Spring Boot, application.properties",
-            format!("spring.mail.host={host}, spring.mail.port={port}"),
-        ),
-        (
-            "Laravel, config/mail.php, mailers.smtp",
-            format!("'host' => '{host}', 'port' => {port}, 'verify_peer' => false"),
-        ),
-        (
-            "Symfony, .env.test",
-            format!("MAILER_DSN=smtp://{host}:{port}?verify_peer=0"),
-        ),
-        (
-            "PHP, php.ini",
-            format!("sendmail_path = \"restante sendmail -t -i\" with RESTANTE_SMTP={host}:{port}"),
-        ),
-        (
-            "Many others, in the environment",
-            format!("SMTP_HOST={host}, SMTP_PORT={port}"),
-        ),
-    ];
-    settings
-        .into_iter()
-        .map(|(name, setting)| Framework {
-            name: name.to_owned(),
-            setting,
-        })
-        .collect()
-}
+/// The settings of common frameworks, with places for the host and the port.
+const FRAMEWORKS: [(&str, &str); 8] = [
+    (
+        "Django, settings.py",
+        "EMAIL_HOST = \"{host}\", EMAIL_PORT = {port}",
+    ),
+    (
+        "Rails, config/environments/test.rb",
+        "config.action_mailer.delivery_method = :smtp; config.action_mailer.smtp_settings = \
+         { address: \"{host}\", port: {port}, enable_starttls_auto: false }",
+    ),
+    (
+        "Nodemailer",
+        "nodemailer.createTransport({ host: \"{host}\", port: {port}, ignoreTLS: true })",
+    ),
+    (
+        "Spring Boot, application.properties",
+        "spring.mail.host={host}, spring.mail.port={port}",
+    ),
+    (
+        "Laravel, config/mail.php, mailers.smtp",
+        "'host' => '{host}', 'port' => {port}, 'verify_peer' => false",
+    ),
+    (
+        "Symfony, .env.test",
+        "MAILER_DSN=smtp://{host}:{port}?verify_peer=0",
+    ),
+    (
+        "PHP, php.ini",
+        "sendmail_path = \"restante sendmail -t -i\" with RESTANTE_SMTP={host}:{port}",
+    ),
+    (
+        "Many others, in the environment",
+        "SMTP_HOST={host}, SMTP_PORT={port}",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

@@ -4,9 +4,11 @@
 use std::fmt::Write;
 
 use rand::random;
+use restante_api::Explanation;
 use serde_json::Value;
 
-use super::output::{Explanation, Message, Messages, Summary};
+use super::output::{Message, Messages, Summary};
+use crate::evidence::Sentence;
 
 /// A notice, and `content` between its delimiters.
 pub(super) fn delimited(content: &str) -> String {
@@ -32,24 +34,10 @@ fn part_end(text: &str, start: usize, most: usize) -> usize {
 
 /// One line without control characters.
 fn line(text: &str) -> String {
-    text.chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect()
+    text.replace(char::is_control, " ")
 }
 
 pub(super) fn message(message: &Message, start: usize) -> String {
-    let Message {
-        id,
-        inbox_id,
-        received_at,
-        ..
-    } = message;
     let mut mail = format!(
         "From: {}\nSubject: {}\n",
         line(&message.from),
@@ -62,37 +50,30 @@ pub(super) fn message(message: &Message, start: usize) -> String {
         let _ = writeln!(mail, "Link: {}", line(link));
     }
     for attachment in &message.attachments {
-        let name = attachment.filename.as_deref().unwrap_or("without a name");
         let index = attachment.index;
+        let name = line(attachment.filename.as_deref().unwrap_or("without a name"));
         let kind = line(&attachment.content_type);
         let size = attachment.size;
-        let _ = writeln!(
-            mail,
-            "Attachment {index}: {} ({kind}, {size} bytes)",
-            line(name)
-        );
+        let _ = writeln!(mail, "Attachment {index}: {name} ({kind}, {size} bytes)");
     }
     let _ = write!(mail, "\n{}", message.text);
     if let Some(html) = &message.html {
         let _ = write!(mail, "\n\nHTML:\n{html}");
     }
     let mut text = format!(
-        "Message {id} in the inbox {inbox_id}, received {received_at}.\n{}",
+        "Message {} in the inbox {}, received {}.\n{}",
+        message.id,
+        message.inbox_id,
+        message.received_at,
         delimited(&mail)
     );
-    for (what, left, shown) in [
-        ("text", message.text_left, message.text.chars().count()),
-        (
-            "HTML",
-            message.html_left,
-            message
-                .html
-                .as_deref()
-                .map_or(0, |html| html.chars().count()),
-        ),
+    let html = message.html.as_deref().unwrap_or_default();
+    for (what, shown, left) in [
+        ("text", &*message.text, message.text_left),
+        ("HTML", html, message.html_left),
     ] {
         if left > 0 {
-            let next = start + shown;
+            let next = start + shown.chars().count();
             let _ = write!(
                 text,
                 "\nThe {what} was cut: {left} characters are left. Call get_message with start {next} to read the rest."
@@ -100,10 +81,10 @@ pub(super) fn message(message: &Message, start: usize) -> String {
         }
     }
     if message.links_left > 0 {
+        let left = message.links_left;
         let _ = write!(
             text,
-            "\n{} more links were left out; they are in the text or the HTML.",
-            message.links_left
+            "\n{left} more links were left out; they are in the text or the HTML."
         );
     }
     text
@@ -129,31 +110,19 @@ pub(super) fn messages(messages: &Messages, tool: &str) -> String {
     text
 }
 
-fn summary(
-    Summary {
-        id,
-        inbox_id,
-        from,
-        subject,
-        received_at,
-    }: &Summary,
-) -> String {
+fn summary(message: &Summary) -> String {
+    let inbox = line(&message.inbox_id);
+    let from = line(&message.from);
+    let subject = line(&message.subject);
+    let received_at = &message.received_at;
     format!(
-        "{id}  {received_at}  in {}  from {}: {}",
-        line(inbox_id),
-        line(from),
-        line(subject)
+        "{}  {received_at}  in {inbox}  from {from}: {subject}",
+        message.id
     )
 }
 
 /// Why a message is missing: the server's own sentence, then what it quotes and the report.
-pub(super) fn explanation(
-    Explanation {
-        explanation,
-        summary,
-        ..
-    }: &Explanation,
-) -> String {
+pub(super) fn explanation(summary: &Sentence, explanation: &Explanation) -> String {
     let (summary, quotes) = summary.apart();
     let mut evidence = String::new();
     for (index, quote) in quotes.into_iter().enumerate() {

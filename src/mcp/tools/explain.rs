@@ -1,42 +1,36 @@
 //! Explains why a message is missing.
 
-use super::{Answer, Tools};
+use restante_api::Explanation;
+
+use super::{Answer, CallersTools};
 use crate::mcp::error::ToolError;
-use crate::mcp::output::{self, NOTICE};
+use crate::mcp::output::Foreign;
 use crate::mcp::{input, text};
 use crate::model::MessageFilter;
-use crate::service::Caller;
 use crate::wire;
 
-impl Tools {
-    pub(super) async fn explain_missing(
-        &self,
-        caller: &Caller,
-        input: input::Explain,
-    ) -> Result<Answer, ToolError> {
-        let id = self.id_of(caller, &input.inbox).await?;
-        let explanation = self
-            .explanation(caller, id.as_str(), &input.filter.resolve()?)
-            .await?;
-        Answer::new(text::explanation(&explanation), &explanation)
+impl CallersTools {
+    pub(super) async fn explain_missing(&self, input: input::Explain) -> Result<Answer, ToolError> {
+        let id = self.id_of(&input.inbox).await?;
+        let filter = input.filter.resolve()?;
+        let (text, explanation) = self.explanation(id.as_str(), &filter).await?;
+        Answer::new(text, &explanation)
     }
 
+    /// The explanation, and its text.
     pub(super) async fn explanation(
         &self,
-        caller: &Caller,
         id: &str,
         filter: &MessageFilter,
-    ) -> Result<output::Explanation, ToolError> {
-        let explanation = self
+    ) -> Result<(String, Foreign<Explanation>), ToolError> {
+        let smtp = self.addresses.smtp.to_string();
+        let explained = self
             .service
-            .explain(caller, id, (None, filter), &self.addresses.smtp.to_string())
-            .await?;
-        let summary = explanation.summary.clone();
-        let explanation = wire::explanation(explanation, self.service.mail_domain());
-        Ok(output::Explanation {
-            notice: NOTICE.to_owned(),
-            explanation,
-            summary,
-        })
+            .explain(&self.caller, id, (None, filter), &smtp);
+        let explained = explained.await?;
+        let summary = explained.summary.clone();
+        let explanation = wire::explanation(explained, self.service.mail_domain());
+        let text = text::explanation(&summary, &explanation);
+        Ok((text, explanation.into()))
     }
 }

@@ -2,30 +2,21 @@
 
 use restante_api::{FaultList, MAX_FAULTS};
 
-use super::{Answer, Tools};
+use super::{Answer, CallersTools};
 use crate::mcp::error::ToolError;
 use crate::mcp::input;
 use crate::model::{Fault, Inbox};
-use crate::service::Caller;
 use crate::wire;
 
-impl Tools {
-    pub(super) async fn get_faults(
-        &self,
-        caller: &Caller,
-        input: input::InboxName,
-    ) -> Result<Answer, ToolError> {
-        let inbox = self.inbox(caller, &input.inbox).await?;
+impl CallersTools {
+    pub(super) async fn get_faults(&self, input: input::InboxName) -> Result<Answer, ToolError> {
+        let inbox = self.inbox(&input.inbox).await?;
         let faults = wire::faults(&self.service.faults(&inbox).await?);
         listed(&inbox, &faults)
     }
 
-    pub(super) async fn set_faults(
-        &self,
-        caller: &Caller,
-        input: input::SetFaults,
-    ) -> Result<Answer, ToolError> {
-        let inbox = self.inbox(caller, &input.inbox).await?;
+    pub(super) async fn set_faults(&self, input: input::SetFaults) -> Result<Answer, ToolError> {
+        let inbox = self.inbox(&input.inbox).await?;
         if input.faults.len() > MAX_FAULTS {
             return Err(ToolError::InvalidField("faults"));
         }

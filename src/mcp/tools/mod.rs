@@ -26,14 +26,15 @@ use crate::service::{Caller, Service};
 pub struct Tools {
     service: Service,
     installation: Arc<Installation>,
-    /// How the client reaches the installation; each request has its own.
-    addresses: Addresses,
 }
 
 /// The tools for a caller.
 pub(super) struct CallersTools {
-    pub(super) tools: Tools,
-    pub(super) caller: Caller,
+    service: Service,
+    installation: Arc<Installation>,
+    /// How the client reaches the installation.
+    addresses: Addresses,
+    caller: Caller,
 }
 
 /// The result of a tool: a readable text, and the same as data.
@@ -61,43 +62,40 @@ impl Answer {
 impl Tools {
     /// Creates the tools of an installation.
     #[must_use]
-    pub fn new(service: Service, installation: Installation, addresses: Addresses) -> Self {
+    pub fn new(service: Service, installation: Installation) -> Self {
         Self {
             service,
             installation: Arc::new(installation),
-            addresses,
         }
     }
 
-    /// The same tools, for a client that reaches the installation by these addresses.
-    pub(super) fn at(&self, addresses: Addresses) -> Self {
-        Self {
+    pub(super) fn of(&self, caller: Caller, addresses: Addresses) -> CallersTools {
+        CallersTools {
+            service: self.service.clone(),
+            installation: Arc::clone(&self.installation),
             addresses,
-            ..self.clone()
+            caller,
         }
     }
+}
 
-    async fn answer(
-        &self,
-        caller: &Caller,
-        name: &str,
-        arguments: JsonObject,
-    ) -> Result<Answer, ToolError> {
+impl CallersTools {
+    async fn answer(&self, name: &str, arguments: JsonObject) -> Result<Answer, ToolError> {
         match name {
             "setup" => read::<input::Nothing>(name, arguments).and_then(|_| self.setup()),
-            "create_inbox" => self.create_inbox(caller, read(name, arguments)?).await,
-            "delete_inbox" => self.delete_inbox(caller, read(name, arguments)?).await,
-            "wait_for_message" => self.wait_for_message(caller, read(name, arguments)?).await,
-            "list_messages" => self.list_messages(caller, read(name, arguments)?).await,
-            "search_messages" => self.search_messages(caller, read(name, arguments)?).await,
-            "get_message" => self.get_message(caller, read(name, arguments)?).await,
-            "get_attachment" => self.get_attachment(caller, read(name, arguments)?).await,
-            "send_message" => self.send_message(caller, read(name, arguments)?).await,
-            "get_outgoing" => self.get_outgoing(caller, read(name, arguments)?).await,
-            "check_message" => self.check_message(caller, read(name, arguments)?).await,
-            "explain_missing" => self.explain_missing(caller, read(name, arguments)?).await,
-            "get_faults" => self.get_faults(caller, read(name, arguments)?).await,
-            "set_faults" => self.set_faults(caller, read(name, arguments)?).await,
+            "create_inbox" => self.create_inbox(read(name, arguments)?).await,
+            "delete_inbox" => self.delete_inbox(read(name, arguments)?).await,
+            "wait_for_message" => self.wait_for_message(read(name, arguments)?).await,
+            "list_messages" => self.list_messages(read(name, arguments)?).await,
+            "search_messages" => self.search_messages(read(name, arguments)?).await,
+            "get_message" => self.get_message(read(name, arguments)?).await,
+            "get_attachment" => self.get_attachment(read(name, arguments)?).await,
+            "send_message" => self.send_message(read(name, arguments)?).await,
+            "get_outgoing" => self.get_outgoing(read(name, arguments)?).await,
+            "check_message" => self.check_message(read(name, arguments)?).await,
+            "explain_missing" => self.explain_missing(read(name, arguments)?).await,
+            "get_faults" => self.get_faults(read(name, arguments)?).await,
+            "set_faults" => self.set_faults(read(name, arguments)?).await,
             // The protocol rejects a tool that is not in the catalogue.
             _ => Err(ToolError::internal(std::fmt::Error)),
         }
@@ -117,14 +115,14 @@ impl Tools {
 
 impl Backend for CallersTools {
     async fn call(&self, tool: &str, arguments: JsonObject) -> Value {
-        match self.tools.answer(&self.caller, tool, arguments).await {
+        match self.answer(tool, arguments).await {
             Ok(Answer { text, structured }) => call_result(&text, Some(structured)),
             Err(error) => {
                 if let ToolError::Internal(cause) = &error {
                     let cause: &(dyn std::error::Error + 'static) = &**cause;
                     tracing::error!(tool, error = cause, "tool failed");
                 }
-                call_result(&error.text(), None)
+                call_result(&error.to_string(), None)
             }
         }
     }

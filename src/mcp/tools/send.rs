@@ -1,21 +1,19 @@
 //! Sends a message from an inbox, and reads the result.
 
-use super::{Answer, Tools};
+use restante_api::SendAccepted;
+
+use super::{Answer, CallersTools};
 use crate::mcp::error::ToolError;
 use crate::mcp::input::{self, given};
-use crate::mcp::output::{self, NOTICE};
+use crate::mcp::output::Foreign;
 use crate::model::{OutgoingId, OutgoingStatus};
-use crate::service::{Caller, Draft};
+use crate::service::Draft;
 use crate::wire;
 
-impl Tools {
-    pub(super) async fn send_message(
-        &self,
-        caller: &Caller,
-        input: input::Send,
-    ) -> Result<Answer, ToolError> {
-        let inbox = self.inbox(caller, &input.inbox).await?;
-        let place = self.service.begin_send(caller).await?;
+impl CallersTools {
+    pub(super) async fn send_message(&self, input: input::Send) -> Result<Answer, ToolError> {
+        let inbox = self.inbox(&input.inbox).await?;
+        let place = self.service.begin_send(&self.caller).await?;
         let draft = Draft::new(
             &input.to,
             input.subject,
@@ -24,7 +22,10 @@ impl Tools {
             given(input.in_reply_to),
         )?;
         let to = draft.to.to_string();
-        let id = self.service.send(place, caller, &inbox, draft).await?;
+        let id = self
+            .service
+            .send(place, &self.caller, &inbox, draft)
+            .await?;
         let text = format!(
             "Accepted: the message {id} to {to} is stored. An inbox of this installation has it already; any other \
              address gets it over SMTP. Call get_outgoing with this id for the result. If it cannot be delivered, the \
@@ -34,7 +35,7 @@ impl Tools {
         let status = OutgoingStatus::Queued.as_str().to_owned();
         Answer::new(
             text,
-            &output::Accepted {
+            &SendAccepted {
                 id: id.to_string(),
                 status,
             },
@@ -43,17 +44,13 @@ impl Tools {
 
     pub(super) async fn get_outgoing(
         &self,
-        caller: &Caller,
         input: input::GetOutgoing,
     ) -> Result<Answer, ToolError> {
         let id = OutgoingId::parse(&input.id).map_err(|_| ToolError::OutgoingNotFound)?;
-        let found = self.service.outbox().own(caller.project, id).await?;
+        let found = self.service.outbox().own(self.caller.project, id).await?;
         let (item, attempts) = found.ok_or(ToolError::OutgoingNotFound)?;
-        let outgoing = output::Outgoing {
-            notice: NOTICE.to_owned(),
-            outgoing: wire::outgoing(item, attempts),
-        };
-        let about = format!("The outgoing message {id} is {}.", outgoing.outgoing.status);
-        Answer::of_fields(&about, &outgoing)
+        let outgoing = wire::outgoing(item, attempts);
+        let about = format!("The outgoing message {id} is {}.", outgoing.status);
+        Answer::of_fields(&about, &Foreign::from(outgoing))
     }
 }

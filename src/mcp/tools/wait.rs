@@ -5,28 +5,22 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::messages::Shown;
-use super::{Answer, Tools};
+use super::{Answer, CallersTools};
 use crate::mcp::error::ToolError;
 use crate::mcp::{input, output, text};
 use crate::model::{Inbox, MessageFilter};
-use crate::service::{Asked, Caller, ServiceError, StoredMessage, pause_before_retry};
+use crate::service::{Asked, ServiceError, StoredMessage, pause_before_retry};
 
-impl Tools {
-    pub(super) async fn wait_for_message(
-        &self,
-        caller: &Caller,
-        input: input::Wait,
-    ) -> Result<Answer, ToolError> {
-        let inbox = self.inbox(caller, &input.inbox).await?;
+impl CallersTools {
+    pub(super) async fn wait_for_message(&self, input: input::Wait) -> Result<Answer, ToolError> {
+        let inbox = self.inbox(&input.inbox).await?;
         let filter = input.filter.resolve()?;
         let timeout = Duration::from_secs(input.timeout_seconds);
-        match self.wait(caller, &inbox, &filter, timeout).await {
+        match self.wait(&inbox, &filter, timeout).await {
             Ok(message) => {
-                let message = self
-                    .message_view(caller, &message.head.id.to_string(), Shown::default())
-                    .await?;
-                let text = text::message(&message, 0);
+                let start = input::GetMessage::start_of(message.head.id.to_string());
+                let message = self.message_view(start).await?;
+                let text = text::message(&message.content, 0);
                 Answer::new(
                     text,
                     &output::Waited {
@@ -38,11 +32,10 @@ impl Tools {
                 )
             }
             Err(ServiceError::Timeout { story }) => {
-                self.timed_out(caller, &inbox, &filter, timeout, story)
-                    .await
+                self.timed_out(&inbox, &filter, timeout, story).await
             }
             Err(ServiceError::NoMatchingMessage) => {
-                self.timed_out(caller, &inbox, &filter, timeout, None).await
+                self.timed_out(&inbox, &filter, timeout, None).await
             }
             Err(error) => Err(error.into()),
         }
@@ -50,19 +43,15 @@ impl Tools {
 
     async fn timed_out(
         &self,
-        caller: &Caller,
         inbox: &Inbox,
         filter: &MessageFilter,
         timeout: Duration,
         story: Option<Uuid>,
     ) -> Result<Answer, ToolError> {
-        let explanation = self.explanation(caller, inbox.id.as_str(), filter).await?;
+        let (why, explanation) = self.explanation(inbox.id.as_str(), filter).await?;
         let page = story.map(|id| format!("{}/failures/{id}", self.addresses.base_url));
         let seconds = timeout.as_secs();
-        let mut text = format!(
-            "No such message arrived within {seconds} s.\n{}",
-            text::explanation(&explanation)
-        );
+        let mut text = format!("No such message arrived within {seconds} s.\n{why}");
         page.iter()
             .for_each(|page| text.push_str(&format!("\nFor people: {page}")));
         Answer::new(
@@ -80,7 +69,6 @@ impl Tools {
     /// Each attempt reads the store before it is rejected, so no message is missed.
     async fn wait(
         &self,
-        caller: &Caller,
         inbox: &Inbox,
         filter: &MessageFilter,
         timeout: Duration,
@@ -95,7 +83,7 @@ impl Tools {
                 name: Some(&name),
                 ..Asked::once(filter, left)
             };
-            match self.service.wait(caller, inbox, asked).await {
+            match self.service.wait(&self.caller, inbox, asked).await {
                 Err(ServiceError::TooManyWaits) if !left.is_zero() => {
                     clock.sleep(pause_before_retry(waited).min(left)).await;
                 }
