@@ -8,6 +8,8 @@
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ use crate::os;
 /// The extension of the files that name the shared servers.
 const PUBLISHED: &str = "json";
 const ALIVE: &str = "alive";
+/// How long threads may still write after the end of their server.
+const WRITTEN_FOR: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why there is no directory.
 #[derive(Debug, thiserror::Error)]
@@ -172,9 +177,18 @@ impl Drop for RunDirectory {
     }
 }
 
+/// Removes a directory. Threads of a server that did not start may still write into it.
 fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+    let until = Instant::now() + WRITTEN_FOR;
+    loop {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error)
+                if error.kind() == io::ErrorKind::DirectoryNotEmpty && Instant::now() < until =>
+            {
+                thread::sleep(PAUSE);
+            }
+            removed => return removed,
+        }
     }
 }
