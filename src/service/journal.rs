@@ -275,17 +275,20 @@ impl Drop for OpenRecord<'_> {
 }
 
 impl Writer {
-    /// Writes until the service is dropped. Also looks for late messages now and then, so that they
-    /// are found even if nobody reads the story before the inbox ends.
+    /// Writes until the service is dropped. After a wait has failed, also looks for late messages now
+    /// and then, so that they are found even if nobody reads the story before the inbox ends.
     pub(super) async fn run(mut self, service: Weak<Inner>) {
         let mut items = Vec::new();
-        let mut next_look = Instant::now();
+        let mut looks_until = Instant::now();
+        let mut next_look = looks_until;
         loop {
-            let is_closed = self.receive(&mut items, next_look).await;
+            let is_looking = Instant::now() < looks_until;
+            let until = is_looking.then_some(next_look);
+            let is_closed = self.receive(&mut items, until).await;
             let Some(service) = service.upgrade().map(Service).filter(|_| !is_closed) else {
                 return;
             };
-            if Instant::now() >= next_look {
+            if is_looking && Instant::now() >= next_look {
                 next_look = Instant::now() + PAUSE_BETWEEN_LOOKS;
                 if let Err(error) = service.amend_stories(None).await {
                     tracing::debug!(%error, "cannot look for late messages");
@@ -295,7 +298,10 @@ impl Writer {
                 continue;
             }
             in_turns(&mut items, |item| item.owners().into_iter().next());
-            let batch = items.drain(..items.len().min(BATCH)).collect();
+            let batch: Vec<Item> = items.drain(..items.len().min(BATCH)).collect();
+            if batch.iter().any(|item| matches!(item, Item::Failed(_))) {
+                looks_until = Instant::now() + 2 * LATE_WITHIN;
+            }
             self.write(&service, batch).await;
             self.forget_surplus(&service).await;
             drop(service);
@@ -305,14 +311,21 @@ impl Writer {
         }
     }
 
-    /// Takes what is queued; if there is nothing at all, waits for the first item until then.
-    /// Returns whether there will be no others.
-    async fn receive(&mut self, items: &mut Vec<Item>, until: Instant) -> bool {
+    /// Takes what is queued; if there is nothing at all, waits for the first item, until then if
+    /// there is a time. Returns whether there will be no others.
+    async fn receive(&mut self, items: &mut Vec<Item>, until: Option<Instant>) -> bool {
         let queue = &mut self.queue.items;
         while let Ok(item) = queue.try_recv() {
             items.push(item);
         }
-        items.is_empty() && timeout_at(until, queue.recv_many(items, QUEUE)).await == Ok(0)
+        if !items.is_empty() {
+            return false;
+        }
+        let first = queue.recv_many(items, QUEUE);
+        match until {
+            Some(until) => timeout_at(until, first).await == Ok(0),
+            None => first.await == 0,
+        }
     }
 
     /// Writes a batch. The stories are last, because they are based on the other entries.
